@@ -35,15 +35,20 @@ pub(crate) const LIST_BYTES_MAX: u64 = 4 << 30;
 /// Returns the text at a place that the user names, which may also be a pipe, such as of `<(...)`;
 /// `-` is the standard input. At most [`TEXT_BYTES_MAX`] are read.
 pub fn read_given(path: &Path) -> io::Result<String> {
+    text_of(read_given_bytes(path, TEXT_BYTES_MAX)?)
+}
+
+/// Returns what is there in whichever encoding, at most so much.
+pub fn read_given_bytes(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let stream: Box<dyn Read> = match path.to_str() {
         Some("-") => Box::new(io::stdin().lock()),
         _ => Box::new(OpenOptions::new().read(true).open(path)?),
     };
     let mut content = Vec::new();
-    stream.take(TEXT_BYTES_MAX + 1).read_to_end(&mut content)?;
-    match content.len() as u64 > TEXT_BYTES_MAX {
-        true => Err(io::Error::other(format!("it is larger than {TEXT_BYTES_MAX} bytes"))),
-        false => text_of(content),
+    stream.take(bytes_max + 1).read_to_end(&mut content)?;
+    match content.len() as u64 > bytes_max {
+        true => Err(io::Error::other(format!("it is larger than {bytes_max} bytes"))),
+        false => Ok(content),
     }
 }
 

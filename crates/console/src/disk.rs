@@ -87,6 +87,12 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Returns the names of what is in a directory.
+pub(crate) fn names_in(path: &Path) -> io::Result<Vec<String>> {
+    let entries = fs::read_dir(path)?.collect::<io::Result<Vec<_>>>()?;
+    Ok(entries.into_iter().filter_map(|entry| entry.file_name().into_string().ok()).collect())
+}
+
 /// A plain file below a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {

@@ -11,8 +11,8 @@ use plimsoll_conduct::Consent;
 
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
-    /// The workload as YAML, such as --explain prints, or a job file of fio's; `-` for the
-    /// standard input
+    /// The workload as YAML, such as --explain prints, a job file of fio's, or COSBench's XML; `-`
+    /// for the standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Run in virtual time on scripted stores and files: exact, repeatable, no socket is opened

@@ -12,7 +12,7 @@ use plimsoll_model::Clock;
 use plimsoll_record::schema::{Cleanup, CleanupState, Manifest, Target};
 use plimsoll_record::{Lease, RunDirectory};
 use plimsoll_report::format;
-use plimsoll_workload::plan::TargetSecrets;
+use plimsoll_workload::plan::{Change, Members, TargetSecrets};
 
 use super::clean_bucket;
 use crate::args::CleanArgs;
@@ -57,10 +57,13 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
     if manifest.targets().any(|target| target.embedded) {
         ui.note("the embedded store ended with the run's process, and with it all that it held");
     }
+    let of_user = names_of_user(&manifest);
     if stores().next().is_none() && named.is_empty() && on_files().next().is_none() {
-        ui.result("the run wrote nothing that would have to be removed\n")?;
+        let nothing = "the run wrote nothing that would have to be removed\n";
+        ui.result(of_user.as_deref().unwrap_or(nothing))?;
         return Ok(ExitCode::SUCCESS);
     }
+    of_user.iter().for_each(|text| ui.note(text.trim_end()));
     // Nothing is removed anywhere before all of it may be.
     let mut reached = Vec::new();
     for (target, roots) in stores() {
@@ -93,6 +96,29 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
     };
     directory.write_manifest(&manifest)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns what is said of objects that a run wrote under names of its user's own, if it may have.
+fn names_of_user(manifest: &Manifest) -> Option<String> {
+    let plan = manifest.workload.plan()?;
+    let mut places: Vec<String> = Vec::new();
+    for wanted in plan.consents.iter().filter(|wanted| wanted.change == Change::Writes) {
+        let Members::Named(named) = &plan.set(wanted.set).members else { continue };
+        let keys = wanted.keys.as_ref().unwrap_or(&named.keys);
+        let buckets = named.buckets.as_ref().map(|buckets| format!(" in buckets `{buckets}`"));
+        let place = format!("`{keys}`{}", buckets.unwrap_or_default());
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    (!places.is_empty()).then(|| {
+        format!(
+            "what the run wrote under names of the workload's own stays, as others may count on \
+             it: objects {}. A workload removes it that has a stage for that (`remove`, `buckets`; \
+             COSBench's cleanup and dispose)\n",
+            places.join(", ")
+        )
+    })
 }
 
 /// Returns how much was removed in all, or why not all of it was: what cannot be reached keeps

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Error, Result};
-use plimsoll_conduct::{Consent, Recording, RunTime, Stop, input};
+use plimsoll_conduct::{Consent, RunTime, Stop, input};
 use plimsoll_console::{ArchiveRoot, archived, in_files};
-use plimsoll_dialects::cosbench::layout::{self, Ran, WorkloadState};
+use plimsoll_dialects::cosbench::layout::{self, Archive, Ran, WorkloadState};
 use plimsoll_dialects::cosbench::{self, Lowered, Options, Workload};
 use plimsoll_model::WallTime;
 use plimsoll_results::{Asked, Record};
@@ -15,9 +15,10 @@ use crate::args::requests::RequestArgs;
 use crate::args::s3::StoreArgs;
 use crate::args::{CosbenchArgs, Form, YES};
 use crate::conducted::{self, Conducted, Settings};
-use crate::ui::Ui;
 use crate::{flags, shown};
 
+/// The largest workload file that is read; it may be in an encoding of its own.
+const XML_BYTES_MAX: u64 = 16 << 20;
 /// What the flag is called that names the archive.
 const ARCHIVE: &str = "--archive";
 
@@ -31,9 +32,9 @@ pub(crate) struct Understood {
 
 impl Understood {
     /// Returns what the file of that name holds.
-    pub(crate) fn read(name: &str, text: &str, options: &Options) -> Result<Self> {
+    pub(crate) fn read(name: &str, text: &[u8], options: &Options) -> Result<Self> {
         let read = || -> Result<Self, cosbench::Refused> {
-            let workload = cosbench::read(text.as_bytes())?;
+            let workload = cosbench::read(text)?;
             let lowered = cosbench::lower(&workload, options)?;
             Ok(Self { workload, lowered })
         };
@@ -66,12 +67,15 @@ impl Understood {
 /// Takes a workload file of COSBench's and prints its summary.
 pub(crate) fn as_cosbench(args: &CosbenchArgs) -> Result<ExitCode> {
     let name = args.file.display().to_string();
-    let text = input::read_given(&args.file).with_context(|| format!("cannot read {name}"))?;
+    let text = input::read_given_bytes(&args.file, XML_BYTES_MAX);
+    let text = text.with_context(|| format!("cannot read {name}"))?;
     let options = Options { seed: args.seed, drivers: None };
     let understood = Understood::read(&name, &text, &options)?;
     let store = StoreArgs {
         // Each object is one PUT, as there.
         requests: RequestArgs { disable_multipart: true, ..RequestArgs::default() },
+        // Every container has a name of its own.
+        bucket: String::new(),
         ..StoreArgs::of(args.credentials.clone(), args.tls.clone())
     };
     let ui = args.output.print.ui();
@@ -101,52 +105,83 @@ fn in_its_words(error: Error) -> Error {
     flags::in_words(error, &cosbench::WORDS)
 }
 
+/// Runs a workload file and prints our report.
+pub(crate) fn run_file(
+    (name, text): (&str, &str),
+    seed: Option<u64>,
+    (is_check, is_explain): (bool, bool),
+    settings: Settings<'_>,
+) -> Result<ExitCode> {
+    let understood = Understood::read(name, text.as_bytes(), &Options { seed, drivers: None })?;
+    let settings = understood.settings(settings);
+    let (ui, file) = (settings.output.print.ui(), &understood.lowered.file);
+    if is_check || is_explain {
+        let plan = conducted::judge(file, &settings).map_err(in_its_words)?;
+        match is_check {
+            true => super::run::say_sound(name, &plan, &settings.output.print)?,
+            false => ui.result(&understood.explained())?,
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    understood.lowered.notes.iter().for_each(|note| ui.note(note));
+    ui.note("`plimsoll as cosbench` prints COSBench's summary and writes its archive");
+    conducted::run(file, &settings).map_err(in_its_words)
+}
+
 fn run(understood: &Understood, args: &CosbenchArgs, settings: Settings<'_>) -> Result<ExitCode> {
     // An archive that cannot be written is found out before anything else is.
     let root = args.archive.as_deref().map(open_archive).transpose()?;
     let id = root.as_ref().map_or_else(|| "w1".to_owned(), ArchiveRoot::next_id);
     let submitted = RunTime::machine().wall_epoch;
-    let local = &in_files;
-    let show = |recording: &mut Recording, ui: &Ui| {
-        let record = Record::of_run(&recording.directory)?;
-        if args.output.print.form() == Form::Json {
-            let report = shown::report(&record, &Asked::default())?;
-            return shown::print(&report, Form::Json, ui);
-        }
-        let ran = Ran { id: &id, submitted, stopped: None, state: None, local };
-        let archive = archived(&record, (&understood.workload, &understood.lowered), &ran)?;
-        ui.result(&layout::summary_table(&archive))
-    };
-    let settings = Settings { show: Some(&show), ..settings };
+    let settings = Settings { show: Some(&|_, _| Ok(())), ..settings };
     let file = &understood.lowered.file;
     let mut conducted = Conducted::begin(file, &settings).map_err(in_its_words)?;
     let directory = conducted.run.recording.directory.path().to_path_buf();
     let stop = conducted.run.recording.stop.clone();
     let done = conducted.carry_out(None, None);
     let ended = conducted.end(done, &settings);
+    let ui = args.output.print.ui();
+    // However it has ended: what was counted is worth no less.
+    let shown = archived_run(understood, (&id, submitted), (&directory, &ended, &stop));
+    let (record, archive) = match shown {
+        Ok(shown) => shown,
+        Err(error) => return ended.and(Err(error)),
+    };
+    match args.output.print.form() {
+        Form::Json => {
+            let report = shown::report(&record, &Asked::default())?;
+            shown::print(&report, Form::Json, &ui)?;
+        }
+        Form::Text => ui.result(&layout::summary_table(&archive))?,
+    }
+    if let Some(first) = record.manifest().and_then(|manifest| manifest.first_errors.first()) {
+        ui.warn(&format!("the first failure: {}", first.message));
+    }
+    ui.note(&format!("recorded in {}", directory.display()));
     if let Some(root) = &root {
-        let ui = args.output.print.ui();
-        let kept = keep(root, understood, (&id, submitted), (&directory, &ended, &stop));
-        match kept {
+        let kept = root.keep(&archive, &understood.workload);
+        match kept.with_context(|| format!("{ARCHIVE}: cannot write that of {id}")) {
             Ok(place) => ui.note(&format!("archived as {id} in {}", place.display())),
-            Err(error) if ended.is_ok() => return Err(error.context(ARCHIVE)),
-            Err(error) => ui.warn(&format!("{ARCHIVE}: {error:#}")),
+            Err(error) => return ended.and(Err(error)),
         }
     }
-    ended
+    let has_failed = archive.states.last().is_some_and(|last| last.state == "failed");
+    ended.map(|code| match code == ExitCode::SUCCESS && has_failed {
+        true => shown::exit_code(false),
+        false => code,
+    })
 }
 
 fn open_archive(path: &Path) -> Result<ArchiveRoot> {
     ArchiveRoot::open(path).with_context(|| format!("{ARCHIVE} {}", path.display()))
 }
 
-/// Archives a run, however it has ended.
-fn keep(
-    root: &ArchiveRoot,
+/// Returns the record of a run, and what is archived of it, however it has ended.
+fn archived_run(
     understood: &Understood,
     (id, submitted): (&str, WallTime),
     (directory, ended, stop): (&Path, &Result<ExitCode>, &Stop),
-) -> Result<std::path::PathBuf> {
+) -> Result<(Record, Archive)> {
     let record = Record::open(directory)?;
     let state = match ended {
         _ if stop.is_step_stopped() => Some(WorkloadState::Cancelled),
@@ -156,6 +191,5 @@ fn keep(
     let stopped = Some(RunTime::machine().wall_epoch);
     let ran = Ran { id, submitted, stopped, state, local: &in_files };
     let archive = archived(&record, (&understood.workload, &understood.lowered), &ran)?;
-    let kept = root.keep(&archive, &understood.workload);
-    kept.with_context(|| format!("cannot write the archive of {id}"))
+    Ok((record, archive))
 }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{ConductError, StandIn, input};
+use plimsoll_dialects::cosbench;
 use plimsoll_dialects::fio::is_job_file;
 use plimsoll_oracle::Script;
 use plimsoll_workload::plan::{Plan, ReadError, Source, Stage, WORKLOAD_SCHEMA, WorkloadFile};
@@ -93,17 +94,15 @@ fn carry_out(args: &RunArgs) -> Result<ExitCode> {
     refuse_reading(args)?;
     let ui = args.output.print.ui();
     let name = args.file.display().to_string();
+    if cosbench::is_workload(&text) {
+        let settings = settings(args, &conduct)?;
+        let only = (args.check, args.explain);
+        return super::cosbench::run_file((&name, &text), args.seed, only, settings);
+    }
     let ReadFile { file, source, older } = read_workload(&name, &text)?;
     let file = WorkloadFile { seed: args.seed.or(file.seed), ..file };
     let located = |error: anyhow::Error| located(error, source.as_ref(), &name);
-    let settings = Settings {
-        store: Some(&args.store),
-        serverprof: args.profile.serverprof.as_ref(),
-        stand_in: stand_in(args)?,
-        files: Some(&conduct),
-        keeps_data: args.keep_data,
-        ..Settings::plain(&args.output, args.consent()).conducting(&args.conduct)
-    };
+    let settings = settings(args, &conduct)?;
     if args.check || args.explain {
         let plan = conducted::judge(&file, &settings).map_err(located)?;
         match args.check {
@@ -118,6 +117,17 @@ fn carry_out(args: &RunArgs) -> Result<ExitCode> {
         ));
     }
     conducted::run(&file, &settings).map_err(located)
+}
+
+fn settings<'a>(args: &'a RunArgs, conduct: &'a FileConductArgs) -> Result<Settings<'a>> {
+    Ok(Settings {
+        store: Some(&args.store),
+        serverprof: args.profile.serverprof.as_ref(),
+        stand_in: stand_in(args)?,
+        files: Some(conduct),
+        keeps_data: args.keep_data,
+        ..Settings::plain(&args.output, args.consent()).conducting(&args.conduct)
+    })
 }
 
 /// Reads a workload in whichever language it is written.

@@ -67,11 +67,16 @@ impl ArchiveRoot {
         Ok(Self { path: path.to_path_buf(), _held: held })
     }
 
-    /// Returns the id of the next workload: that after the last one that was archived.
+    /// Returns the id of the next workload: that after the last one that was archived, as the
+    /// number that COSBench keeps, the history and the directories say.
     pub fn next_id(&self) -> String {
         let last = disk::read_text(&self.path.join(META)).unwrap_or_default();
-        let digits: String = last.chars().filter(char::is_ascii_digit).collect();
-        format!("w{}", digits.parse::<u64>().unwrap_or(0).saturating_add(1))
+        let history = disk::read_text(&self.path.join(HISTORY)).unwrap_or_default();
+        let of_history = history.lines().filter_map(|line| number_of(line.split(',').next()?));
+        let names = disk::names_in(&self.path).unwrap_or_default();
+        let of_names = names.iter().filter_map(|name| number_of(name.split('-').next()?));
+        let known = of_history.chain(of_names).chain(last.trim().parse().ok());
+        format!("w{}", known.max().unwrap_or(0).saturating_add(1))
     }
 
     /// Writes all of a workload that has run, and returns in which directory.
@@ -84,6 +89,11 @@ impl ArchiveRoot {
         disk::write(&self.path.join(META), meta(&archive.id).as_bytes())?;
         Ok(directory)
     }
+}
+
+/// Returns the number in an id: `w3`.
+fn number_of(id: &str) -> Option<u64> {
+    id.strip_prefix('w')?.parse().ok()
 }
 
 fn write_files(directory: &Path, archive: &Archive, workload: &Workload) -> io::Result<()> {
@@ -146,5 +156,27 @@ fn state(state: State) -> WorkloadState {
         State::Failed => WorkloadState::Failed,
         State::Terminated => WorkloadState::Terminated,
         State::Cancelled => WorkloadState::Cancelled,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_never_given_twice() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = ArchiveRoot::open(folder.path()).unwrap();
+        assert_eq!(root.next_id(), "w1");
+        disk::write(&folder.path().join(META), b"3").unwrap();
+        assert_eq!(root.next_id(), "w4");
+        disk::make(&folder.path().join("w7-demo")).unwrap();
+        assert_eq!(root.next_id(), "w8");
+        // The number is lost; the history is not.
+        disk::write(&folder.path().join(META), b"garbage").unwrap();
+        disk::write(&folder.path().join(HISTORY), b"Id,Name\nw12,demo,,\n").unwrap();
+        assert_eq!(root.next_id(), "w13");
+        let second = ArchiveRoot::open(folder.path()).map(drop).unwrap_err().to_string();
+        assert!(second.contains("another plimsoll"), "{second}");
     }
 }

@@ -43,6 +43,22 @@ pub(super) enum Act {
     Pause,
 }
 
+impl Act {
+    /// Tells whether it sends or gets content.
+    pub(super) fn moves_bytes(&self) -> bool {
+        match self {
+            Self::Read { .. } | Self::WriteFiles { .. } => true,
+            Self::Write(write) => write.sizes.moves_bytes(),
+            Self::Scan(_) => true,
+            Self::Head { .. }
+            | Self::Restore { .. }
+            | Self::Delete { .. }
+            | Self::List { .. }
+            | Self::Pause => false,
+        }
+    }
+}
+
 /// A write of objects that are made.
 #[derive(Clone, Debug)]
 pub(super) struct Write {

@@ -105,10 +105,18 @@ pub(super) fn note(
         let key = key.trim();
         match takes(key) {
             Taken::Yes => {}
+            // What is no name may be the rest of a secret with a `;` in it.
+            Taken::No if shown == Shown::Keys && !is_name(key) => {
+                notes.add(Some(line), "a key of the config is unknown and ignored");
+            }
             Taken::No => notes.add(Some(line), format!("the key `{key}` is unknown and ignored")),
             Taken::But(what) => notes.add(Some(line), format!("`{key}` {what}")),
         }
     }
+}
+
+fn is_name(key: &str) -> bool {
+    key.len() <= 32 && key.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
 /// How much of a config may be shown.

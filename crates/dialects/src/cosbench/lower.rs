@@ -322,6 +322,15 @@ impl<'a> Lowering<'a> {
             let written = &work.operations[part.operation];
             specs.push(mix::op(&self.sets, part, written)?);
         }
+        let moves = |part: &&Part| part.understood.act.moves_bytes();
+        if work.runtime_s == 0 && work.total_ops == 0 && !parts.iter().any(|part| moves(&part)) {
+            let more = format!(
+                "work `{}` would never end: nothing that it does moves a byte, so totalBytes is \
+                 never reached; write runtime=\"30\" or totalOps",
+                work.name
+            );
+            return Err(Refused::new(work.place, more));
+        }
         let seconds = |seconds: u32| Time(Duration::from_secs(seconds.into()));
         let mut job = JobSpec::of(work.workers, WorkSpec::Objects(specs));
         if work.runtime_s > 0 {

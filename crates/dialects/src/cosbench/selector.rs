@@ -110,6 +110,11 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
+    /// Tells whether any of them is more than nothing.
+    pub(super) fn moves_bytes(&self) -> bool {
+        !matches!(self.selector, Selector::Constant(0) | Selector::Nothing)
+    }
+
     /// Reads `c(64)KB`.
     pub(super) fn parse(text: &str, place: Place) -> Result<Self, Refused> {
         const UNITS: [(&str, u64, bool); 7] = [

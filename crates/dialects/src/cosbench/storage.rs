@@ -12,10 +12,6 @@ use super::config::Config;
 use super::error::Refused;
 use super::model::Access;
 
-/// Keys whose values nobody sees.
-pub(super) const SECRET_KEYS: [&str; 7] =
-    ["accesskey", "secretkey", "password", "token", "usertoken", "session_token", "jsonkeyfile"];
-
 /// What is written in the place of a secret.
 pub(super) const HIDDEN: &str = "***";
 
@@ -278,13 +274,66 @@ fn swift(config: &Config, auth: &Access) -> Result<Reached, Refused> {
     Ok(Reached { spec: TargetSpec::Swift(Box::new(spec)), secrets })
 }
 
+/// Tells whether a key may hold a secret, however it is spelt: one that is misspelt is passed over,
+/// and its value is a secret all the same.
+fn may_hide(key: &str) -> bool {
+    let plain: String = key.chars().filter(char::is_ascii_alphanumeric).collect();
+    let plain = plain.to_ascii_lowercase();
+    let hides = ["key", "secret", "passw", "token", "credential", "auth"];
+    let shows = ["authurl", "url"];
+    hides.iter().any(|word| plain.contains(word)) && !shows.contains(&&*plain)
+}
+
 /// Returns a config string without what nobody is to see.
 pub(super) fn without_secrets(config: &str) -> String {
+    let mut behind_secret = false;
     let piece = |piece: &str| match piece.split_once('=') {
-        Some((key, value)) if SECRET_KEYS.contains(&key.trim()) && !value.trim().is_empty() => {
-            format!("{key}={HIDDEN}")
+        Some((key, value)) => {
+            behind_secret = may_hide(key) && !value.trim().is_empty();
+            if behind_secret { format!("{key}={HIDDEN}") } else { piece.to_owned() }
         }
-        _ => piece.to_owned(),
+        // A secret that holds a `;` goes on here.
+        None if behind_secret && !piece.trim().is_empty() => HIDDEN.to_owned(),
+        None => piece.to_owned(),
     };
     config.split(';').map(piece).collect::<Vec<_>>().join(";")
+}
+
+/// Returns a text of people's own without what looks like `key=value` of a secret.
+pub(super) fn text_without_secrets(text: &str) -> String {
+    let word = |word: &str| match word.split_once('=') {
+        Some((key, value)) if !value.is_empty() && key.rsplit(';').next().is_some_and(may_hide) => {
+            format!("{key}={HIDDEN}")
+        }
+        _ => word.to_owned(),
+    };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_hidden_however_its_key_is_spelt() {
+        for (config, shown) in [
+            (
+                "accesskey=A;secretkey=S;endpoint=http://h",
+                "accesskey=***;secretkey=***;endpoint=http://h",
+            ),
+            (
+                "secretKey=S;SECRETKEY=S;secret-key=S;passwd=S",
+                "secretKey=***;SECRETKEY=***;secret-key=***;passwd=***",
+            ),
+            ("secretkey=a;bc;path_style_access=true", "secretkey=***;***;path_style_access=true"),
+            (
+                "auth_url=http://h/auth;username=u;password=p",
+                "auth_url=http://h/auth;username=u;password=***",
+            ),
+        ] {
+            assert_eq!(without_secrets(config), shown);
+        }
+        let text = "nightly; secretkey=LEAK and size=3";
+        assert_eq!(text_without_secrets(text), "nightly; secretkey=*** and size=3");
+    }
 }

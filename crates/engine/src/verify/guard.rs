@@ -71,14 +71,20 @@ fn digest(content: &Content<'_>, len: u64) -> [u8; 16] {
     md5.finalize().into()
 }
 
-/// The last bytes of what is read, held back, and the digest of those before them.
-#[derive(Clone, Default)]
+/// The last bytes of what is read, held back, and the digest of those before them where that is
+/// worth its cost.
+#[derive(Clone)]
 pub(crate) struct HeldBack {
     tail: Vec<u8>,
-    md5: Md5,
+    md5: Option<Md5>,
 }
 
 impl HeldBack {
+    /// Holds nothing back yet; `hashes` tells whether what others wrote is checked by its guard.
+    pub(crate) fn new(hashes: bool) -> Self {
+        Self { tail: Vec::new(), md5: hashes.then(Md5::default) }
+    }
+
     /// Takes the next bytes and gives those before the last ones to `body`.
     pub(crate) fn accept(&mut self, bytes: &[u8], mut body: impl FnMut(&[u8])) {
         let spare = (self.tail.len() + bytes.len()).saturating_sub(GUARD_BYTES);
@@ -86,7 +92,9 @@ impl HeldBack {
             (spare.min(self.tail.len()), spare.saturating_sub(self.tail.len()));
         for piece in [&self.tail[..of_tail], &bytes[..of_bytes]] {
             if !piece.is_empty() {
-                self.md5.update(piece);
+                if let Some(md5) = &mut self.md5 {
+                    md5.update(piece);
+                }
                 body(piece);
             }
         }
@@ -99,12 +107,18 @@ impl HeldBack {
         &self.tail
     }
 
-    /// Tells whether the last bytes are the guard of those before them; `None` if they are no
-    /// guard.
-    pub(crate) fn is_right(&self) -> Option<bool> {
+    /// Tells whether the last bytes are the guard of those before them, which are `len` bytes of
+    /// this content where they were not hashed as they came; `None` if they are no guard.
+    pub(crate) fn is_right(&self, content: &Content<'_>, len: u64) -> Option<bool> {
         let inside = self.tail.strip_prefix(MARK)?.strip_suffix(MARK)?;
-        let is_guard = inside.len() == 32 && inside.iter().all(u8::is_ascii_hexdigit);
-        let right = text_of(&self.md5.clone().finalize());
-        is_guard.then(|| self.tail.eq_ignore_ascii_case(&right))
+        if inside.len() != 32 || !inside.iter().all(u8::is_ascii_hexdigit) {
+            return None;
+        }
+        let is = |right: [u8; GUARD_BYTES]| self.tail.eq_ignore_ascii_case(&right);
+        match &self.md5 {
+            Some(md5) => Some(is(text_of(&md5.clone().finalize()))),
+            // Whose guard another one is cannot be told without a digest of what came.
+            None => is(text_of(&digest(content, len))).then_some(true),
+        }
     }
 }

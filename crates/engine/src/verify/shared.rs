@@ -80,14 +80,16 @@ impl<'a> SharedSink<'a> {
     }
 
     fn begin(&mut self) {
-        let has_guard = self.shared.hash_check;
+        let hashes = self.shared.hash_check;
         self.begun = match self.is_certain {
             // Where in the object the guard stands is not known.
-            _ if has_guard && self.range.is_some() => Begun::Foreign,
+            _ if hashes && self.range.is_some() => Begun::Foreign,
             true => Begun::Ours,
             false => Begun::Unknown { head: [0; HEAD_BYTES], len: 0 },
         };
-        self.held_back = (has_guard && self.range.is_none()).then(HeldBack::default);
+        // Another stage, or a run before this one, may have written a guard where this set has none.
+        let may_end_in_guard = hashes || !self.is_certain;
+        self.held_back = (may_end_in_guard && self.range.is_none()).then(|| HeldBack::new(hashes));
         self.received = 0;
     }
 
@@ -112,7 +114,11 @@ impl<'a> SharedSink<'a> {
     fn decide(&mut self) {
         let Begun::Unknown { head, len } = self.begun else { return };
         let head = &head[..len];
-        self.begun = match self.content.matches(self.checked.offset, head) {
+        // A few bytes are a chance, unless something in the workload writes as few.
+        let tells = len == HEAD_BYTES
+            || self.range.is_some()
+            || self.shared.wrong_length(self.received).is_none();
+        self.begun = match tells && self.content.matches(self.checked.offset, head) {
             true => Begun::Ours,
             false => Begun::Foreign,
         };
@@ -127,7 +133,8 @@ impl<'a> SharedSink<'a> {
     /// Returns what came of `key`, all of which has come.
     pub(crate) fn found(&mut self, key: &str) -> Found {
         let guard = self.held_back.take();
-        let is_right = guard.as_ref().and_then(HeldBack::is_right);
+        let before = self.received.saturating_sub(GUARD_BYTES as u64);
+        let is_right = guard.as_ref().and_then(|guard| guard.is_right(&self.content, before));
         if let (Some(guard), None) = (&guard, is_right) {
             self.body(guard.tail());
         }
@@ -154,13 +161,17 @@ impl<'a> SharedSink<'a> {
         }
     }
 
-    /// Returns how long what came should be; `None` where it is as long as it may be.
+    /// Returns how long what came should be; `None` where it is as long as it may be: what another
+    /// stage or an earlier run wrote under the name may have another length.
     fn expected_len(&self) -> Option<u64> {
+        let is_certain = self.is_certain;
         match self.range {
-            None => self.length.or_else(|| self.shared.wrong_length(self.received)),
+            None => self
+                .length
+                .or_else(|| is_certain.then(|| self.shared.wrong_length(self.received)).flatten()),
             Some((offset, len)) => {
-                let least = self.length.unwrap_or_else(|| self.shared.least());
-                (least >= offset + len).then_some(len)
+                let least = || if is_certain { self.shared.least() } else { 0 };
+                (self.length.unwrap_or_else(least) >= offset + len).then_some(len)
             }
         }
     }

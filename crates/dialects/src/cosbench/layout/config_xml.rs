@@ -2,7 +2,7 @@
 //! COSBench lays it out, without secrets.
 
 use crate::cosbench::model::{Access, Stage, Work, Workload};
-use crate::cosbench::storage::without_secrets;
+use crate::cosbench::storage::{text_without_secrets, without_secrets};
 
 /// Attributes go on in another line from this column on.
 const LINE_MAX: usize = 72;
@@ -13,8 +13,9 @@ pub fn config_xml(workload: &Workload) -> String {
     let mut out =
         Xml { text: String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"), depth: 0 };
     let mut attributes = vec![("name", workload.name.clone())];
-    attributes.extend(workload.description.clone().map(|text| ("description", text)));
-    attributes.extend(workload.trigger.clone().map(|text| ("trigger", text)));
+    let shown = |text: &Option<String>| text.as_deref().map(text_without_secrets);
+    attributes.extend(shown(&workload.description).map(|text| ("description", text)));
+    attributes.extend(shown(&workload.trigger).map(|text| ("trigger", text)));
     attributes.push(("config", without_secrets(&workload.config)));
     out.open("workload", &attributes);
     out.access("auth", &workload.auth);
@@ -35,7 +36,8 @@ impl Xml {
     fn stage(&mut self, stage: &Stage) {
         let mut attributes =
             vec![("name", stage.name.clone()), ("closuredelay", stage.closure_delay_s.to_string())];
-        attributes.extend(stage.trigger.clone().map(|text| ("trigger", text)));
+        let trigger = stage.trigger.as_deref().map(text_without_secrets);
+        attributes.extend(trigger.map(|text| ("trigger", text)));
         attributes.push(("config", without_secrets(&stage.config)));
         self.open("workstage", &attributes);
         self.access("auth", &stage.auth);
