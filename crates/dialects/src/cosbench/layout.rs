@@ -116,8 +116,8 @@ pub struct Metric {
     pub figures: Figures,
     /// How many workers did it.
     pub workers: u32,
-    /// How many of the successes took so long, by [`histogram::bucket`]: number of the bucket to
-    /// count; `None` where that is not known.
+    /// How many of the successes took so long, by number of the bucket; `None` where that is not
+    /// known.
     pub latencies: Option<BTreeMap<u32, u64>>,
 }
 
