@@ -10,13 +10,13 @@ use serde_json::Value;
 use crate::harness::{plimsoll, refused, run_line};
 
 /// A console that runs.
-struct Served {
+pub(crate) struct Served {
     child: Child,
-    address: String,
+    pub(crate) address: String,
 }
 
 impl Served {
-    fn start(directory: &Path, flags: &str) -> Self {
+    pub(crate) fn start(directory: &Path, flags: &str) -> Self {
         let mut command = plimsoll(directory);
         command.args(["console", "--listen", "127.0.0.1:0", "--driver-listen", "none"]);
         command.args(flags.split_whitespace());

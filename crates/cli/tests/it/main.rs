@@ -10,6 +10,7 @@ mod buckets;
 mod check;
 mod consent;
 mod console;
+mod console_pages;
 mod cosbench;
 mod faults;
 mod files;
