@@ -25,6 +25,9 @@ use crate::{lower, said, store};
 /// What a run directory is known by.
 const MANIFEST: &str = "run.json";
 
+/// What is said of a run that left nothing.
+const NOTHING: &str = "the run wrote nothing that would have to be removed\n";
+
 /// Finishes the cleaning of the run in a directory.
 pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
     let ui = Ui::plain();
@@ -59,8 +62,7 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
     }
     let of_user = names_of_user(&manifest);
     if stores().next().is_none() && named.is_empty() && on_files().next().is_none() {
-        let nothing = "the run wrote nothing that would have to be removed\n";
-        ui.result(of_user.as_deref().unwrap_or(nothing))?;
+        ui.result(of_user.as_deref().unwrap_or(NOTHING))?;
         return Ok(ExitCode::SUCCESS);
     }
     of_user.iter().for_each(|text| ui.note(text.trim_end()));

@@ -322,8 +322,8 @@ impl<'a> Lowering<'a> {
             let written = &work.operations[part.operation];
             specs.push(mix::op(&self.sets, part, written)?);
         }
-        let moves = |part: &&Part| part.understood.act.moves_bytes();
-        if work.runtime_s == 0 && work.total_ops == 0 && !parts.iter().any(|part| moves(&part)) {
+        let moves = parts.iter().any(|part| part.understood.act.moves_bytes());
+        if work.runtime_s == 0 && work.total_ops == 0 && !moves {
             let more = format!(
                 "work `{}` would never end: nothing that it does moves a byte, so totalBytes is \
                  never reached; write runtime=\"30\" or totalOps",

@@ -87,7 +87,7 @@ impl<'a> SharedSink<'a> {
             true => Begun::Ours,
             false => Begun::Unknown { head: [0; HEAD_BYTES], len: 0 },
         };
-        // Another stage, or a run before this one, may have written a guard where this set has none.
+        // Another stage or an earlier run may have written a guard where this set has none.
         let may_end_in_guard = hashes || !self.is_certain;
         self.held_back = (may_end_in_guard && self.range.is_none()).then(|| HeldBack::new(hashes));
         self.received = 0;
