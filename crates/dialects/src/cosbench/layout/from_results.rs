@@ -160,7 +160,8 @@ impl<'a> Taking<'a> {
         };
         let ran = |stage: &&mut ArchivedStage| stage.states.iter().any(|of| of.state == "running");
         let has_ended = stages.last().is_some_and(|stage| stage.states.len() > 2);
-        if let Some(last) = stages.iter_mut().rfind(ran).filter(|_| !has_ended) {
+        let is_cut = state == "cancelled" || !has_ended;
+        if let Some(last) = stages.iter_mut().rfind(ran).filter(|_| is_cut) {
             let states = last.states.last_mut();
             states.into_iter().for_each(|of| state.clone_into(&mut of.state));
         }
