@@ -23,7 +23,7 @@ use plimsoll_report::format;
 use plimsoll_results::Asked;
 use plimsoll_workload::mix64;
 use plimsoll_workload::plan::spec::{OracleTarget, TargetSpec};
-use plimsoll_workload::plan::{Plan, Target as PlanTarget, TargetSecrets, WorkloadFile};
+use plimsoll_workload::plan::{Members, Plan, Target as PlanTarget, TargetSecrets, WorkloadFile};
 
 use crate::access::AccessDoc;
 use crate::args::file::FileConductArgs;
@@ -496,7 +496,7 @@ fn announce(
         ui.note(&format!("running on {store}, which shares this machine's cores"));
     }
     let place = match run.targets() {
-        [Target::Store(store)] if !store.bucket.is_empty() => {
+        [Target::Store(store)] if !store.bucket.is_empty() && !names_all_buckets(plan) => {
             let (what, name) = (store.record.root_word(), store.record.root_name(&store.bucket));
             format!("on {}, {what} {name}", format::hosts(endpoints))
         }
@@ -512,6 +512,12 @@ fn announce(
         found.outlived(end).iter().for_each(|warning| ui.warn(warning));
     }
     lower::late_stop_rules(plan).iter().for_each(|warning| ui.warn(warning));
+}
+
+/// Tells whether the target's own bucket is nothing to the workload: each set names its own.
+fn names_all_buckets(plan: &Plan) -> bool {
+    let names = |members: &Members| matches!(members, Members::Named(of) if of.buckets.is_some());
+    plan.sets.iter().all(|set| names(&set.members))
 }
 
 /// Waits for a time of day, today's.

@@ -74,8 +74,6 @@ pub(crate) fn as_cosbench(args: &CosbenchArgs) -> Result<ExitCode> {
     let store = StoreArgs {
         // Each object is one PUT, as there.
         requests: RequestArgs { disable_multipart: true, ..RequestArgs::default() },
-        // Every container has a name of its own.
-        bucket: String::new(),
         ..StoreArgs::of(args.credentials.clone(), args.tls.clone())
     };
     let ui = args.output.print.ui();
