@@ -593,8 +593,6 @@ fn a_job_knows_its_agent() {
     );
     let plan = WorkloadFile::from_yaml("t.yaml", &text).unwrap().check().unwrap();
     assert_eq!(plan.stages[1].jobs[0].agent.as_deref(), Some("d2"));
-    let said =
-        "stages[1].jobs[0].agent: there is no agent `d2`: a run has one machine; leave it out";
     let judged = plan.file.judge().map_err(|refused| refused.to_string());
-    assert_eq!(judged, Err(said.to_owned()), "no machine that runs this has another");
+    assert_eq!(judged, Ok(()), "without a fleet it runs here, as a note of the run says");
 }
