@@ -128,7 +128,7 @@ pub struct Console {
     agents: Mutex<Option<(Moment, Vec<Agent>)>>,
     /// Ends of runs that the database has not taken yet, such as on a full disk.
     unsettled: Mutex<Vec<running::Settled>>,
-    _held: Vec<File>,
+    held: Mutex<Vec<File>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -171,7 +171,7 @@ impl Console {
             is_closing: Mutex::new(false),
             agents: Mutex::default(),
             unsettled: Mutex::default(),
-            _held: held,
+            held: Mutex::new(held),
         });
         console.recover()?;
         console.pump();
@@ -370,7 +370,8 @@ impl Console {
         kept.as_ref().map(|(_, agents)| agents.clone()).unwrap_or_default()
     }
 
-    /// Runs nothing more; asks what runs to end, and waits until it has.
+    /// Runs nothing more; asks what runs to end, waits until it has, and leaves the directories to
+    /// whoever opens them next.
     pub fn close(&self) {
         *lock(&self.is_closing) = true;
         let mut running = lock(&self.running);
@@ -381,6 +382,8 @@ impl Console {
         while !running.is_empty() {
             running = self.idle.wait(running).unwrap_or_else(PoisonError::into_inner);
         }
+        // Not left to the end of the last thread, which nobody waits for.
+        lock(&self.held).clear();
     }
 
     /// Waits until a workload does not run any more, or for so long.
@@ -411,12 +414,22 @@ impl Console {
     /// Begins to run what waits, as far as it may.
     fn pump(self: &Arc<Self>) {
         running::settle(self);
-        while !*lock(&self.is_closing) {
-            let running_max = i64::from(self.settings.concurrency.max(1));
-            // What cannot be read now is looked for when the next workload comes or ends.
-            let Ok(Some(entry)) = self.store.take_next(running_max, self.now_ms()) else { return };
-            running::start(self, entry);
+        while let Some(turn) = self.next_turn() {
+            running::launch(self, turn);
         }
+    }
+
+    /// Takes the next workload whose turn it is, unless the console is being closed.
+    fn next_turn(&self) -> Option<running::Turn> {
+        // Held until the workload stands among those that run, which is where `close` looks.
+        let is_closing = lock(&self.is_closing);
+        if *is_closing {
+            return None;
+        }
+        let running_max = i64::from(self.settings.concurrency.max(1));
+        // What cannot be read now is looked for when the next workload comes or ends.
+        let entry = self.store.take_next(running_max, self.now_ms()).ok().flatten()?;
+        Some(running::enter(self, entry))
     }
 }
 

@@ -46,8 +46,15 @@ pub(super) fn settle(console: &Console) {
     });
 }
 
-/// Begins to run a workload whose turn has come, on a thread of its own.
-pub(super) fn start(console: &Arc<Console>, entry: Entry) {
+/// What runs a workload whose turn has come, once it is launched.
+pub(super) struct Turn {
+    entry: Entry,
+    running: Running,
+    archive: Option<Arc<Archive>>,
+}
+
+/// Has a workload whose turn has come stand among those that run.
+pub(super) fn enter(console: &Console, entry: Entry) -> Turn {
     let number = entry.number;
     let stop = Stop::default();
     let source = console.store.source(number);
@@ -71,6 +78,13 @@ pub(super) fn start(console: &Arc<Console>, entry: Entry) {
     }
     let running = Running { watch, stop };
     lock(&console.running).insert(number, running.clone());
+    Turn { entry, running, archive }
+}
+
+/// Runs a workload on a thread of its own.
+pub(super) fn launch(console: &Arc<Console>, turn: Turn) {
+    let Turn { entry, running, archive } = turn;
+    let number = entry.number;
     let (of_thread, waits) = (Arc::clone(console), (archive.clone(), running.clone()));
     let thread = thread::Builder::new().name(format!("run-{number}"));
     let spawned = thread.spawn(move || {

@@ -221,9 +221,11 @@ fn what_waited_runs_when_the_console_is_opened_again() {
     assert!(taken.to_string().starts_with("another console works in"), "{taken}");
     console.close();
     assert_eq!((state(&console, 1), state(&console, 2)), (State::Terminated, State::Queued));
-    drop(console);
+    // The thread of a run may have hold of a console that is closed.
     let (runner, hand) = fake();
-    let console = Console::open(settings(directory.path()), runner).unwrap();
+    let opened = Console::open(settings(directory.path()), runner).unwrap();
+    drop(console);
+    let console = opened;
     settle(&console);
     assert_eq!(hand.begun.recv().unwrap(), "good");
     assert_eq!(state(&console, 2), State::Finished);
