@@ -43,9 +43,10 @@ impl<D> ObjectsRun<'_, D> {
         workers.clone().map(of_worker).sum::<usize>().max(1)
     }
 
-    /// Returns how many threads share its workers, of those that there are.
+    /// Returns how many threads share its workers, of those that there are; none where all its
+    /// workers run elsewhere.
     fn threads(&self, threads: usize) -> usize {
-        threads.clamp(1, self.facts.workers.len().min(self.in_flight_max()).max(1))
+        threads.max(1).min(self.facts.workers.len()).min(self.in_flight_max())
     }
 }
 

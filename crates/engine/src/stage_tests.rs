@@ -23,6 +23,7 @@ use crate::testing::{Laid, files_of};
 use crate::{
     EndReason, EngineConfig, FilesJobs, JobTiming, KeptOps, Live, ObjectsJob, RingConfig, RunClock,
     StageContext, StageLimits, StageOutcome, StageWork, StopFlag, VirtualTime, run_stage,
+    stage_threads,
 };
 
 const CONFIG: EngineConfig =
@@ -358,7 +359,8 @@ fn run_real<D: Driver, R: RingDriver>(
     work: &StageWork<'_, D, R>,
     begins_at: Option<Moment>,
 ) -> Done {
-    let (stop, live, generator) = (StopFlag::default(), Live::new(4), Arc::new(Generator::new(7)));
+    let (stop, generator) = (StopFlag::default(), Arc::new(Generator::new(7)));
+    let live = Live::new(stage_threads(work, &CONFIG).max(1));
     let context = StageContext {
         clock,
         virtual_time: None,
@@ -405,6 +407,30 @@ fn engines_on_threads_divide_the_same_operations() {
         sums.push(hashes);
     }
     assert!(sums.iter().all(|hashes| *hashes == sums[0]), "{sums:?}");
+}
+
+#[test]
+fn a_job_whose_workers_all_run_elsewhere_takes_no_thread() {
+    let clock: SharedClock = Arc::new(RunClock::start());
+    let workload = workload("GET", 1, PacingSpec::Closed);
+    let timing = || JobTiming { ops_max: Some(Amount::All(10)), ..JobTiming::default() };
+    let of = |id: u8, workers| {
+        let job = workload.alone(&NullDriver, StageKind::Measure);
+        ObjectsJob { id: JobId(id), workers, number_first: id.into(), timing: timing(), ..job }
+    };
+    let done = |here: [Range<u32>; 2]| {
+        let [first, second] = here;
+        let work = StageWork {
+            stage: StageId(0),
+            objects: vec![of(0, first), of(1, second)],
+            files: None::<FilesJobs<'_, NullRings>>,
+            limits: StageLimits::default(),
+        };
+        let (outcome, _) = run_real(&clock, &work, None);
+        outcome.jobs.iter().map(|job| job.ops_count).collect::<Vec<u64>>()
+    };
+    assert_eq!((done([0..1, 0..0]), done([0..0, 0..1])), (vec![10, 0], vec![0, 10]));
+    assert_eq!((done([0..1, 0..1]), done([0..0, 0..0])), (vec![10, 10], vec![0, 0]));
 }
 
 #[test]
