@@ -12,6 +12,7 @@ mod consent;
 mod console;
 mod console_pages;
 mod cosbench;
+mod cosbench_samples;
 mod faults;
 mod files;
 mod fleet;
