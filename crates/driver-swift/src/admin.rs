@@ -154,8 +154,8 @@ impl SwiftAdmin {
     }
 
     async fn ready(&mut self, needs: &[Ability]) -> Result<Option<Lack>, DriverError> {
-        use Ability::{Buckets, Delete, Get, List, Parts, Put, Ranges, Stat};
-        let offered = [Buckets, Delete, Get, List, Parts, Put, Ranges, Stat];
+        use Ability::{Buckets, Delete, Get, List, ListBuckets, Parts, Put, Ranges, Stat};
+        let offered = [Buckets, Delete, Get, List, ListBuckets, Parts, Put, Ranges, Stat];
         if let Some(need) = needs.iter().find(|need| !offered.contains(need)) {
             let why = LackReason::OfStore("does not offer it by the API of Swift");
             return Ok(Some(Lack { need: *need, why }));

@@ -69,7 +69,8 @@ pub enum Operation<'a> {
         /// The keys, at least one, at most [`DELETE_BATCH_MAX`].
         keys: &'a [String],
     },
-    /// Lists everything below a prefix, following pages to the end or as far as is asked.
+    /// Lists everything below a prefix, following pages to the end or as far as is asked; in the
+    /// bucket of the empty name the buckets of the account, where the target offers that.
     List {
         /// The prefix, compared as text.
         prefix: &'a str,

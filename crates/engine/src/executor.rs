@@ -446,7 +446,7 @@ impl<'a> Executor<'a> {
         let Work::Objects(ops) = &self.facts.work.work else {
             unreachable!("listings are operations of a mix")
         };
-        let OpAct::List { page, pages, versions, .. } = ops[at].act else {
+        let OpAct::List { page, pages, versions, account, .. } = ops[at].act else {
             unreachable!("the operation is a listing")
         };
         self.place.1 = bucket;
@@ -465,7 +465,8 @@ impl<'a> Executor<'a> {
             false => Operation::List { prefix, page_size, pages_max: pages, sink },
             true => Operation::ListVersions { prefix, page_size, pages_max: pages, sink },
         };
-        let mut done = in_bucket!(self, session, list, start);
+        let bucket = if account { Some("") } else { self.bucket() };
+        let mut done = bounded(self.facts, session, bucket, list, start).await;
         let most = pages.map_or(u64::MAX, |pages| u64::from(pages.get()) * u64::from(page.get()));
         if let (Ok(()), Some(wrong)) = (&done.result, found.judge(prefix, most)) {
             done.result = Err(wrong);

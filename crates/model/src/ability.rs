@@ -19,6 +19,8 @@ pub enum Ability {
     DeleteMany,
     /// Lists objects.
     List,
+    /// Lists the buckets that there are.
+    ListBuckets,
     /// Lists versions of objects, also where a bucket keeps one of each only.
     ListVersions,
     /// Keeps versions of objects, with names of its own for them.
@@ -47,7 +49,7 @@ pub enum Ability {
 
 impl Ability {
     /// Every ability.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Get,
         Self::Ranges,
         Self::Put,
@@ -56,6 +58,7 @@ impl Ability {
         Self::Delete,
         Self::DeleteMany,
         Self::List,
+        Self::ListBuckets,
         Self::ListVersions,
         Self::Versions,
         Self::Parts,
@@ -81,6 +84,7 @@ impl Ability {
             Self::Delete => "delete",
             Self::DeleteMany => "delete of many objects with one call",
             Self::List => "list",
+            Self::ListBuckets => "list of an account",
             Self::ListVersions => "list of versions",
             Self::Versions => "versions",
             Self::Parts => "parts",

@@ -7,14 +7,16 @@ use anyhow::{Context, Error, Result};
 use plimsoll_conduct::{Consent, RunTime, Stop, input};
 use plimsoll_console::{ArchiveRoot, archived, in_files};
 use plimsoll_dialects::cosbench::layout::{self, Archive, Ran, WorkloadState};
-use plimsoll_dialects::cosbench::{self, Lowered, Options, Workload};
+use plimsoll_dialects::cosbench::{self, Lowered, Options, Touched, Workload};
 use plimsoll_model::WallTime;
 use plimsoll_results::{Asked, Record};
+use plimsoll_workload::plan::spec::{TargetSpec, Targets};
 
 use crate::args::requests::RequestArgs;
 use crate::args::s3::StoreArgs;
 use crate::args::{CosbenchArgs, Form, YES};
 use crate::conducted::{self, Conducted, Settings};
+use crate::ui::Ui;
 use crate::{flags, shown};
 
 /// The largest workload file that is read; it may be in an encoding of its own.
@@ -48,6 +50,21 @@ impl Understood {
         let comment = |line: String| format!("# {}\n", line.replace('\n', " "));
         let comments: String = notes.iter().cloned().chain(corrections).map(comment).collect();
         format!("{comments}{}", file.to_yaml())
+    }
+
+    /// Says which buckets are not left as they are.
+    fn say_touched(&self, ui: &Ui, more: &str) {
+        let is_mock = |spec: &TargetSpec| matches!(spec, TargetSpec::Null(_));
+        let is_real = |target: &str| match &self.lowered.file.targets {
+            Targets::Several(specs) => specs.get(target).is_none_or(|spec| !is_mock(spec)),
+            Targets::One(spec) => !is_mock(spec),
+            Targets::Given => true,
+        };
+        for Touched { target, buckets } in &self.lowered.touched {
+            if is_real(target) {
+                ui.note(&format!("works in {buckets} of {target}{more}"));
+            }
+        }
     }
 
     /// Returns settings with what the file says of how it is run.
@@ -89,6 +106,7 @@ pub(crate) fn as_cosbench(args: &CosbenchArgs) -> Result<ExitCode> {
             true => super::run::say_sound(&name, &plan, &args.output.print)?,
             false => ui.result(&understood.explained())?,
         }
+        understood.say_touched(&ui, ", which needs --touch where no run of plimsoll made a bucket");
         return Ok(ExitCode::SUCCESS);
     }
     understood.lowered.notes.iter().for_each(|note| ui.note(note));
@@ -119,9 +137,11 @@ pub(crate) fn run_file(
             true => super::run::say_sound(name, &plan, &settings.output.print)?,
             false => ui.result(&understood.explained())?,
         }
+        understood.say_touched(&ui, ", which needs --touch where no run of plimsoll made a bucket");
         return Ok(ExitCode::SUCCESS);
     }
     understood.lowered.notes.iter().for_each(|note| ui.note(note));
+    understood.say_touched(&ui, "");
     ui.note("`plimsoll as cosbench` prints COSBench's summary and writes its archive");
     conducted::run(file, &settings).map_err(in_its_words)
 }
@@ -134,6 +154,7 @@ fn run(understood: &Understood, args: &CosbenchArgs, settings: Settings<'_>) -> 
     let settings = Settings { show: Some(&|_, _| Ok(())), ..settings };
     let file = &understood.lowered.file;
     let mut conducted = Conducted::begin(file, &settings).map_err(in_its_words)?;
+    understood.say_touched(&args.output.print.ui(), "");
     let directory = conducted.run.recording.directory.path().to_path_buf();
     let stop = conducted.run.recording.stop.clone();
     let done = conducted.carry_out(None, None);
@@ -155,7 +176,10 @@ fn run(understood: &Understood, args: &CosbenchArgs, settings: Settings<'_>) -> 
     if let Some(first) = record.manifest().and_then(|manifest| manifest.first_errors.first()) {
         ui.warn(&format!("the first failure: {}", first.message));
     }
-    ui.note(&format!("recorded in {}", directory.display()));
+    ui.note(&format!(
+        "recorded in {0}; `plimsoll report {0}` prints percentiles, errors and what was verified",
+        directory.display()
+    ));
     if let Some(root) = &root {
         let kept = root.keep(&archive, &understood.workload);
         match kept.with_context(|| format!("{ARCHIVE}: cannot write that of {id}")) {

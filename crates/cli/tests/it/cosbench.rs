@@ -14,7 +14,7 @@ use crate::harness::{self, Target, oracle, plimsoll, refused, run, run_directory
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../dialects/testdata/cosbench");
 
 /// Returns one of COSBench's files with its texts replaced, in a directory of the test's own.
-fn scaled(directory: &Path, name: &str, replaced: &[(&str, &str)]) -> PathBuf {
+pub(crate) fn scaled(directory: &Path, name: &str, replaced: &[(&str, &str)]) -> PathBuf {
     let mut text = std::fs::read_to_string(format!("{DATA}/{name}")).unwrap();
     for (from, to) in replaced {
         assert!(text.contains(from), "{name} has no {from}");
@@ -25,20 +25,20 @@ fn scaled(directory: &Path, name: &str, replaced: &[(&str, &str)]) -> PathBuf {
     path
 }
 
-fn as_cosbench(directory: &Path, words: &[&str]) -> Command {
+pub(crate) fn as_cosbench(directory: &Path, words: &[&str]) -> Command {
     let mut command = plimsoll(directory);
     command.args(["as", "cosbench"]).args(words);
     command
 }
 
 #[track_caller]
-fn done(output: &Output) -> String {
+pub(crate) fn done(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
 /// Returns operations and failures of each stage, as the record has them.
-fn stages(directory: &Path) -> Vec<(String, u64, u64)> {
+pub(crate) fn stages(directory: &Path) -> Vec<(String, u64, u64)> {
     let manifest = std::fs::read(run_directory(directory).join("run.json")).unwrap();
     let manifest: Value = serde_json::from_slice(&manifest).unwrap();
     let of = |stage: &Value| {
@@ -207,7 +207,7 @@ fn each_sample_of_storage_none_or_mock_runs() {
 }
 
 /// Cuts the times of a workload down to a second, and a mock's delay to nothing.
-fn shortened(file: &Path) -> String {
+pub(crate) fn shortened(file: &Path) -> String {
     let mut text = std::fs::read_to_string(file).unwrap();
     for attribute in ["runtime", "rampup", "rampdown", "closuredelay"] {
         let mut cut = String::new();
@@ -318,6 +318,7 @@ fn what_no_run_made_is_not_touched_without_leave() {
     let output = run(as_cosbench(directory.path(), &["--touch", "pool*", &workload(prepare)]));
     done(&output);
     assert_eq!(foreign.listed().len(), 11);
+    assert!(stderr(&output).contains("works in pool1 of s3"), "{}", stderr(&output));
     let output = run(as_cosbench(directory.path(), &[&workload(read)]));
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 }

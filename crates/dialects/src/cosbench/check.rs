@@ -39,6 +39,7 @@ pub(super) enum Act {
     Restore { containers: Selector, objects: Selector },
     Delete { containers: Selector, objects: Selector },
     List { containers: Selector },
+    ListAccount,
     Scan(Scan),
     Pause,
 }
@@ -54,6 +55,7 @@ impl Act {
             | Self::Restore { .. }
             | Self::Delete { .. }
             | Self::List { .. }
+            | Self::ListAccount
             | Self::Pause => false,
         }
     }
@@ -320,11 +322,12 @@ impl Reader<'_> {
                 notes.add(line, text);
                 Ok(Act::Head { containers, objects })
             }
-            (false, false) => {
-                let more = "`list` without containers lists an account, which is not done here: \
-                            name containers";
+            (false, false) if storage::is_s3(&self.work.storage.kind) => {
+                let more = "`list` without containers lists an account, which is done with storage \
+                            of type swift: name containers";
                 Err(Refused::new(self.config.place, more))
             }
+            (false, false) => Ok(Act::ListAccount),
             (false, true) => Err(self.config.need("containers").expect_err("it is not there")),
             (true, false) => {
                 if storage::is_s3(&self.work.storage.kind) {

@@ -151,6 +151,31 @@ struct StageJobs {
     removes: Vec<(usize, JobSpec)>,
 }
 
+impl StageJobs {
+    /// Has containers be made before all else is done, and removed behind it, where there is both
+    /// in the stage: making, removing, or work on objects. Tells whether that was so.
+    fn set_buckets_apart(&mut self) -> bool {
+        let job = |work: &WorkSpec| match work {
+            WorkSpec::Buckets(BucketsSpec::Make(_)) => 1,
+            WorkSpec::Buckets(BucketsSpec::Remove(_)) => 2,
+            _ => 0,
+        };
+        let is_alike = |pair: &[(usize, JobSpec)]| job(&pair[0].1.work) == job(&pair[1].1.work);
+        if self.main.windows(2).all(is_alike) {
+            return false;
+        }
+        for (work, spec) in std::mem::take(&mut self.main) {
+            let to = match job(&spec.work) {
+                1 => &mut self.makes,
+                2 => &mut self.removes,
+                _ => &mut self.main,
+            };
+            to.push((work, spec));
+        }
+        true
+    }
+}
+
 struct Lowering<'a> {
     workload: &'a Workload,
     options: &'a Options,
@@ -194,7 +219,7 @@ impl<'a> Lowering<'a> {
             Act::Write(_) | Act::WriteFiles { .. } => 1,
             Act::Scan(Scan { kind: ScanKind::Cleanup, .. }) => 2,
             Act::Read { .. } | Act::Head { .. } | Act::Restore { .. } | Act::Delete { .. } => 3,
-            Act::List { .. } | Act::Scan(_) | Act::Pause => 4,
+            Act::List { .. } | Act::ListAccount | Act::Scan(_) | Act::Pause => 4,
         };
         let mut order: Vec<usize> = (0..self.parts.len()).collect();
         order.sort_by_key(|part| rank(&self.parts[*part].understood.act));
@@ -223,6 +248,11 @@ impl<'a> Lowering<'a> {
                 }
                 _ => self.work((index, number), work, &mut jobs)?,
             }
+        }
+        if jobs.set_buckets_apart() {
+            let text = "containers are made before the other work of the stage begins, and removed \
+                        when it has ended: COSBench does both beside it";
+            self.notes.add(Some(stage.place.line), text);
         }
         self.push(index, StageRole::MakeContainers, &format!("{id}-make-containers"), jobs.makes);
         self.push(index, StageRole::Main, &id, jobs.main);

@@ -103,12 +103,12 @@ fn op(test: &str, set: &str) -> OpSpec {
             list: set,
             weight,
             page: PAGE_SIZE,
-            pages: None,
             versions: test == "listver",
             by_page: true,
             pick,
             buckets,
             name,
+            ..ListOp::default()
         }),
     }
 }

@@ -8,12 +8,14 @@ impl TargetSpec {
     /// Tells whether targets of the kind offer it. One server may still lack what its protocol has.
     pub fn offers(&self, ability: Ability) -> bool {
         use Ability::{
-            Blocks, Buckets, Delete, DeleteMany, DropCaches, Get, List, Names, Parts, Put, Ranges,
-            Stat,
+            Blocks, Buckets, Delete, DeleteMany, DropCaches, Get, List, ListBuckets, Names, Parts,
+            Put, Ranges, Stat,
         };
         match self {
             Self::Null(_) => true,
-            Self::S3(_) | Self::Oracle(_) => !matches!(ability, Blocks | Names | DropCaches),
+            Self::S3(_) | Self::Oracle(_) => {
+                !matches!(ability, Blocks | Names | DropCaches | ListBuckets)
+            }
             Self::Files(_) => matches!(
                 ability,
                 Blocks | Names | DropCaches | Get | Ranges | Put | Stat | Delete | List
@@ -24,7 +26,10 @@ impl TargetSpec {
                 _ => false,
             },
             Self::Swift(_) => {
-                matches!(ability, Get | Ranges | Put | Stat | Delete | List | Buckets | Parts)
+                matches!(
+                    ability,
+                    Get | Ranges | Put | Stat | Delete | List | ListBuckets | Buckets | Parts
+                )
             }
         }
     }

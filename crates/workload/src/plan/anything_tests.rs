@@ -189,12 +189,23 @@ fn op() -> impl Strategy<Value = OpSpec> {
             let (delete, name, buckets, keys) = ("o".into(), None, None, None);
             OpSpec::Delete(DeleteOp { delete, weight, pick, batch, version, buckets, keys, name })
         });
-    let list = (1u32..6_000, prop::option::of(0u32..3), any::<[bool; 2]>()).prop_map(
-        |(page, pages, [versions, by_page])| {
+    let list = (1u32..6_000, prop::option::of(0u32..3), any::<[bool; 3]>()).prop_map(
+        |(page, pages, [versions, by_page, account])| {
             let pick = (page == 7)
                 .then_some(PickSpec::InBucket { bucket: Choice::Sequential, key: Choice::Uniform });
             let (list, weight, buckets, name) = ("o".into(), 1, None, None);
-            let op = ListOp { list, weight, page, pages, versions, by_page, pick, buckets, name };
+            let op = ListOp {
+                list,
+                weight,
+                page,
+                pages,
+                versions,
+                by_page,
+                account,
+                pick,
+                buckets,
+                name,
+            };
             OpSpec::List(op)
         },
     );

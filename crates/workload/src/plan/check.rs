@@ -340,5 +340,7 @@ impl Context<'_> {
 }
 
 #[cfg(test)]
+mod listing_tests;
+#[cfg(test)]
 #[path = "check_tests.rs"]
 mod tests;

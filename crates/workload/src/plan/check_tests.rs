@@ -27,7 +27,7 @@ pub(super) fn check(cases: &[(&str, &str)]) {
 }
 
 /// Returns a file with one set `o` that is filled, and one more stage with one job.
-fn one_job(set: &str, job: &str) -> String {
+pub(super) fn one_job(set: &str, job: &str) -> String {
     format!(
         "sets: {{o: {set}}}\nstages:\n- {{jobs: [{{work: {{fill: o}}}}]}}\n\
          - {{duration: 1s, jobs: [{{{job}}}]}}"
@@ -368,34 +368,6 @@ fn jobs_that_cannot_be() {
             &endless,
             "stages[1].jobs[0].duration: is missing; without a duration, ops or bytes of the job \
              or its stage the work never ends",
-        ),
-    ]);
-}
-
-#[test]
-fn pages_that_cannot_be_listed() {
-    let listed = |set: &str, list: &str| {
-        let list = format!("{{duration: 1s, jobs: [{{work: {{objects: [{list}]}}}}]}}");
-        format!("sets: {{o: {set}}}\nstages:\n- {list}")
-    };
-    let named = "{named: {key: 'k{1..9}'}}";
-    check(&[
-        (
-            &listed(named, "{list: o, by_page: true}"),
-            "stages[0].jobs[0].work.objects[0].by_page: is only for objects of the run's own, \
-             whose names have numbers",
-        ),
-        (
-            &one_job(
-                "{count: 9, size: 1B}",
-                "work: {objects: [{list: o, pages: 2, by_page: true}]}",
-            ),
-            "stages[1].jobs[0].work.objects[0].pages: says nothing beside by_page, which lists \
-             what fits on one; leave it out",
-        ),
-        (
-            &one_job("{count: 9, size: 1B}", "work: {objects: [{list: o, by_page: true}]}"),
-            "it is sound",
         ),
     ]);
 }

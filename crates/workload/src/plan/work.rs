@@ -194,6 +194,8 @@ pub enum OpAct {
         versions: bool,
         /// Whether each listing is of a part of the set that fits on one page.
         by_page: bool,
+        /// Whether the account's buckets are listed in place of what is in one.
+        account: bool,
         /// Which bucket, of a set with names of the user's own; `None`: the workers take turns.
         bucket: Option<Choice>,
     },

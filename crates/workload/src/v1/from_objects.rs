@@ -266,12 +266,10 @@ fn operation(spec: &WorkloadSpec, each: &OpWeightSpec) -> Converted<OpSpec> {
             list: set,
             weight,
             page: measure.list_page_size.unwrap_or(LIST_PAGE),
-            pages: None,
             versions: spec.objects.versions > 1,
-            by_page: false,
-            pick: None,
             buckets,
             name,
+            ..ListOp::default()
         }),
         other => return refuse("measure.operations", format!("`{other}` is no operation")),
     })

@@ -169,28 +169,24 @@ impl<'a> Taking<'a> {
 
     fn stage(&self, index: usize, stage: &Stage) -> ArchivedStage {
         let run = self.run_stages(index);
-        let main = run.iter().find(|run| run.lowered.role == StageRole::Main);
         let mut archived = ArchivedStage {
             id: stage.id(index + 1),
             name: stage.name.clone(),
             ..ArchivedStage::default()
         };
-        if let Some(main) = main {
-            self.figures(main, stage, &mut archived);
-        }
-        archived.states = self.states(stage, &run, &archived);
+        self.figures(&run, stage, &mut archived);
+        archived.states = self.states((index, stage), &run, &archived);
         archived
     }
 
-    /// Fills in what came of the stage of a stage that is its own.
-    fn figures(&self, main: &RunStage<'_>, stage: &Stage, archived: &mut ArchivedStage) {
+    /// Fills in what came of the works of a stage.
+    fn figures(&self, run: &[RunStage<'_>], stage: &Stage, archived: &mut ArchivedStage) {
         let mut rows: BTreeMap<Moment, Vec<(usize, Figures)>> = BTreeMap::new();
-        let jobs = main.planned.jobs.iter().zip(&main.lowered.works).enumerate();
-        for (job, (spec, work_index)) in jobs {
-            let work = &stage.works[*work_index];
-            let row = row_of(main.report, job, spec);
+        for RanWork { of, job, spec, work: work_index } in ran_works(run) {
+            let work = &stage.works[work_index];
+            let row = row_of(of.report, job, spec);
             for (kind, operations) in kinds(spec, work) {
-                let metric = metric(*work_index, work, &operations);
+                let metric = metric(work_index, work, &operations);
                 let of_row = row.and_then(|row| kind.and_then(|kind| row.analysis.kind(kind)));
                 let metric = match of_row {
                     Some(of) => measured(metric, of),
@@ -216,12 +212,13 @@ impl<'a> Taking<'a> {
                 }
                 archived.metrics.push(metric);
             }
+            archived.workers.extend(workers(of, job, spec, work));
         }
-        archived.workers = workers(main, stage);
         let count = archived.metrics.len();
-        if rows.is_empty() && count > 0 {
+        let worked = run.iter().rfind(|run| run.lowered.role != StageRole::Pause);
+        if let Some(last) = worked.filter(|_| rows.is_empty() && count > 0) {
             // A stage that issues no operations has one row, as there.
-            rows.insert(self.ended(main.report), Vec::new());
+            rows.insert(self.ended(last.report), Vec::new());
         }
         for (version, (ended, of)) in rows.into_iter().enumerate() {
             let mut figures = vec![Figures::default(); count];
@@ -253,7 +250,7 @@ impl<'a> Taking<'a> {
 
     fn states(
         &self,
-        stage: &Stage,
+        (index, stage): (usize, &Stage),
         run: &[RunStage<'_>],
         archived: &ArchivedStage,
     ) -> Vec<StateAt> {
@@ -261,9 +258,15 @@ impl<'a> Taking<'a> {
         let mut states = vec![at("waiting", self.ran.submitted)];
         let lasted: Vec<Lasted> = run.iter().map(|run| self.lasted(run.report)).collect();
         let (Some(first), Some(last)) = (lasted.first(), lasted.last()) else {
+            let has_nothing_to_do =
+                !self.results.lowered.stages.iter().any(|lowered| lowered.stage == index);
             if let Some(stopped) = self.ran.stopped {
-                let was_cancelled = self.ran.state == Some(WorkloadState::Cancelled);
-                states.push(at(if was_cancelled { "cancelled" } else { "aborted" }, stopped));
+                let state = match self.ran.state {
+                    Some(WorkloadState::Cancelled) => "cancelled",
+                    _ if has_nothing_to_do => "completed",
+                    _ => "aborted",
+                };
+                states.push(at(state, stopped));
             }
             return states;
         };
@@ -285,6 +288,29 @@ impl<'a> Taking<'a> {
         states.push(at(if has_failed { "failed" } else { "completed" }, last.to));
         states
     }
+}
+
+/// A work as it was run.
+struct RanWork<'a> {
+    of: &'a RunStage<'a>,
+    job: usize,
+    spec: &'a JobSpec,
+    work: usize,
+}
+
+/// Returns the works of a stage in their order, each as the stage of ours runs it that is its own:
+/// what only makes or removes the containers of another work is none.
+fn ran_works<'a>(run: &'a [RunStage<'a>]) -> Vec<RanWork<'a>> {
+    let mut found: BTreeMap<usize, RanWork<'a>> = BTreeMap::new();
+    for of in run {
+        let jobs = of.planned.jobs.iter().zip(&of.lowered.works).enumerate();
+        for (job, (spec, &work)) in jobs {
+            if of.lowered.role == StageRole::Main || !found.contains_key(&work) {
+                found.insert(work, RanWork { of, job, spec, work });
+            }
+        }
+    }
+    found.into_values().collect()
 }
 
 /// Tells whether more of a row failed than may.
@@ -377,25 +403,19 @@ fn of_segment(segment: &SegmentRow) -> Figures {
     }
 }
 
-/// Returns what each worker did, where the rows of a stage are of workers.
-fn workers(main: &RunStage<'_>, stage: &Stage) -> Vec<WorkerMetric> {
-    let mut found = Vec::new();
-    let rows = main.by_worker.iter().flat_map(|stage| &stage.rows);
-    for row in rows.filter(|row| row.worker.is_some()) {
-        let [job] = *row.jobs else { continue };
-        let (Some(spec), Some(work)) = (main.planned.jobs.get(job), main.lowered.works.get(job))
-        else {
-            continue;
-        };
-        let work = &stage.works[*work];
-        for (kind, operations) in kinds(spec, work) {
+/// Returns what each worker of a job did, where the rows of a stage are of workers.
+fn workers(of: &RunStage<'_>, job: usize, spec: &JobSpec, work: &Work) -> Vec<WorkerMetric> {
+    let rows = of.by_worker.iter().flat_map(|stage| &stage.rows);
+    let rows = rows.filter(|row| row.worker.is_some() && row.jobs == [job]);
+    let metrics = rows.flat_map(|row| {
+        kinds(spec, work).into_iter().map(|(kind, operations)| {
             let of = kind.and_then(|kind| row.analysis.kind(kind));
-            found.push(WorkerMetric {
+            WorkerMetric {
                 op_type: operations[0].kind.clone(),
                 sample_type: operations[0].sample_type().to_owned(),
                 figures: of.map(|of| figures(&of.figures)).unwrap_or_default(),
-            });
-        }
-    }
-    found
+            }
+        })
+    });
+    metrics.collect()
 }

@@ -240,3 +240,29 @@ fn states_have_the_instants_of_the_run() {
          cancelled @ 1970-01-01 00:00:09\n"
     );
 }
+
+#[test]
+fn containers_made_before_the_rest_of_their_stage_are_in_its_tables() {
+    let text = "<workload name='w'><storage type='mock'/><workflow><workstage name='both'>\
+        <work type='prepare' workers='2' config='containers=r(1,1);objects=r(1,4);sizes=c(1)KB'/>\
+        <work type='init' workers='1' config='cprefix=b;containers=r(1,1)'/>\
+        </workstage></workflow></workload>";
+    let workload = read(text.as_bytes()).unwrap();
+    let lowered = lower(&workload, &Options::default()).unwrap();
+    let made = StageReport::of("s1-both-make-containers", Vec::new());
+    let wrote = stage("s1-both", rows(&ops(), 0, 0, 108, &[0, 0]), false);
+    let report = Report {
+        state: RunState::Complete,
+        ..Report::of("w", WallTime::from_unix_ns(0), vec![made, wrote])
+    };
+    let results =
+        Results { workload: &workload, lowered: &lowered, report: &report, by_worker: None };
+    let submitted = WallTime::from_unix_ns(0);
+    let ran = Ran { id: "w1", submitted, stopped: Some(submitted), state: None, local: &utc };
+    let archive = from_results(&results, &ran);
+    let told = archive.stages[0].metrics.iter().map(|of| (&*of.op_name, of.work, of.figures.ops));
+    assert_eq!(told.collect::<Vec<_>>(), [("prepare", 1, 4), ("init", 2, 0)]);
+    let states = &archive.stages[0].states;
+    assert_eq!((&*archive.stages[0].id, archive.stages[0].state()), ("s1-both", "completed"));
+    assert_eq!(states.iter().filter(|of| of.state == "running").count(), 1);
+}

@@ -2,56 +2,60 @@
 
 use plimsoll_report::table::{Cell, Paint, Table, Tone, harmless};
 
+use super::Archive;
 use super::number::{NOTHING, number, ratio};
-use super::{Archive, Figures};
 
-/// Returns the general report: a row for each operation of each stage.
+/// Returns the general report as two tables, each narrow enough for a terminal: what was done, a
+/// row for each operation of each stage, and how fast, where anything was.
 pub fn summary_table(archive: &Archive) -> String {
-    let heading = [
-        "Stage",
-        "Op-Type",
-        "Op-Count",
-        "Byte-Count",
-        "Avg-ResTime",
-        "Avg-ProcTime",
-        "Throughput",
-        "Bandwidth",
-        "Succ-Ratio",
-        "State",
-    ];
-    let mut table = Table::new(&heading);
+    let mut done =
+        Table::new(&["Stage", "Op-Type", "Op-Count", "Byte-Count", "Succ-Ratio", "State"]);
+    let mut fast =
+        Table::new(&["Stage", "Op-Type", "Avg-ResTime", "Avg-ProcTime", "Throughput", "Bandwidth"]);
+    let mut is_fast_empty = true;
     for stage in &archive.stages {
+        let state = stage.state();
         if stage.metrics.is_empty() {
-            let nothing = [NOTHING; 8].map(Cell::from).into_iter();
-            let cells = nothing.chain([Cell::from(stage.state())]);
-            table.row(&harmless(&stage.name), Tone::Plain, cells);
+            let cells = [NOTHING, NOTHING, NOTHING, NOTHING, state].map(Cell::from);
+            done.row(&harmless(&stage.name), Tone::Plain, cells);
         }
         for metric in &stage.metrics {
-            let mut cells = vec![Cell::from(harmless(&metric.shown()))];
-            cells.extend(figures(&metric.figures).map(Cell::from));
-            cells.push(Cell::from(stage.state()));
-            table.row(&harmless(&stage.id), Tone::Plain, cells);
+            let (id, op, of) = (harmless(&stage.id), harmless(&metric.shown()), &metric.figures);
+            let counts = [
+                scaled(of.ops as f64, ["ops", "kops", "Mops", "Gops"]),
+                scaled(of.bytes as f64, ["B", "KB", "MB", "GB"]),
+                ratio(of.ops, of.samples),
+                state.to_owned(),
+            ];
+            done.row(&id, Tone::Plain, [op.clone()].into_iter().chain(counts).map(Cell::from));
+            if of.ops > 0 {
+                is_fast_empty = false;
+                let speeds = [
+                    time(of.response_ms),
+                    time(of.processing_ms),
+                    scaled(of.throughput, ["op/s", "kop/s", "Mop/s", "Gop/s"]),
+                    scaled(of.bandwidth, ["B/S", "KB/S", "MB/S", "GB/S"]),
+                ];
+                fast.row(&id, Tone::Plain, [op].into_iter().chain(speeds).map(Cell::from));
+            }
         }
     }
     let mut out = String::new();
-    table.write(Paint { color: false }, &mut out);
+    done.write(Paint { color: false }, &mut out);
+    if !is_fast_empty {
+        out.push('\n');
+        fast.write(Paint { color: false }, &mut out);
+    }
     out
 }
 
-fn figures(of: &Figures) -> [String; 7] {
-    let ms = |time: Option<f64>| match time.filter(|ms| *ms > 0.0) {
-        Some(time) => format!("{} ms", number(time)),
+/// Returns a time in ms, or in µs where two digits behind the point would say little.
+fn time(ms: Option<f64>) -> String {
+    match ms.filter(|ms| *ms > 0.0) {
+        Some(ms) if ms < 1.0 => format!("{} µs", number(ms * 1_000.0)),
+        Some(ms) => format!("{} ms", number(ms)),
         None => NOTHING.to_owned(),
-    };
-    [
-        scaled(of.ops as f64, ["ops", "kops", "Mops", "Gops"]),
-        scaled(of.bytes as f64, ["B", "KB", "MB", "GB"]),
-        ms(of.response_ms),
-        ms(of.processing_ms),
-        format!("{} op/s", number(of.throughput)),
-        scaled(of.bandwidth, ["B/S", "KB/S", "MB/S", "GB/S"]),
-        ratio(of.ops, of.samples),
-    ]
+    }
 }
 
 /// Returns a number in the largest unit that leaves 1 before the point; each has 1,000 of the one

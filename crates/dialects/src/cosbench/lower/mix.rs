@@ -53,6 +53,14 @@ pub(super) fn op(sets: &Sets, part: &Part, written: &Operation) -> Result<OpSpec
             name,
             ..DeleteOp::default()
         }),
+        Act::ListAccount => OpSpec::List(ListOp {
+            list: set,
+            weight,
+            page: 1_000,
+            account: true,
+            name,
+            ..ListOp::default()
+        }),
         Act::List { containers } => OpSpec::List(ListOp {
             list: set,
             weight,
@@ -63,7 +71,8 @@ pub(super) fn op(sets: &Sets, part: &Part, written: &Operation) -> Result<OpSpec
             ..ListOp::default()
         }),
         Act::Restore { .. } => {
-            let more = "`restore` is not done here yet: leave it out";
+            let more = "`restore` brings objects back from an archive tier, which is not done \
+                        here: leave it out";
             return Err(Refused::new(part.understood.place, more));
         }
         Act::Scan(_) | Act::Pause => {
@@ -153,7 +162,7 @@ fn deal_of(part: &Part) -> DealBy {
         | Act::Delete { containers, objects } => (containers, Some(objects)),
         Act::Write(write) => (&write.containers, Some(&write.objects)),
         Act::WriteFiles { containers, .. } | Act::List { containers } => (containers, None),
-        Act::Scan(_) | Act::Pause => return DealBy::default(),
+        Act::ListAccount | Act::Scan(_) | Act::Pause => return DealBy::default(),
     };
     match part.understood.division {
         Division::Container if is_cut(containers) => DealBy::BucketSlices,

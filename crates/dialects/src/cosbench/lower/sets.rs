@@ -79,6 +79,10 @@ impl Need {
                 Self { touch: false, ..base(containers, objects) }
             }
             Act::Delete { containers, objects } => base(containers, objects),
+            Act::ListAccount => {
+                let of = base(&Selector::Nothing, &Selector::Nothing);
+                Self { is_of_buckets: true, touch: false, ..of }
+            }
             Act::List { containers } => {
                 let of = base(containers, &Selector::Nothing);
                 Self { is_of_buckets: true, touch: false, ..of }

@@ -99,6 +99,18 @@ fn check_one(
 }
 
 #[test]
+fn an_account_is_listed() {
+    let text = of_works(&work(
+        "<operation type='list' ratio='50'/>\
+         <operation type='read' ratio='50' config='containers=c(1);objects=c(1)'/>",
+    ));
+    let lowered = lowered(&text);
+    let list = part(&lowered, "/stages/0/jobs/0/work/objects/0");
+    assert_eq!(list, r#"{"list":"objects","weight":50,"account":true,"name":"list"}"#);
+    assert!(lowered.file.check().is_ok());
+}
+
+#[test]
 fn every_scan() {
     for kind in ["init", "prepare", "cleanup", "dispose"] {
         for range in ["r(2,5)", "2-5"] {

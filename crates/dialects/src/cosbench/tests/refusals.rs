@@ -274,7 +274,13 @@ fn what_only_drivers_find() {
 #[test]
 fn what_is_refused_here_only() {
     for (text, said) in [
-        (of("list", ""), "`list` without containers lists an account"),
+        (
+            of_storage(
+                "<storage type='s3' config='endpoint=http://s'/>",
+                &work("<operation type='list'/>"),
+            ),
+            "`list` without containers lists an account",
+        ),
         (
             of("write", "containers=c(1);objects=c(1);sizes=c(1)KB;chunked=maybe"),
             "`chunked=maybe`: write true or false",

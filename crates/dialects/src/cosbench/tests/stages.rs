@@ -88,6 +88,37 @@ fn pauses_are_where_closuredelay_says() {
 }
 
 #[test]
+fn containers_beside_other_work_are_made_before_and_removed_behind() {
+    let work = |kind: &str, config: &str| {
+        format!("<work type='{kind}' workers='1' config='cprefix={config}'/>")
+    };
+    let objects = "a;containers=r(1,2);objects=r(1,9);sizes=c(1)KB";
+    let text = stages(&format!(
+        "<workstage name='all'>{}{}{}</workstage><workstage name='two'>{}{}</workstage>",
+        work("dispose", "c;containers=r(3,4)"),
+        work("prepare", objects),
+        work("init", "b;containers=r(1,2)"),
+        work("init", "d;containers=r(1,1)"),
+        work("init", "e;containers=r(1,1)"),
+    ));
+    let lowered = lowered(&text);
+    assert_eq!(
+        told(&lowered),
+        [
+            "s1-all-make-containers MakeContainers 0",
+            "s1-all Main 0",
+            "s1-all-remove-containers RemoveContainers 0",
+            "s2-two Main 1"
+        ]
+    );
+    let works: Vec<&[usize]> = lowered.stages.iter().map(|stage| &*stage.works).collect();
+    assert_eq!(works, [&[2][..], &[1], &[0], &[0, 1]]);
+    let notes = lowered.notes.iter().filter(|note| note.contains("containers are made before"));
+    assert_eq!(notes.count(), 1);
+    assert!(lowered.file.check().is_ok());
+}
+
+#[test]
 fn a_workload_does_something() {
     let delay = "<workstage name='s'><work type='delay'/></workstage>";
     assert!(refusal(&stages(delay)).starts_with("nothing is left to be done"));

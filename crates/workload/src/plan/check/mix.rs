@@ -405,11 +405,19 @@ impl Context<'_> {
             }
         };
         self.other_names(path, set, spec.buckets.as_ref(), None)?;
+        let is_plain = spec.pick.is_none() && spec.buckets.is_none() && !spec.versions;
+        let is_named = matches!(self.members(set), Members::Named(_));
+        if spec.account && !(is_plain && is_named) {
+            let reason = "is only for sets with names of the user's own, without `pick`, `buckets` \
+                          and `versions`";
+            return Err(path.field("account").refuse(reason));
+        }
         let act = OpAct::List {
             page: NonZeroU32::new(spec.page).expect("it was checked"),
             pages: spec.pages.and_then(NonZeroU32::new),
             versions: spec.versions,
             by_page: spec.by_page,
+            account: spec.account,
             bucket,
         };
         Ok(op(path, set, spec.weight, &spec.name, act, &spec.buckets, &None))
@@ -460,6 +468,7 @@ pub(super) fn needs(ops: &[Op]) -> Vec<Ability> {
                 1 => Ability::Delete,
                 _ => Ability::DeleteMany,
             }),
+            OpAct::List { account: true, .. } => needs.push(Ability::ListBuckets),
             OpAct::List { versions, .. } => {
                 needs.push(Ability::List);
                 if *versions {

@@ -232,6 +232,10 @@ pub struct ListOp {
     /// drawn evenly.
     #[serde(default, skip_serializing_if = "is_false")]
     pub by_page: bool,
+    /// Whether the names of the buckets of the whole account are listed, whatever they are, in
+    /// place of what is in one.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub account: bool,
     /// Of a set with names of the user's own: which bucket is listed, by the `bucket` of the pick;
     /// left out, the workers take turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
