@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::access::{AccessSummary, AccessTable};
 use crate::accumulator::{Accumulator, Frame, MICRO};
+use crate::ended::{Ended, EndedInterval};
 use crate::figures::{Failures, Figures};
 use crate::times::Times;
 use crate::{ns, serial};
@@ -44,6 +45,10 @@ pub struct KindDetails {
     /// The times of each segment; empty when there are more than a thousand.
     #[serde(skip)]
     pub segment_times: Vec<SegmentTimes>,
+    /// What ended in each interval of the stage that is as long as a segment, where anything did:
+    /// also outside of the span.
+    #[serde(skip)]
+    pub ended: Vec<EndedInterval>,
     /// The same by size, smallest first; empty for kinds that move no content.
     pub sizes: Vec<SizeClass>,
     /// First and last access of each object, over the whole stage; `None` when none was accessed
@@ -299,6 +304,7 @@ pub(crate) fn series(
 #[derive(Debug)]
 pub(crate) struct KindDetail {
     pub(crate) segments: Vec<SegmentTimes>,
+    pub(crate) ended: Ended,
     sizes: BTreeMap<u32, SizeAccumulator>,
     access: AccessTable,
 }
@@ -317,7 +323,12 @@ impl KindDetail {
     pub(crate) fn new(segments_count: usize) -> Self {
         let with_times = if segments_count <= SEGMENTS_WITH_TIMES_MAX { segments_count } else { 0 };
         let segments = vec![SegmentTimes::default(); with_times];
-        Self { segments, sizes: BTreeMap::new(), access: AccessTable::default() }
+        Self {
+            segments,
+            ended: Ended::default(),
+            sizes: BTreeMap::new(),
+            access: AccessTable::default(),
+        }
     }
 
     /// Counts a success.

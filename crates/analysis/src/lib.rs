@@ -9,6 +9,7 @@ mod accumulator;
 mod advice;
 pub mod compare;
 mod detail;
+mod ended;
 mod figures;
 pub mod history;
 mod in_flight;
@@ -36,6 +37,7 @@ pub use detail::{
     ClientDetails, ClientKind, EndpointSeries, KindDetails, RateSummary, RowDetails, SegmentRow,
     SegmentTimes, SizeClass,
 };
+pub use ended::EndedInterval;
 pub use figures::{
     Done, Failures, Figures, LATE_AFTER, Parts, Rates, SegmentRate, SegmentRates, SpanCounts,
     StageTotals,

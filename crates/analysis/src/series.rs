@@ -41,6 +41,7 @@ impl<'a> Series<'a> {
         }
         let kind = &mut self.kinds[op.kind as usize];
         let kind = kind.get_or_insert_with(|| Box::new(KindDetail::new(frame.segments_count)));
+        kind.ended.add(op, self.question.started, frame.segment_length());
         if op.outcome.is_ok() {
             kind.add(frame, op);
         }
@@ -97,6 +98,10 @@ impl<'a> Series<'a> {
             series: series(&whole, &self.frame, segment_times),
             endpoints: endpoints.map(of_each).collect(),
             segment_times: segment_times.to_vec(),
+            ended: detail.map_or(Vec::new(), |detail| {
+                let bounds = (self.question.started, self.question.ended);
+                detail.ended.intervals(bounds, self.frame.segment_length())
+            }),
             sizes: detail.map_or(Vec::new(), KindDetail::sizes),
             access: detail.and_then(KindDetail::access),
         }

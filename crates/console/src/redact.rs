@@ -62,6 +62,11 @@ pub(crate) fn is_secret(key: &str) -> bool {
         .any(|word| plain.contains(word))
 }
 
+/// Tells whether a key of COSBench's hides a secret, however it is spelt.
+fn hides(key: &str) -> bool {
+    is_secret(key) || plimsoll_dialects::cosbench::may_hide(key)
+}
+
 /// Goes through the values of attributes: a tag is split at its quotes, whatever else it holds.
 fn in_xml(text: &str, with: Replace<'_>) -> String {
     let mut out = String::with_capacity(text.len());
@@ -127,7 +132,7 @@ fn in_tag(tag: &str, with: Replace<'_>) -> String {
 /// spelled with entities.
 fn in_attribute<'a>(key: &str, value: &'a str, with: Replace<'_>) -> Cow<'a, str> {
     let Ok(meant) = unescape(value) else { return Cow::Owned(in_list(value, with)) };
-    if is_secret(key) {
+    if hides(key) {
         return with(key, &meant)
             .map_or(Cow::Borrowed(value), |new| escape(new).into_owned().into());
     }
@@ -142,7 +147,7 @@ fn in_list(list: &str, with: Replace<'_>) -> String {
             return without_user(piece).into_owned();
         };
         let (bare, plain) = (key.trim(), value.trim());
-        if is_secret(last_word(bare)) {
+        if hides(last_word(bare)) {
             if let Some(new) = with(last_word(bare), plain) {
                 return format!("{key}={new}");
             }
@@ -201,19 +206,22 @@ fn in_line(line: &str, with: Replace<'_>) -> String {
     without_user(&out).into_owned()
 }
 
-/// Takes user and password out of URLs.
+/// Takes user and password out of URLs, and their queries, which may be signatures.
 fn without_user(text: &str) -> Cow<'_, str> {
     let Some(at) = text.find("://") else { return Cow::Borrowed(text) };
     let (scheme, rest) = text.split_at(at + 3);
-    let stop = |c: char| c.is_whitespace() || "/?#\"'<>;,".contains(c);
-    let end = rest.find(stop).unwrap_or(rest.len());
-    let (host, after) = rest.split_at(end);
+    let ends = |c: char| c.is_whitespace() || "\"'<>;,".contains(c);
+    let (url, after) = rest.split_at(rest.find(ends).unwrap_or(rest.len()));
+    let (host, path) = url.split_at(url.find(['/', '?', '#']).unwrap_or(url.len()));
+    let (path, query) = path.split_at(path.find('?').unwrap_or(path.len()));
     let after = without_user(after);
-    match host.rsplit_once('@') {
-        Some((_, host)) => Cow::Owned(format!("{scheme}{HIDDEN}@{host}{after}")),
-        None if matches!(after, Cow::Borrowed(_)) => Cow::Borrowed(text),
-        None => Cow::Owned(format!("{scheme}{host}{after}")),
+    let user = host.rsplit_once('@');
+    if user.is_none() && query.len() < 2 && matches!(after, Cow::Borrowed(_)) {
+        return Cow::Borrowed(text);
     }
+    let host = user.map_or(host.to_owned(), |(_, host)| format!("{HIDDEN}@{host}"));
+    let query = if query.len() < 2 { query.to_owned() } else { format!("?{HIDDEN}") };
+    Cow::Owned(format!("{scheme}{host}{path}{query}{after}"))
 }
 
 #[cfg(test)]
@@ -243,6 +251,8 @@ mod tests {
             "<a>secretkey=SEC;</a>",
             "<auth config=\"auth_url=http://ann:SEC@h/v1;password=RET\"/>",
             "<a password=\"SEC\" token='RET'/>",
+            "<a config='acceskey=SEC;secret_ky=RET'/>",
+            "<auth config='auth_url=http://x:SEC@h:1/auth?sig=RET;username=u'/>",
         ] {
             let hidden = hidden(SourceKind::Cosbench, xml).replace("SEC2", "").replace("b=RET", "");
             assert!(!hidden.contains("SEC") && !hidden.contains("RET"), "{hidden}");

@@ -24,6 +24,7 @@ pub use corrections::{CORRECTIONS, Correction};
 pub use error::{Note, Place, Refused};
 pub use lower::{Lowered, LoweredStage, Options, StageRole, Touched, WORDS, lower};
 pub use model::{Division, Operation, Stage, Work, WorkKind, Workload};
+pub use storage::may_hide;
 
 /// Tells whether a text is a workload of COSBench: an XML whose root is `<workload>`.
 pub fn is_workload(text: &str) -> bool {

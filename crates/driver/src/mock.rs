@@ -17,7 +17,8 @@ pub struct Mock {
     pub delay: Duration,
     /// The share of operations that fail, from 0 to 1.
     pub error_rate: f64,
-    /// How many bytes a read gives where nobody knows how many it should.
+    /// How many bytes a read of a whole object gives, whatever it should; and of a part, where
+    /// nobody knows how many it should. 0: as many as it should.
     pub read_bytes: u64,
 }
 
@@ -81,6 +82,7 @@ impl MockSession {
 impl Session for MockSession {
     async fn execute(&mut self, bucket: Option<&str>, operation: Operation<'_>) -> Completion {
         let is_read = matches!(operation, Operation::Get { .. });
+        let is_whole = matches!(operation, Operation::Get { range: None, .. });
         if !self.mock.delay.is_zero() {
             // As one waits for an answer that takes that long.
             let answer = std::future::pending::<()>();
@@ -95,7 +97,7 @@ impl Session for MockSession {
                 self.clock.now(),
                 Err(DriverError::new(ErrorClass::Server, message)),
             );
-        } else if is_read && done.bytes == 0 {
+        } else if self.mock.read_bytes > 0 && (is_whole || is_read && done.bytes == 0) {
             done.bytes = self.mock.read_bytes;
         }
         done
@@ -111,7 +113,7 @@ mod tests {
     use plimsoll_model::{Clock, Moment};
 
     use super::*;
-    use crate::ContentSink;
+    use crate::{ByteRange, ContentSink};
 
     struct Still;
 
@@ -161,13 +163,20 @@ mod tests {
     }
 
     #[test]
-    fn a_read_gives_what_is_known_or_else_what_was_said() {
-        let mock = Mock { read_bytes: 64_000, ..Mock::default() };
-        for (known, right) in [(9, 9), (0, 64_000)] {
+    fn a_read_gives_what_was_said_and_a_part_what_is_known() {
+        let part = Some(ByteRange { offset: 5, len: 9 });
+        for (range, known, said, right) in [
+            (None, 9, 64_000, 64_000),
+            (None, 0, 64_000, 64_000),
+            (None, 9, 0, 9),
+            (part, 9, 64_000, 9),
+            (part, 0, 64_000, 64_000),
+        ] {
+            let mock = Mock { read_bytes: said, ..Mock::default() };
             let mut sink = Sink(known);
-            let get = Operation::Get { key: "k", range: None, version: None, sink: &mut sink };
+            let get = Operation::Get { key: "k", range, version: None, sink: &mut sink };
             let done = run(sessions(mock, 1)[0].execute(None, get));
-            assert_eq!(done.bytes, right);
+            assert_eq!(done.bytes, right, "{range:?} {known} {said}");
         }
     }
 

@@ -94,8 +94,9 @@ fn measured(said: &Value, counted: Option<&str>) -> Option<Measured> {
     })
 }
 
+/// Returns the last stage that is a result: those before it fill what it works on.
 fn measured_stage(said: &Value) -> Option<&Value> {
-    said.get("stages")?.as_array()?.iter().find(|stage| stage["is_result"] == true)
+    said.get("stages")?.as_array()?.iter().rfind(|stage| stage["is_result"] == true)
 }
 
 /// Returns the figures of the job that a report says was measured.
@@ -118,7 +119,7 @@ mod tests {
                 { "kind": "STAT", "stage_total": { "ops_ok_count": 100 } },
             ]);
             serde_json::json!({ "stages": [
-                { "is_result": false },
+                { "is_result": true, "duration_ns": 1, "client_cpu_ns": 1, "rows": [{}] },
                 {
                     "is_result": true,
                     "duration_ns": 2_500_000_000_u64,

@@ -1,5 +1,6 @@
 //! Storages and logins: which are spoken, and what their settings are here.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use plimsoll_model::Secret;
@@ -276,7 +277,7 @@ fn swift(config: &Config, auth: &Access) -> Result<Reached, Refused> {
 
 /// Tells whether a key may hold a secret, however it is spelt: one that is misspelt is passed over,
 /// and its value is a secret all the same.
-fn may_hide(key: &str) -> bool {
+pub fn may_hide(key: &str) -> bool {
     let plain: String = key.chars().filter(char::is_ascii_alphanumeric).collect();
     let plain = plain.to_ascii_lowercase();
     let hides = ["key", "secret", "passw", "token", "credential", "auth"];
@@ -290,13 +291,32 @@ pub(super) fn without_secrets(config: &str) -> String {
     let piece = |piece: &str| match piece.split_once('=') {
         Some((key, value)) => {
             behind_secret = may_hide(key) && !value.trim().is_empty();
-            if behind_secret { format!("{key}={HIDDEN}") } else { piece.to_owned() }
+            match behind_secret {
+                true => format!("{key}={HIDDEN}"),
+                false => format!("{key}={}", address_without_secrets(value)),
+            }
         }
         // A secret that holds a `;` goes on here.
         None if behind_secret && !piece.trim().is_empty() => HIDDEN.to_owned(),
         None => piece.to_owned(),
     };
     config.split(';').map(piece).collect::<Vec<_>>().join(";")
+}
+
+/// Returns an address without who asks and without its query, which may be a signature; any other
+/// text as it is.
+pub(super) fn address_without_secrets(text: &str) -> Cow<'_, str> {
+    let Some(at) = text.find("://") else { return Cow::Borrowed(text) };
+    let (scheme, rest) = text.split_at(at + 3);
+    let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let (path, query) = path.split_at(path.find(['?', '#']).unwrap_or(path.len()));
+    let user = host.rfind('@');
+    if user.is_none() && query.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let host = user.map_or(host.to_owned(), |at| format!("{HIDDEN}{}", &host[at..]));
+    let query = if query.is_empty() { String::new() } else { format!("{}{HIDDEN}", &query[..1]) };
+    Cow::Owned(format!("{scheme}{host}{path}{query}"))
 }
 
 /// Returns a text of people's own without what looks like `key=value` of a secret.
@@ -332,6 +352,19 @@ mod tests {
             ),
         ] {
             assert_eq!(without_secrets(config), shown);
+        }
+        for (address, shown) in [
+            ("http://u:p@h:1/auth?sig=S", "http://***@h:1/auth?***"),
+            ("http://h/v1#S", "http://h/v1#***"),
+            ("http://u:a@b@h", "http://***@h"),
+            ("http://h:1/auth/v1.0", "http://h:1/auth/v1.0"),
+            ("u@h?x", "u@h?x"),
+        ] {
+            assert_eq!(address_without_secrets(address), shown);
+            assert_eq!(
+                without_secrets(&format!("auth_url={address}")),
+                format!("auth_url={shown}")
+            );
         }
         let text = "nightly; secretkey=LEAK and size=3";
         assert_eq!(text_without_secrets(text), "nightly; secretkey=*** and size=3");

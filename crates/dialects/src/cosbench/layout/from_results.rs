@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plimsoll_analysis::{Figures as Measured, KindAnalysis, KindDetails, SegmentRow};
+use plimsoll_analysis::{EndedInterval, Figures as Measured, KindAnalysis, KindDetails};
 use plimsoll_model::{Moment, OpKind, WallTime};
 use plimsoll_report::{Report, RowReport, RunState, StageReport};
 use plimsoll_workload::plan::spec::{JobSpec, OpSpec, WorkSpec, WorkStage};
@@ -159,8 +159,10 @@ impl<'a> Taking<'a> {
             },
         };
         let ran = |stage: &&mut ArchivedStage| stage.states.iter().any(|of| of.state == "running");
-        let has_ended = stages.last().is_some_and(|stage| stage.states.len() > 2);
-        let is_cut = state == "cancelled" || !has_ended;
+        // What ended by itself was not cut short by what ended the run.
+        let is_open =
+            |last: &StageReport| !last.ended_by.as_ref().is_some_and(|by| by != "stopped");
+        let is_cut = state == "cancelled" || self.results.report.stages.last().is_some_and(is_open);
         if let Some(last) = stages.iter_mut().rfind(ran).filter(|_| is_cut) {
             let states = last.states.last_mut();
             states.into_iter().for_each(|of| state.clone_into(&mut of.state));
@@ -181,7 +183,7 @@ impl<'a> Taking<'a> {
 
     /// Fills in what came of the works of a stage.
     fn figures(&self, run: &[RunStage<'_>], stage: &Stage, archived: &mut ArchivedStage) {
-        let mut rows: BTreeMap<Moment, Vec<(usize, Figures)>> = BTreeMap::new();
+        let mut rows: BTreeMap<Moment, (Duration, Vec<(usize, Figures)>)> = BTreeMap::new();
         for RanWork { of, job, spec, work: work_index } in ran_works(run) {
             let work = &stage.works[work_index];
             let row = row_of(of.report, job, spec);
@@ -196,10 +198,12 @@ impl<'a> Taking<'a> {
                 let details = row.and_then(|row| row.analysis.details.as_ref());
                 let kind_details = |of: &&KindDetails| Some(of.kind) == kind;
                 let series = details.and_then(|of| of.kinds.iter().find(kind_details));
-                for segment in series.iter().flat_map(|of| &of.series) {
-                    let ended =
-                        Moment::from_ns(segment.start.as_ns() + segment.length.as_nanos() as u64);
-                    rows.entry(ended).or_default().push((place, of_segment(segment)));
+                for interval in series.iter().flat_map(|of| &of.ended) {
+                    let counted = (place, in_interval(interval));
+                    rows.entry(interval.start)
+                        .or_insert((interval.length, Vec::new()))
+                        .1
+                        .push(counted);
                 }
                 for client in details.iter().flat_map(|of| &of.clients) {
                     let name = self.results.report.clients.get(usize::from(client.client));
@@ -218,14 +222,28 @@ impl<'a> Taking<'a> {
         let worked = run.iter().rfind(|run| run.lowered.role != StageRole::Pause);
         if let Some(last) = worked.filter(|_| rows.is_empty() && count > 0) {
             // A stage that issues no operations has one row, as there.
-            rows.insert(self.ended(last.report), Vec::new());
+            rows.insert(self.ended(last.report), (Duration::ZERO, Vec::new()));
         }
-        for (version, (ended, of)) in rows.into_iter().enumerate() {
+        self.fill_gaps(&mut rows);
+        for (version, (start, (length, of))) in rows.into_iter().enumerate() {
             let mut figures = vec![Figures::default(); count];
             of.into_iter().for_each(|(place, own)| figures[place] = own);
-            let local = (self.ran.local)(self.wall(ended));
+            let local = (self.ran.local)(self.wall(start).after(length));
             let time = local.rsplit(' ').next().unwrap_or_default().to_owned();
             archived.snapshots.push(Snapshot { time, figures, version: version as u64 });
+        }
+    }
+
+    /// Adds rows between others for intervals in which nothing ended.
+    fn fill_gaps(&self, rows: &mut BTreeMap<Moment, (Duration, Vec<(usize, Figures)>)>) {
+        let interval = Duration::from_secs(self.results.workload.interval_s().into());
+        let (Some(first), Some(last)) = (rows.keys().next(), rows.keys().next_back()) else {
+            return;
+        };
+        let (mut start, last) = (first.as_ns(), last.as_ns());
+        while start < last {
+            rows.entry(Moment::from_ns(start)).or_insert((interval, Vec::new()));
+            start += (interval.as_nanos() as u64).max(1);
         }
     }
 
@@ -387,19 +405,19 @@ fn figures(of: &Measured) -> Figures {
     }
 }
 
-fn of_segment(segment: &SegmentRow) -> Figures {
-    let seconds = segment.length.as_secs_f64();
-    let per_second = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
-    let mean = segment.latency_mean.map(|mean| mean.as_secs_f64() * 1_000.0);
+fn in_interval(of: &EndedInterval) -> Figures {
+    let seconds = of.length.as_secs_f64();
+    let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+    let ms = |time: Option<Duration>| time.map(|time| time.as_secs_f64() * 1_000.0);
+    let response_ms = ms(of.service_time_mean);
     Figures {
-        ops: segment.ended,
-        samples: segment.ended + segment.failed.count(),
-        bytes: segment.bytes,
-        response_ms: mean,
-        // Not known by segment.
-        processing_ms: None,
-        throughput: per_second(segment.ops),
-        bandwidth: per_second(segment.bytes as f64),
+        ops: of.ok,
+        samples: of.ok + of.failed,
+        bytes: of.bytes,
+        response_ms,
+        processing_ms: ms(of.ttfb_mean).or(response_ms),
+        throughput: per_second(of.ok),
+        bandwidth: per_second(of.bytes),
     }
 }
 

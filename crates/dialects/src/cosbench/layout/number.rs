@@ -24,11 +24,12 @@ pub(super) fn time(ms: Option<f64>) -> String {
     }
 }
 
-/// Returns how many of all there are, in percent; none of any is no number.
+/// Returns how many of all there are, in percent; of none there is no number. COSBench has none
+/// either where all of them failed, which looks like an idle store.
 pub(super) fn ratio(part: u64, all: u64) -> String {
-    match part {
+    match all {
         0 => NOTHING.to_owned(),
-        part => percent(part, all),
+        all => percent(part, all),
     }
 }
 

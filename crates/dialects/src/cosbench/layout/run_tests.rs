@@ -181,6 +181,10 @@ fn rows_of_the_time_line_add_up() {
     let rows: Vec<&str> = csv.lines().skip(2).collect();
     assert!(rows[0].starts_with("00:00:04,"), "{csv}");
     assert!(rows[0].ends_with(",0,0,0"), "{csv}");
+    let bytes = |op: usize| main.snapshots.iter().map(|row| row.figures[op].bytes).sum::<u64>();
+    assert_eq!((bytes(0), bytes(1)), (18_000, 2_000));
+    // A stage is not longer than it lasted.
+    assert!(stage_csv(&archive.stages[0]).contains("\n00:00:00,4,4000,"));
 }
 
 #[test]
@@ -232,6 +236,10 @@ fn states_have_the_instants_of_the_run() {
         (cancelled.state(), &*states),
         ("cancelled", &["completed", "cancelled", "cancelled"][..])
     );
+    // A stage that was under way when the run was killed was not completed.
+    let killed = archive(0.5, Some(WorkloadState::Terminated));
+    let states: Vec<&str> = killed.stages.iter().map(ArchivedStage::state).collect();
+    assert_eq!(states, ["completed", "terminated", "aborted"]);
     let row = history_row(&cancelled);
     assert_eq!(
         row,

@@ -326,8 +326,8 @@ fn numbers_have_two_digits_behind_the_point_at_most() {
         assert_eq!(number::number(value), text);
     }
     assert_eq!(
-        [number::ratio(0, 9), number::ratio(2, 3), number::ratio(9, 9)],
-        ["N/A", "66.67%", "100%"]
+        [number::ratio(0, 0), number::ratio(0, 9), number::ratio(2, 3), number::ratio(9, 9)],
+        ["N/A", "0%", "66.67%", "100%"]
     );
 }
 

@@ -409,7 +409,8 @@ pub struct NullTarget {
     /// The share of operations that fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_rate: Option<Percent>,
-    /// How much a read gives, where the workload does not know how large a member is.
+    /// How much a read of a whole member gives, however large that is; and of a part, where the
+    /// workload does not know how large it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_size: Option<Size>,
 }
