@@ -123,6 +123,10 @@ struct RunStage<'a> {
     by_worker: Option<&'a StageReport>,
 }
 
+/// The time line of a stage on its way: from where each interval begins, how long it is, and what
+/// ended in it by the place of its metric.
+type SnapshotRows = BTreeMap<Moment, (Duration, Vec<(usize, Figures)>)>;
+
 /// When a stage began and ended.
 #[derive(Clone, Copy)]
 struct Lasted {
@@ -160,8 +164,7 @@ impl<'a> Taking<'a> {
         };
         let ran = |stage: &&mut ArchivedStage| stage.states.iter().any(|of| of.state == "running");
         // What ended by itself was not cut short by what ended the run.
-        let is_open =
-            |last: &StageReport| !last.ended_by.as_ref().is_some_and(|by| by != "stopped");
+        let is_open = |last: &StageReport| last.ended_by.as_ref().is_none_or(|by| by == "stopped");
         let is_cut = state == "cancelled" || self.results.report.stages.last().is_some_and(is_open);
         if let Some(last) = stages.iter_mut().rfind(ran).filter(|_| is_cut) {
             let states = last.states.last_mut();
@@ -183,7 +186,7 @@ impl<'a> Taking<'a> {
 
     /// Fills in what came of the works of a stage.
     fn figures(&self, run: &[RunStage<'_>], stage: &Stage, archived: &mut ArchivedStage) {
-        let mut rows: BTreeMap<Moment, (Duration, Vec<(usize, Figures)>)> = BTreeMap::new();
+        let mut rows: SnapshotRows = BTreeMap::new();
         for RanWork { of, job, spec, work: work_index } in ran_works(run) {
             let work = &stage.works[work_index];
             let row = row_of(of.report, job, spec);
@@ -235,7 +238,7 @@ impl<'a> Taking<'a> {
     }
 
     /// Adds rows between others for intervals in which nothing ended.
-    fn fill_gaps(&self, rows: &mut BTreeMap<Moment, (Duration, Vec<(usize, Figures)>)>) {
+    fn fill_gaps(&self, rows: &mut SnapshotRows) {
         let interval = Duration::from_secs(self.results.workload.interval_s().into());
         let (Some(first), Some(last)) = (rows.keys().next(), rows.keys().next_back()) else {
             return;
