@@ -37,14 +37,18 @@ fn flags_of<'a>(command: &Command, words: impl IntoIterator<Item = &'a str>) -> 
     flags
 }
 
+/// Returns the field of a workload that an error is about.
+pub(crate) fn refused_field(error: &anyhow::Error) -> Option<&InvalidField> {
+    match error.downcast_ref() {
+        Some(ConductError::Plan(refused)) => Some(refused),
+        _ => error.downcast_ref::<InvalidField>(),
+    }
+}
+
 /// Returns the refusal of a workload that another tool's words asked for in those words; any other
 /// error as it is.
 pub(crate) fn in_words(error: anyhow::Error, words: &[(&str, &str)]) -> anyhow::Error {
-    let refused = match error.downcast_ref() {
-        Some(ConductError::Plan(refused)) => Some(refused),
-        _ => error.downcast_ref::<InvalidField>(),
-    };
-    match refused {
+    match refused_field(&error) {
         Some(refused) => anyhow::anyhow!(plimsoll_dialects::in_words(refused, words)),
         None => error,
     }

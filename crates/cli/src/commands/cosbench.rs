@@ -52,6 +52,14 @@ impl Understood {
         format!("{comments}{}", file.to_yaml())
     }
 
+    /// Returns the refusal of what a file came to in the file's words, with the line of it.
+    fn in_its_words(&self, error: Error) -> Error {
+        match flags::refused_field(&error) {
+            Some(refused) => Error::from(self.lowered.refusal(&self.workload, refused)),
+            None => error,
+        }
+    }
+
     /// Says which buckets are not left as they are.
     fn say_touched(&self, ui: &Ui, more: &str) {
         let is_mock = |spec: &TargetSpec| matches!(spec, TargetSpec::Null(_));
@@ -101,7 +109,8 @@ pub(crate) fn as_cosbench(args: &CosbenchArgs) -> Result<ExitCode> {
         ..Settings::plain(&args.output, consent(args))
     });
     if args.check || args.explain {
-        let plan = conducted::judge(&understood.lowered.file, &settings).map_err(in_its_words)?;
+        let plan = conducted::judge(&understood.lowered.file, &settings)
+            .map_err(|error| understood.in_its_words(error))?;
         match args.check {
             true => super::run::say_sound(&name, &plan, &args.output.print)?,
             false => ui.result(&understood.explained())?,
@@ -117,10 +126,6 @@ fn consent(args: &CosbenchArgs) -> Consent {
     Consent::by(YES, args.yes).touching(args.touched.touch.clone())
 }
 
-fn in_its_words(error: Error) -> Error {
-    flags::in_words(error, &cosbench::WORDS)
-}
-
 /// Runs a workload file and prints our report.
 pub(crate) fn run_file(
     (name, text): (&str, &str),
@@ -132,7 +137,8 @@ pub(crate) fn run_file(
     let settings = understood.settings(settings);
     let (ui, file) = (settings.output.print.ui(), &understood.lowered.file);
     if is_check || is_explain {
-        let plan = conducted::judge(file, &settings).map_err(in_its_words)?;
+        let plan =
+            conducted::judge(file, &settings).map_err(|error| understood.in_its_words(error))?;
         match is_check {
             true => super::run::say_sound(name, &plan, &settings.output.print)?,
             false => ui.result(&understood.explained())?,
@@ -143,7 +149,7 @@ pub(crate) fn run_file(
     understood.lowered.notes.iter().for_each(|note| ui.note(note));
     understood.say_touched(&ui, "");
     ui.note("`plimsoll as cosbench` prints COSBench's summary and writes its archive");
-    conducted::run(file, &settings).map_err(in_its_words)
+    conducted::run(file, &settings).map_err(|error| understood.in_its_words(error))
 }
 
 fn run(understood: &Understood, args: &CosbenchArgs, settings: Settings<'_>) -> Result<ExitCode> {
@@ -153,7 +159,8 @@ fn run(understood: &Understood, args: &CosbenchArgs, settings: Settings<'_>) -> 
     let submitted = RunTime::machine().wall_epoch;
     let settings = Settings { show: Some(&|_, _| Ok(())), ..settings };
     let file = &understood.lowered.file;
-    let mut conducted = Conducted::begin(file, &settings).map_err(in_its_words)?;
+    let mut conducted =
+        Conducted::begin(file, &settings).map_err(|error| understood.in_its_words(error))?;
     understood.say_touched(&args.output.print.ui(), "");
     let directory = conducted.run.recording.directory.path().to_path_buf();
     let stop = conducted.run.recording.stop.clone();

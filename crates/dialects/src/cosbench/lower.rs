@@ -5,6 +5,7 @@ mod mix;
 mod sets;
 mod traps;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_workload::plan::spec::{
@@ -12,13 +13,13 @@ use plimsoll_workload::plan::spec::{
     OneOrMany, PacingSpec, RemoveSpec, StageSpec, TargetSpec, Targets, WorkSpec, WorkStage,
 };
 use plimsoll_workload::plan::{
-    Cap, Percent, Rate, Secrets, Size, TargetSecrets, Time, WorkloadFile,
+    Cap, InvalidField, Percent, Rate, Secrets, Segment, Size, TargetSecrets, Time, WorkloadFile,
 };
 
 use self::sets::Sets;
 use super::check::{self, Act, Scan, ScanKind, Understood};
 use super::corrections::{self, Correction};
-use super::error::{Notes, Refused};
+use super::error::{Notes, Place, Refused};
 use super::model::{Stage, Work, WorkKind, Workload};
 use super::selector::Selector;
 use super::storage::{self, Reached};
@@ -72,6 +73,33 @@ pub struct Lowered {
     pub touched: Vec<Touched>,
     /// What the stages of the workload are in terms of COSBench's, in their order.
     pub stages: Vec<LoweredStage>,
+    /// Where the operation stands that each set was first needed for.
+    set_places: BTreeMap<String, Place>,
+}
+
+impl Lowered {
+    /// Returns the refusal of what the workload came to in words of the workload, with the place in
+    /// it.
+    pub fn refusal(&self, workload: &Workload, refused: &InvalidField) -> Refused {
+        let place = match refused.path.segments() {
+            [Segment::Field(of), Segment::Index(stage), below @ ..] if of == "stages" => {
+                self.stages.get(*stage).and_then(|lowered| {
+                    let stage = workload.stages.get(lowered.stage)?;
+                    let job = match below {
+                        [Segment::Field(of), Segment::Index(job), ..] if of == "jobs" => Some(job),
+                        _ => None,
+                    };
+                    let work = job.and_then(|job| stage.works.get(*lowered.works.get(*job)?));
+                    Some(work.map_or(stage.place, |work| work.place))
+                })
+            }
+            [Segment::Field(of), Segment::Field(set), ..] if of == "sets" => {
+                self.set_places.get(&**set).copied()
+            }
+            _ => None,
+        };
+        Refused::new(place, crate::in_words(refused, &WORDS))
+    }
 }
 
 /// Buckets that a workload writes to, makes or removes.
@@ -383,6 +411,10 @@ impl<'a> Lowering<'a> {
             many => (1..=many.len()).map(|number| format!("store-{number}")).collect(),
         };
         let touched = sets.touched(&names);
+        let mut set_places = BTreeMap::new();
+        for part in &parts {
+            set_places.entry(Sets::name(part.set)).or_insert(part.understood.place);
+        }
         let sets = sets.specs((targets.len() > 1).then_some(&*names));
         let (mut specs, mut secrets) = (Vec::new(), Vec::new());
         let is_chunked =
@@ -412,6 +444,7 @@ impl<'a> Lowering<'a> {
             corrections: corrections::of(workload),
             touched,
             stages: lowered,
+            set_places,
         }
     }
 }

@@ -132,8 +132,8 @@ fn what_is_refused_of_the_workload_is_told_in_its_words() {
     );
     let lowered = lower(&read_all(&text), &Options::default()).unwrap();
     let refused = lowered.file.check().unwrap_err();
-    let said = crate::in_words(&refused, &WORDS);
-    assert!(said.starts_with("`workers`: "), "{said}");
+    let said = lowered.refusal(&read_all(&text), &refused).to_string();
+    assert!(said.starts_with("line 5, column 1: `workers`: "), "{said}");
 }
 
 #[test]
