@@ -17,10 +17,9 @@ use thiserror::Error;
 
 use crate::clock::Clock;
 use crate::disk;
-use crate::facts::Trigger;
 use crate::live::Watch;
 use crate::redact::{self, Redacted};
-use crate::runner::{Agent, Problem, Refusal, Runner, Severity, Sound, Submission};
+use crate::runner::{Agent, AgentState, Problem, Refusal, Runner, Severity, Sound, Submission};
 use crate::state::{Number, SourceKind, State};
 use crate::store::{Accepted, Entry, Move, Store, StoreError};
 use crate::triggers::Triggers;
@@ -128,7 +127,8 @@ pub struct Console {
     agents: Mutex<Option<(Moment, Vec<Agent>)>>,
     /// Ends of runs that the database has not taken yet, such as on a full disk.
     unsettled: Mutex<Vec<running::Settled>>,
-    _held: Vec<File>,
+    /// What keeps other consoles out.
+    held: Mutex<Vec<File>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -171,7 +171,7 @@ impl Console {
             is_closing: Mutex::new(false),
             agents: Mutex::default(),
             unsettled: Mutex::default(),
-            _held: held,
+            held: Mutex::new(held),
         });
         console.recover()?;
         console.pump();
@@ -226,21 +226,12 @@ impl Console {
     ) -> Result<Sound, Refusal> {
         let touch = &self.settings.touch;
         let submission = Submission { text, file_name, name, touch };
-        let mut sound = self.runner.check(&submission)?;
+        let sound = self.runner.check(&submission)?;
         let mut problems = Vec::new();
         if sound.name.len() > NAME_BYTES_MAX {
             let text = format!("the name has more than {NAME_BYTES_MAX} bytes");
             problems.push(Problem::error(text));
         }
-        let of_stages = sound.facts.triggers.iter().filter(|trigger| trigger.stage.is_some());
-        let remark = |trigger: &Trigger| Problem {
-            severity: Severity::Warning,
-            ..Problem::note(format!(
-                "trigger `{}` of a stage is not run; one of the whole workload is",
-                trigger.call
-            ))
-        };
-        sound.problems.extend(of_stages.map(remark));
         for trigger in &sound.facts.triggers {
             let judged = match &self.triggers {
                 Some(triggers) => triggers.check(&trigger.call),
@@ -357,6 +348,12 @@ impl Console {
         let now = self.moment();
         if kept.as_ref().is_none_or(|(at, _)| now.since(*at) >= AGENTS_EVERY) {
             let mut agents = self.runner.agents();
+            // Without a fleet this process does what runs.
+            if let (false, [own, ..]) = (self.has_fleet(), &mut *agents) {
+                let runs = lock(&self.running).keys().next().copied();
+                own.state = if runs.is_some() { AgentState::Busy } else { AgentState::Ready };
+                own.run = runs.map(|number| number.to_string());
+            }
             for (name, url) in &self.settings.drivers {
                 match agents.iter_mut().find(|agent| agent.name == *name) {
                     Some(agent) => {
@@ -381,6 +378,8 @@ impl Console {
         while !running.is_empty() {
             running = self.idle.wait(running).unwrap_or_else(PoisonError::into_inner);
         }
+        // Nothing is written any more, so that another console may begin.
+        lock(&self.held).clear();
     }
 
     /// Waits until a workload does not run any more, or for so long.
@@ -424,7 +423,7 @@ fn away(name: &str, url: &str) -> Agent {
     Agent {
         name: name.to_owned(),
         address: Some(url.to_owned()),
-        state: crate::runner::AgentState::Away,
+        state: AgentState::Away,
         clock_offset_ms: None,
         cpu_percent: None,
         cores_count: None,
