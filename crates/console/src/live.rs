@@ -114,8 +114,8 @@ struct Inner {
     file: Option<File>,
     /// Whether it is known what came of the last stage that began.
     is_judged: bool,
-    /// Why the run cannot go on.
-    broken: Option<String>,
+    /// In which stage and why the run cannot go on.
+    broken: Option<(usize, String)>,
 }
 
 impl Watch {
@@ -199,7 +199,7 @@ impl Watch {
 
     /// Returns why the run cannot go on, if something beside it said so.
     pub(crate) fn broken(&self) -> Option<String> {
-        self.inner().broken.clone()
+        self.inner().broken.as_ref().map(|(_, error)| error.clone())
     }
 
     /// Says something of the run.
@@ -224,9 +224,8 @@ impl Watch {
         let _ = self.events.send(Event::Changed);
     }
 
-    /// Ends all stages that have not ended, and tells who listens that nothing more comes. `error`
-    /// is what ended the run, in one line.
-    pub(crate) fn end(&self, running: StageState, waiting: StageState, error: Option<&str>) {
+    /// Ends all stages that have not ended. `error` is what ended the run, in one line.
+    pub(crate) fn end_stages(&self, running: StageState, waiting: StageState, error: Option<&str>) {
         if let Some(scripts) = &self.scripts {
             scripts.close();
         }
@@ -248,6 +247,10 @@ impl Watch {
             inner.stages.clone()
         };
         let _ = self.store.progress(self.number, &stages);
+    }
+
+    /// Tells who listens that nothing more comes.
+    pub(crate) fn end(&self) {
         let _ = self.events.send(Event::Changed);
         let _ = self.events.send(Event::End);
     }
@@ -429,7 +432,7 @@ impl Watch {
     fn run_scripts(&self, index: usize) {
         let Some(scripts) = &self.scripts else { return };
         if let Err(error) = scripts.begin(&self.facts, index) {
-            self.inner().broken = Some(self.in_public(&error));
+            self.inner().broken = Some((index, self.in_public(&error)));
             self.stop.request();
         }
     }
@@ -440,6 +443,7 @@ impl Inner {
     fn blame(&mut self, state: StageState, error: &str, at_ms: i64) {
         let began = self.stages.iter().rposition(|stage| stage.began_at_ms.is_some());
         let at = match began {
+            _ if self.broken.is_some() => self.broken.as_ref().map_or(0, |(at, _)| *at),
             // What ended it then came between two stages, or before the first.
             Some(last) if self.is_judged => last + 1,
             Some(last) => last,
@@ -491,8 +495,12 @@ fn too_many_failed(
     let first = first.map_or_else(String::new, |error| {
         format!("; the first, {}: {}", error.kind.name(), error.message.replace(['\n', '\r'], " "))
     });
+    let share = match percent {
+        percent if percent < 0.01 => "less than 0.01 %".to_owned(),
+        percent => format!("{} %", (percent * 100.0).round() / 100.0),
+    };
     Some(format!(
-        "{failed_count} of {ops_count} operations failed ({percent:.3} %, and {may} % may){first}"
+        "{failed_count} of {ops_count} operations failed ({share}, and {may} % may){first}"
     ))
 }
 

@@ -52,7 +52,9 @@ impl Call {
 
 impl Triggers {
     pub(crate) fn of(folder: &Path) -> Self {
-        Self { folder: folder.to_path_buf() }
+        // A script runs in its folder, so a relative path would mean another place there.
+        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
+        Self { folder }
     }
 
     /// Judges the call of a script.

@@ -189,6 +189,8 @@ fn finish(
         running.watch.remark("error", error);
     }
     running.watch.remark("info", &format!("{number} is {}", outcome.state.name()));
+    // Whoever sees that it has ended sees how its stages have.
+    running.watch.end_stages(under_way, waiting, error.as_deref());
     // Read before its file may go.
     let text = disk::read_text(&console.sealed(number)).unwrap_or_default();
     let settled =
@@ -198,7 +200,7 @@ fn finish(
     if let Some(archive) = archive {
         complete_archive(console, number, &running.watch, (archive, &text));
     }
-    running.watch.end(under_way, waiting, error.as_deref());
+    running.watch.end();
     lock(&console.running).remove(&number);
     lock(&console.cancelled).retain(|each| *each != number);
     console.idle.notify_all();

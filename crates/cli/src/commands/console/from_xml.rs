@@ -4,6 +4,9 @@ use plimsoll_console::{Correction, Facts, Problem, Refusal, Severity, SourceKind
 use plimsoll_dialects::cosbench::{self, Lowered, Options, StageRole, Workload};
 use plimsoll_workload::plan::{TargetSecrets, WorkloadFile};
 
+/// What the dialect says of scripts.
+const TRIGGER_NOTE: &str = "`trigger` is ignored";
+
 /// What an XML came to, besides the workload of ours.
 pub(super) struct FromXml {
     pub(super) secrets: TargetSecrets,
@@ -33,6 +36,8 @@ impl FromXml {
         let of_stages = (1..).zip(&workload.stages).filter_map(|(number, stage)| {
             Some(Trigger { stage: Some(number), call: stage.trigger.clone()? })
         });
+        // Here they are run, or it is refused.
+        let notes = notes.into_iter().filter(|note| !note.contains(TRIGGER_NOTE)).collect();
         let read = Self {
             secrets,
             description: workload.description.clone(),
