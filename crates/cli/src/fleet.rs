@@ -17,7 +17,7 @@ use plimsoll_fleet::roll::{Call, Recruit, Roll, call_roll};
 use plimsoll_fleet::wire::ConductDoc;
 use plimsoll_fleet::{CONTENT_BYTES_MAX, Limits};
 use plimsoll_http::expand_hosts;
-use plimsoll_model::{Bytes, StageKind};
+use plimsoll_model::{Bytes, StageKind, WallTime};
 use plimsoll_record::RunDirectory;
 use plimsoll_report::format;
 use plimsoll_workload::Share;
@@ -143,9 +143,18 @@ impl Reachable {
         look: &[String],
         is_enough: &mut dyn FnMut(&[Recruit], Duration) -> bool,
     ) -> Result<Roll> {
-        let clock = RunTime::machine().clock;
+        self.roll_at(&RunTime::machine(), limit, look, is_enough)
+    }
+
+    fn roll_at(
+        &self,
+        time: &RunTime,
+        limit: Duration,
+        look: &[String],
+        is_enough: &mut dyn FnMut(&[Recruit], Duration) -> bool,
+    ) -> Result<Roll> {
         let call = Call { coordinator: self.coordinator, look, limit };
-        Ok(call_roll(&*self.nats, &self.arrivals, &*clock, call, is_enough)?)
+        Ok(call_roll(&*self.nats, &self.arrivals, &*time.clock, call, is_enough)?)
     }
 
     /// Adds to the record of a run what these agents have kept of it.
@@ -185,6 +194,15 @@ impl Reachable {
             let are_there = names.iter().all(|name| keeps(present, name));
             are_there || since >= KEEPERS_SETTLED
         })
+    }
+
+    /// Returns all agents that are there, and what the wall clock showed when the clock began by
+    /// which they were asked.
+    pub(crate) fn all_by_the_clock(&self) -> Result<(Roll, WallTime)> {
+        let time = RunTime::machine();
+        let limit = Duration::from_secs(10);
+        let roll = self.roll_at(&time, limit, &[], &mut |_, since| since >= SETTLED)?;
+        Ok((roll, time.wall_epoch))
     }
 
     /// Returns all agents that are there.
@@ -498,6 +516,7 @@ mod tests {
             busy: None,
             kept: Vec::new(),
             places: Vec::new(),
+            machine: None,
         };
         let agents = [about("a", true), about("b", false)];
         let check = |is_encrypted, sent| {

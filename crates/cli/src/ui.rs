@@ -494,7 +494,14 @@ mod tests {
         let clock: SharedClock = Arc::clone(&set) as SharedClock;
         let live = Arc::new(Live::new(1));
         let goal = Goal::Time(Duration::from_secs(8));
-        let stage = StageView { name: "main", doing: "main", goal, live: &live, clock: &clock };
+        let stage = StageView {
+            name: "main",
+            doing: "main",
+            goal,
+            live: &live,
+            clock: &clock,
+            endpoints: &[],
+        };
         let mut meter = Meter::new(&stage);
         let mut progress = |seconds: u64| {
             set.0.store(seconds * 1_000_000_000, Ordering::Relaxed);

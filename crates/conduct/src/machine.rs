@@ -30,6 +30,17 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
+/// Returns for how long the machine's processors were busy and for how long they were there, in
+/// ticks of the kernel since it began.
+pub fn processor_ticks() -> Option<(u64, u64)> {
+    let text = std::fs::read_to_string("/proc/stat").ok()?;
+    let line = text.lines().next()?.strip_prefix("cpu ")?;
+    let ticks: Vec<u64> = line.split_whitespace().take(8).map_while(|n| n.parse().ok()).collect();
+    let idle = ticks.get(3)? + ticks.get(4)?;
+    let all: u64 = ticks.iter().sum();
+    Some((all - idle, all))
+}
+
 /// Lets this process open as many files as it may: a connection is one, and shells set the limit to
 /// 1,024 by custom.
 pub fn allow_open_files() {

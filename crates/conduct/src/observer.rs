@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_engine::Live;
+use plimsoll_engine::{Live, StageOutcome};
 use plimsoll_model::{SeriesKey, SharedClock};
 use plimsoll_stats::Timeline;
 
@@ -20,6 +20,12 @@ pub trait Observer: Send + Sync {
     fn during(&self, stage: &StageView<'_>, work: &mut dyn FnMut()) {
         let _ = stage;
         work();
+    }
+
+    /// What came of the stage that has ended, once it is known; nothing is said of one that could
+    /// not be carried out.
+    fn stage_ended(&self, outcome: &StageOutcome) {
+        let _ = outcome;
     }
 
     /// No further stage comes. `measured` are the names of the measured stages, with what was done
@@ -41,6 +47,8 @@ pub struct StageView<'a> {
     pub live: &'a Arc<Live>,
     /// The run's clock.
     pub clock: &'a SharedClock,
+    /// The addresses of its targets, as they are numbered in the counters and in the record.
+    pub endpoints: &'a [String],
 }
 
 /// How far a stage has to go.

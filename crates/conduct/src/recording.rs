@@ -191,7 +191,8 @@ impl Recording {
         self.manifest.stages.push(entry);
         work.note_begin(&mut self.manifest);
         self.directory.write_manifest(&self.manifest)?;
-        let live = Arc::new(Live::new(threads));
+        let endpoints: Vec<String> = self.manifest.endpoints().cloned().collect();
+        let live = Arc::new(Live::telling(threads, next.jobs.len(), endpoints.len()));
         let context = StageContext {
             clock: &self.time.clock,
             virtual_time: self.time.virtual_time.as_ref(),
@@ -207,6 +208,7 @@ impl Recording {
             goal: next.goal,
             live: &live,
             clock: &self.time.clock,
+            endpoints: &endpoints,
         };
         let mut outcome = None;
         self.observer.during(&view, &mut || outcome = Some(work.run(stage, &context, sink)));
@@ -214,6 +216,7 @@ impl Recording {
         if let Some(because) = &outcome.ended_because {
             self.observer.note(&format!("ended before its time was up: {because}"));
         }
+        self.observer.stage_ended(&outcome);
         self.note_end(stage, &outcome);
         work.note_end(&mut self.manifest.stages[usize::from(stage.0)]);
         self.directory.write_manifest(&self.manifest)?;

@@ -252,7 +252,7 @@ mod tests {
             latency_ns: 10_000_000,
             ..Counted::default()
         };
-        let row = Row { job: None, kind: "GET".to_owned(), counted };
+        let row = Row { kind: "GET".to_owned(), counted, ..Row::default() };
         let tick = Tick { interval_ns: 2_000_000_000, rows: vec![row], ..Tick::default() };
         let row = stage_row(&tick, &kinds, 3);
         let (_, row) = row.split_once(',').unwrap();

@@ -17,10 +17,9 @@ use thiserror::Error;
 
 use crate::clock::Clock;
 use crate::disk;
-use crate::facts::Trigger;
 use crate::live::Watch;
 use crate::redact::{self, Redacted};
-use crate::runner::{Agent, Problem, Refusal, Runner, Severity, Sound, Submission};
+use crate::runner::{Agent, AgentState, Problem, Refusal, Runner, Severity, Sound, Submission};
 use crate::state::{Number, SourceKind, State};
 use crate::store::{Accepted, Entry, Move, Store, StoreError};
 use crate::triggers::Triggers;
@@ -128,6 +127,7 @@ pub struct Console {
     agents: Mutex<Option<(Moment, Vec<Agent>)>>,
     /// Ends of runs that the database has not taken yet, such as on a full disk.
     unsettled: Mutex<Vec<running::Settled>>,
+    /// What keeps other consoles out.
     held: Mutex<Vec<File>>,
 }
 
@@ -226,21 +226,12 @@ impl Console {
     ) -> Result<Sound, Refusal> {
         let touch = &self.settings.touch;
         let submission = Submission { text, file_name, name, touch };
-        let mut sound = self.runner.check(&submission)?;
+        let sound = self.runner.check(&submission)?;
         let mut problems = Vec::new();
         if sound.name.len() > NAME_BYTES_MAX {
             let text = format!("the name has more than {NAME_BYTES_MAX} bytes");
             problems.push(Problem::error(text));
         }
-        let of_stages = sound.facts.triggers.iter().filter(|trigger| trigger.stage.is_some());
-        let remark = |trigger: &Trigger| Problem {
-            severity: Severity::Warning,
-            ..Problem::note(format!(
-                "trigger `{}` of a stage is not run; one of the whole workload is",
-                trigger.call
-            ))
-        };
-        sound.problems.extend(of_stages.map(remark));
         for trigger in &sound.facts.triggers {
             let judged = match &self.triggers {
                 Some(triggers) => triggers.check(&trigger.call),
@@ -357,6 +348,12 @@ impl Console {
         let now = self.moment();
         if kept.as_ref().is_none_or(|(at, _)| now.since(*at) >= AGENTS_EVERY) {
             let mut agents = self.runner.agents();
+            // Without a fleet this process does what runs.
+            if let (false, [own, ..]) = (self.has_fleet(), &mut *agents) {
+                let runs = lock(&self.running).keys().next().copied();
+                own.state = if runs.is_some() { AgentState::Busy } else { AgentState::Ready };
+                own.run = runs.map(|number| number.to_string());
+            }
             for (name, url) in &self.settings.drivers {
                 match agents.iter_mut().find(|agent| agent.name == *name) {
                     Some(agent) => {
@@ -420,7 +417,7 @@ impl Console {
     }
 
     /// Takes the next workload whose turn it is, unless the console is being closed.
-    fn next_turn(&self) -> Option<running::Turn> {
+    fn next_turn(self: &Arc<Self>) -> Option<running::Turn> {
         // Held until the workload stands among those that run, which is where `close` looks.
         let is_closing = lock(&self.is_closing);
         if *is_closing {
@@ -437,7 +434,7 @@ fn away(name: &str, url: &str) -> Agent {
     Agent {
         name: name.to_owned(),
         address: Some(url.to_owned()),
-        state: crate::runner::AgentState::Away,
+        state: AgentState::Away,
         clock_offset_ms: None,
         cpu_percent: None,
         cores_count: None,

@@ -62,6 +62,8 @@ pub struct StagePlan {
     pub planned_ns: Option<u64>,
     /// Of a pause: how long it is.
     pub delay_ns: Option<u64>,
+    /// The number of COSBench's stage that it is a part of, 1-based.
+    pub part_of: Option<usize>,
     /// What is done at once.
     pub jobs: Vec<JobPlan>,
 }
@@ -77,6 +79,9 @@ pub struct JobPlan {
     pub work: String,
     /// The agent that is to do it, where one is named.
     pub agent: Option<String>,
+    /// How many percent of its operations may fail, where it is said; otherwise none may.
+    #[serde(default)]
+    pub failed_percent_max: Option<f64>,
 }
 
 /// How a stage stands that has begun.
@@ -98,6 +103,26 @@ pub(crate) struct StageProgress {
     pub ops_failed_count: u64,
     /// How many content bytes were moved.
     pub bytes_count: u64,
+    /// What ended it, where it failed.
+    #[serde(default)]
+    pub error: Option<String>,
+    /// By job, where jobs are told apart.
+    #[serde(default)]
+    pub jobs: Vec<JobProgress>,
+}
+
+/// What a job has come to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct JobProgress {
+    /// How many operations have ended.
+    pub ops_count: u64,
+    /// How many of these failed.
+    pub ops_failed_count: u64,
+    /// How many content bytes were moved.
+    pub bytes_count: u64,
+    /// What is wrong with it, where it failed.
+    pub error: Option<String>,
 }
 
 /// How a stage stands.
@@ -160,6 +185,7 @@ impl StagePlan {
             prepares: stage.kind != plimsoll_model::StageKind::Measure,
             planned_ns: duration,
             delay_ns: if stage.jobs.is_empty() { duration } else { None },
+            part_of: None,
             jobs: stage.jobs.iter().map(JobPlan::of).collect(),
         }
     }
@@ -172,6 +198,7 @@ impl JobPlan {
             workers_count: job.workers.get(),
             work: work_words(&job.work),
             agent: job.agent.clone(),
+            failed_percent_max: job.error_percent_max,
         }
     }
 }

@@ -12,6 +12,7 @@ mod live;
 mod names;
 mod redact;
 mod runner;
+mod sample;
 mod server;
 mod state;
 mod store;

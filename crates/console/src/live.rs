@@ -10,20 +10,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use plimsoll_conduct::{Goal, Observer, StageView};
-use plimsoll_engine::{LiveCounts, LivePart, PartState};
-use plimsoll_model::{OpKind, SeriesKey};
+use plimsoll_conduct::{Goal, Observer, StageView, Stop};
+use plimsoll_engine::{EndReason, ErrorSample, JobOutcome, StageOutcome};
+use plimsoll_model::SeriesKey;
 use plimsoll_stats::Timeline;
 use tokio::sync::broadcast;
 
 use crate::clock::Clock;
-use crate::facts::{Facts, StageProgress, StageState};
+use crate::facts::{Facts, JobPlan, JobProgress, StageProgress, StageState};
+use crate::redact;
+use crate::sample::{Machines, Sums};
 use crate::state::Number;
 use crate::store::{Remark, Store};
-use crate::ticks::{Counted, Part, Row, Tick, read_live};
+use crate::ticks::{Counted, Tick};
+use crate::triggers::StageScripts;
 
 /// How often counters are read.
 const EVERY: Duration = Duration::from_secs(1);
+/// A last interval that is shorter than this is left out if nothing ended in it.
+const REST_MAX: Duration = Duration::from_millis(200);
 /// So many seconds are kept for who asks for what came after one.
 const RECENT_MAX: usize = 120;
 /// Who has missed more than this asks for the whole again.
@@ -50,7 +55,7 @@ pub(crate) struct Told {
     /// What was counted in it.
     pub tick: Tick,
     /// What was counted since the stage began.
-    pub sums: Vec<Row>,
+    pub sums: Sums,
     /// How far the run is, 0 to 1.
     pub progress: Option<f64>,
     /// The same for the wire, made by whoever needs it first.
@@ -67,6 +72,27 @@ pub(crate) struct Watch {
     inner: Mutex<Inner>,
     /// Is told the same.
     beside: Option<Arc<dyn Beside>>,
+    machines: Machines,
+    /// What may stand in nothing that is said.
+    secrets: Vec<String>,
+    scripts: Option<StageScripts>,
+    stop: Stop,
+}
+
+/// What a run is watched with.
+pub(crate) struct Setup {
+    /// Where its seconds are noted.
+    pub(crate) file: Option<File>,
+    /// Who is told the same.
+    pub(crate) beside: Option<Arc<dyn Beside>>,
+    /// Who carries it out.
+    pub(crate) machines: Machines,
+    /// Its secrets, which may stand in nothing that is said.
+    pub(crate) secrets: Vec<String>,
+    /// What is run around its stages.
+    pub(crate) scripts: Option<StageScripts>,
+    /// What ends it.
+    pub(crate) stop: Stop,
 }
 
 /// Whoever else is told of a run.
@@ -86,23 +112,34 @@ struct Inner {
     stages: Vec<StageProgress>,
     progress: Option<f64>,
     file: Option<File>,
+    /// Whether it is known what came of the last stage that began.
+    is_judged: bool,
+    /// In which stage and why the run cannot go on.
+    broken: Option<(usize, String)>,
 }
 
 impl Watch {
-    /// Begins to watch a run, which notes its seconds in `file`.
-    pub(crate) fn new(
-        number: Number,
-        facts: Facts,
-        store: Arc<Store>,
-        file: Option<File>,
-        beside: Option<Arc<dyn Beside>>,
-    ) -> Self {
+    /// Begins to watch a run.
+    pub(crate) fn new(number: Number, facts: Facts, store: Arc<Store>, setup: Setup) -> Self {
+        let Setup { file, beside, machines, secrets, scripts, stop } = setup;
         let clock = Clock::start();
         let stage = |index| StageProgress { number: index + 1, ..StageProgress::default() };
         let stages = (0..facts.stages.len()).map(stage).collect();
         let inner = Mutex::new(Inner { stages, file, ..Inner::default() });
         let (events, _) = broadcast::channel(BEHIND_MAX);
-        Self { number, facts, store, clock, events, inner, beside }
+        Self {
+            number,
+            facts,
+            store,
+            clock,
+            events,
+            inner,
+            beside,
+            machines,
+            secrets,
+            scripts,
+            stop,
+        }
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -155,10 +192,20 @@ impl Watch {
         &self.facts
     }
 
+    /// Returns a text without the secrets of the run.
+    pub(crate) fn in_public(&self, text: &str) -> String {
+        redact::without(&self.secrets, text)
+    }
+
+    /// Returns why the run cannot go on, if something beside it said so.
+    pub(crate) fn broken(&self) -> Option<String> {
+        self.inner().broken.as_ref().map(|(_, error)| error.clone())
+    }
+
     /// Says something of the run.
     pub(crate) fn remark(&self, level: &str, text: &str) {
-        let remark =
-            Remark { at_ms: self.clock.now_ms(), level: level.to_owned(), text: text.to_owned() };
+        let text = self.in_public(text);
+        let remark = Remark { at_ms: self.clock.now_ms(), level: level.to_owned(), text };
         if let Some(beside) = &self.beside {
             beside.said(&remark);
         }
@@ -177,11 +224,18 @@ impl Watch {
         let _ = self.events.send(Event::Changed);
     }
 
-    /// Ends all stages that have not ended, and tells who listens that nothing more comes.
-    pub(crate) fn end(&self, running: StageState, waiting: StageState) {
+    /// Ends all stages that have not ended. `error` is what ended the run, in one line.
+    pub(crate) fn end_stages(&self, running: StageState, waiting: StageState, error: Option<&str>) {
+        if let Some(scripts) = &self.scripts {
+            scripts.close();
+        }
         let at_ms = self.clock.now_ms();
         let stages = {
             let mut inner = self.inner();
+            if let Some(error) = error {
+                let error = self.in_public(error);
+                inner.blame(running, &error, at_ms);
+            }
             for stage in &mut inner.stages {
                 match stage.state {
                     StageState::Running | StageState::Sleeping => enter(stage, running, at_ms),
@@ -193,6 +247,10 @@ impl Watch {
             inner.stages.clone()
         };
         let _ = self.store.progress(self.number, &stages);
+    }
+
+    /// Tells who listens that nothing more comes.
+    pub(crate) fn end(&self) {
         let _ = self.events.send(Event::Changed);
         let _ = self.events.send(Event::End);
     }
@@ -214,6 +272,7 @@ impl Watch {
         let state = if is_pause { StageState::Sleeping } else { StageState::Running };
         enter(&mut inner.stages[index], state, at_ms);
         inner.stages[index].began_at_ms = Some(at_ms);
+        inner.is_judged = false;
         let stages = inner.stages.clone();
         drop(inner);
         let _ = self.store.progress(self.number, &stages);
@@ -236,37 +295,33 @@ impl Watch {
 
     /// Reads the counters once a second until the stage is over, and once more then.
     fn sample(&self, index: usize, view: &StageView<'_>, ended: &Receiver<()>) {
+        let jobs = self.facts.stages.get(index).map(|stage| &*stage.jobs).unwrap_or_default();
+        let workers: Vec<u32> = jobs.iter().map(|job| job.workers_count).collect();
         let began = self.clock.moment();
-        let mut before: Vec<(OpKind, Counted)> = Vec::new();
-        let mut parts_before: Vec<LiveCounts> = Vec::new();
+        let mut before = Sums::default();
         let (mut last, mut due) = (began, began.after(EVERY));
         loop {
             let wait = due.since(self.clock.moment());
             let is_over = !matches!(ended.recv_timeout(wait), Err(RecvTimeoutError::Timeout));
             let now = self.clock.moment();
             let interval = now.since(last);
-            let sums = read_live(view.live);
-            let (parts, counts) = read_parts(view, &parts_before);
-            parts_before = counts;
-            let job = match self.facts.stages.get(index).map(|stage| stage.jobs.len()) {
-                Some(1) => Some(1),
-                _ => None,
-            };
-            let rows = sums.iter().map(|(kind, counted)| {
-                let earlier = before.iter().find(|(of, _)| of == kind);
-                let counted = earlier.map_or(counted.clone(), |(_, from)| counted.since(from));
-                Row { job, kind: kind.name().to_owned(), counted }
-            });
+            let sums = Sums::read(view, &workers, &self.machines);
+            let Sums { rows, parts, hosts } = sums.since(&before);
             let tick = Tick {
                 seq: 0,
                 at_ms: self.clock.now_ms(),
                 interval_ns: u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX),
                 stage: index + 1,
-                rows: rows.collect(),
+                rows,
                 parts,
+                hosts,
             };
-            let progress = self.fraction(index, view, now.since(began));
-            self.note(tick, &sums, job, progress);
+            // A rest of a second in which nothing ended says nothing.
+            let is_rest = is_over && last != began && interval < REST_MAX;
+            if !is_rest || sums.ended_count() > before.ended_count() {
+                let progress = self.fraction(index, view.goal, &sums, now.since(began));
+                self.note(tick, &sums, progress);
+            }
             before = sums;
             last = now;
             due = due.after(EVERY);
@@ -277,33 +332,22 @@ impl Watch {
     }
 
     /// Keeps a second, and tells it.
-    fn note(
-        &self,
-        mut tick: Tick,
-        sums: &[(OpKind, Counted)],
-        job: Option<usize>,
-        progress: Option<f64>,
-    ) {
+    fn note(&self, mut tick: Tick, sums: &Sums, progress: Option<f64>) {
         let mut inner = self.inner();
         inner.seq += 1;
         tick.seq = inner.seq;
         inner.progress = progress;
         if let Some(stage) = inner.stages.get_mut(tick.stage - 1) {
-            stage.ops_count = sums.iter().map(|(_, of)| of.ended_count()).sum();
-            stage.ops_failed_count = sums.iter().map(|(_, of)| of.failed_count()).sum();
-            stage.bytes_count = sums.iter().map(|(_, of)| of.bytes).sum();
+            count(stage, sums);
         }
         if let (Some(file), Ok(mut line)) = (&mut inner.file, serde_json::to_string(&tick)) {
             line.push('\n');
             // A full disk costs the history of seconds, never the run.
             let _ = file.write_all(line.as_bytes());
         }
-        let row = |(kind, counted): &(OpKind, Counted)| Row {
-            job,
-            kind: kind.name().to_owned(),
-            counted: Counted { cells: Vec::new(), ..counted.clone() },
-        };
-        let sums = sums.iter().map(row).collect();
+        // Of rows only counts are asked for.
+        let mut sums = sums.clone();
+        sums.rows.iter_mut().for_each(|row| row.counted.cells = Vec::new());
         let told = Told { tick, sums, progress, text: std::sync::OnceLock::new() };
         let told = Arc::new(told);
         inner.recent.push_back(Arc::clone(&told));
@@ -319,20 +363,154 @@ impl Watch {
         }
     }
 
-    /// Returns how far the whole run is.
-    fn fraction(&self, index: usize, view: &StageView<'_>, since: Duration) -> Option<f64> {
-        let of_stage = match view.goal {
+    /// Returns how far the whole run is, by the time that is planned for its stages.
+    fn fraction(&self, index: usize, goal: Goal, sums: &Sums, since: Duration) -> Option<f64> {
+        let of_stage = match goal {
             Goal::Ops(0) => 0.0,
-            Goal::Ops(ops) => {
-                let sums = read_live(view.live);
-                let ended: u64 = sums.iter().map(|(_, of)| of.ended_count()).sum();
-                ended as f64 / ops as f64
-            }
+            Goal::Ops(ops) => sums.ended_count() as f64 / ops as f64,
             Goal::Time(time) => since.as_secs_f64() / time.as_secs_f64().max(1e-9),
         };
-        let stages = self.facts.stages.len();
-        (index < stages).then(|| (index as f64 + of_stage.min(1.0)) / stages as f64)
+        let weights = weights(&self.facts);
+        let own = weights.get(index)?;
+        let done: f64 = weights[..index].iter().sum();
+        Some((done + own * of_stage.min(1.0)) / weights.iter().sum::<f64>())
     }
+
+    /// Notes what came of the stage that has ended last.
+    fn judge(&self, outcome: &StageOutcome) {
+        let mut inner = self.inner();
+        inner.is_judged = true;
+        let Some(at) = inner.stages.iter().rposition(|stage| stage.began_at_ms.is_some()) else {
+            return;
+        };
+        let Some(plan) = self.facts.stages.get(at) else { return };
+        let mut error = match outcome.ended_by {
+            EndReason::Failure => outcome.ended_because.clone(),
+            _ => None,
+        };
+        let mut jobs = Vec::new();
+        for (job, of) in plan.jobs.iter().enumerate() {
+            let outcome_of = outcome.jobs.iter().find(|of| usize::from(of.job.0) == job);
+            let Some(of_job) = outcome_of else { continue };
+            let first = outcome.errors.iter().find(|error| error.job == of_job.job);
+            let failed = match plan.prepares {
+                // What is no result may fail; what depends on it says so.
+                true => None,
+                false => too_many_failed(of, of_job, first).map(|text| self.in_public(&text)),
+            };
+            if error.is_none()
+                && let Some(failed) = &failed
+            {
+                let lead =
+                    if plan.jobs.len() > 1 { format!("{}: ", of.name) } else { String::new() };
+                error = Some(format!("{lead}{failed}"));
+            }
+            jobs.push(JobProgress {
+                ops_count: of_job.ops_count,
+                ops_failed_count: of_job.failed_count,
+                bytes_count: of_job.bytes,
+                error: failed,
+            });
+        }
+        let stage = &mut inner.stages[at];
+        if jobs.len() == plan.jobs.len() {
+            stage.jobs = jobs;
+        }
+        if let Some(error) = error {
+            let at_ms = stage.ended_at_ms.unwrap_or_else(|| self.clock.now_ms());
+            stage.states.retain(|(state, _)| *state != StageState::Completed);
+            enter(stage, StageState::Failed, at_ms);
+            stage.error = Some(self.in_public(&error));
+        }
+        let stages = inner.stages.clone();
+        drop(inner);
+        let _ = self.store.progress(self.number, &stages);
+        self.changed();
+    }
+
+    /// Runs what is around a stage, and gives the run up where that fails.
+    fn run_scripts(&self, index: usize) {
+        let Some(scripts) = &self.scripts else { return };
+        if let Err(error) = scripts.begin(&self.facts, index) {
+            self.inner().broken = Some((index, self.in_public(&error)));
+            self.stop.request();
+        }
+    }
+}
+
+impl Inner {
+    /// Says of the stage that ended the run why it did.
+    fn blame(&mut self, state: StageState, error: &str, at_ms: i64) {
+        let began = self.stages.iter().rposition(|stage| stage.began_at_ms.is_some());
+        let at = match began {
+            _ if self.broken.is_some() => self.broken.as_ref().map_or(0, |(at, _)| *at),
+            // What ended it then came between two stages, or before the first.
+            Some(last) if self.is_judged => last + 1,
+            Some(last) => last,
+            None => 0,
+        };
+        let Some(stage) = self.stages.get_mut(at) else { return };
+        if stage.state == StageState::Completed {
+            stage.states.retain(|(state, _)| *state != StageState::Completed);
+        }
+        enter(stage, state, at_ms);
+        stage.error = Some(error.to_owned());
+    }
+}
+
+/// Counts what a stage has come to so far.
+fn count(stage: &mut StageProgress, sums: &Sums) {
+    let all = sums.rows.iter().map(|row| (row.job, &row.counted));
+    stage.ops_count = all.clone().map(|(_, of)| of.ended_count()).sum();
+    stage.ops_failed_count = all.clone().map(|(_, of)| of.failed_count()).sum();
+    stage.bytes_count = all.clone().map(|(_, of)| of.bytes).sum();
+    // Where some of it is of no job that is known, no job's count is known.
+    let jobs: Option<Vec<usize>> = sums.rows.iter().map(|row| row.job).collect();
+    let last = jobs.and_then(|jobs| jobs.into_iter().max()).unwrap_or(0);
+    let of_job = |job: usize| {
+        let own = all.clone().filter(|(of, _)| *of == Some(job)).map(|(_, of)| of);
+        let mut progress = JobProgress::default();
+        own.for_each(|of: &Counted| {
+            progress.ops_count += of.ended_count();
+            progress.ops_failed_count += of.failed_count();
+            progress.bytes_count += of.bytes;
+        });
+        progress
+    };
+    stage.jobs = (1..=last).map(of_job).collect();
+}
+
+/// Returns what a job has come to where more of it failed than may.
+fn too_many_failed(
+    plan: &JobPlan,
+    outcome: &JobOutcome,
+    first: Option<&ErrorSample>,
+) -> Option<String> {
+    let JobOutcome { ops_count, failed_count, .. } = *outcome;
+    let may = plan.failed_percent_max.unwrap_or(0.0);
+    let percent = failed_count as f64 * 100.0 / ops_count.max(1) as f64;
+    if failed_count == 0 || percent <= may {
+        return None;
+    }
+    let first = first.map_or_else(String::new, |error| {
+        format!("; the first, {}: {}", error.kind.name(), error.message.replace(['\n', '\r'], " "))
+    });
+    let share = match percent {
+        percent if percent < 0.01 => "less than 0.01 %".to_owned(),
+        percent => format!("{} %", (percent * 100.0).round() / 100.0),
+    };
+    Some(format!(
+        "{failed_count} of {ops_count} operations failed ({share}, and {may} % may){first}"
+    ))
+}
+
+/// Returns how much of a run each stage is: the time that is planned for it; of one that lasts as
+/// long as it takes, a tenth of the longest.
+fn weights(facts: &Facts) -> Vec<f64> {
+    let planned = |stage: &crate::facts::StagePlan| stage.planned_ns.map(|ns| ns as f64);
+    let longest = facts.stages.iter().filter_map(planned).fold(0.0, f64::max);
+    let other = if longest > 0.0 { longest / 10.0 } else { 1.0 };
+    facts.stages.iter().map(|stage| planned(stage).unwrap_or(other)).collect()
 }
 
 fn enter(stage: &mut StageProgress, state: StageState, at_ms: i64) {
@@ -341,32 +519,6 @@ fn enter(stage: &mut StageProgress, state: StageState, at_ms: i64) {
     if !matches!(state, StageState::Running | StageState::Sleeping) && stage.began_at_ms.is_some() {
         stage.ended_at_ms = Some(at_ms);
     }
-}
-
-fn read_parts(view: &StageView<'_>, before: &[LiveCounts]) -> (Vec<Part>, Vec<LiveCounts>) {
-    let parts: Vec<LivePart> = view.live.parts();
-    let counts: Vec<LiveCounts> = (0..parts.len()).map(|slot| view.live.counts_of(slot)).collect();
-    let part = |(slot, part): (usize, &LivePart)| {
-        let now = counts[slot];
-        let earlier = before.get(slot).copied().unwrap_or_default();
-        let ended = |counts: LiveCounts| counts.ok + counts.failed;
-        let state = match part.state {
-            PartState::Works => "works",
-            PartState::Done => "done",
-            PartState::Silent => "silent",
-            PartState::Lost => "lost",
-        };
-        Part {
-            name: part.name.clone(),
-            state: state.to_owned(),
-            ops: ended(now).saturating_sub(ended(earlier)),
-            failed: now.failed.saturating_sub(earlier.failed),
-            bytes: now.bytes.saturating_sub(earlier.bytes),
-            ops_count: ended(now),
-            ops_failed_count: now.failed,
-        }
-    };
-    (parts.iter().enumerate().map(part).collect(), counts)
 }
 
 impl Observer for Watch {
@@ -380,6 +532,7 @@ impl Observer for Watch {
 
     fn during(&self, stage: &StageView<'_>, work: &mut dyn FnMut()) {
         let index = self.begin_stage(stage.name);
+        self.run_scripts(index);
         thread::scope(|scope| {
             let (end, ended) = channel::<()>();
             let reader = thread::Builder::new().name("console-ticks".to_owned());
@@ -389,7 +542,14 @@ impl Observer for Watch {
             // Without a reader the run goes on unseen; a panic there is no failure of the run.
             let _ = reader.map(thread::ScopedJoinHandle::join);
         });
+        if let Some(scripts) = &self.scripts {
+            scripts.end(&self.facts, index);
+        }
         self.end_stage(index, stage.name);
+    }
+
+    fn stage_ended(&self, outcome: &StageOutcome) {
+        self.judge(outcome);
     }
 
     fn stages_ended(&self, measured: Vec<(String, Timeline<SeriesKey>)>) {

@@ -4,6 +4,7 @@
 //! text that is wrong, or in a language of tomorrow, loses its secrets all the same.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 
 use quick_xml::escape::{escape, unescape};
 
@@ -42,6 +43,27 @@ pub(crate) fn restore(
     let fill = |key: &str, value: &str| (value == HIDDEN).then(|| known(key)).flatten();
     let filled = replace(kind, text, &fill);
     (!filled.contains(HIDDEN)).then_some(filled)
+}
+
+/// Shorter secrets are not looked for in other texts: they would stand in half of all words.
+const SECRET_BYTES_MIN: usize = 4;
+
+/// Returns the secrets of a text.
+pub(crate) fn secrets(kind: SourceKind, text: &str) -> Vec<String> {
+    let found = RefCell::new(Vec::new());
+    let note = |_: &str, value: &str| {
+        if value.len() >= SECRET_BYTES_MIN && value != HIDDEN {
+            found.borrow_mut().push(value.to_owned());
+        }
+        None
+    };
+    replace(kind, text, &note);
+    found.into_inner()
+}
+
+/// Takes these secrets out of another text.
+pub(crate) fn without(secrets: &[String], text: &str) -> String {
+    secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, HIDDEN))
 }
 
 fn replace(kind: SourceKind, text: &str, with: Replace<'_>) -> String {

@@ -3,6 +3,8 @@
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tls_tests;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdTcpListener};

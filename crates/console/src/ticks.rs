@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_engine::{LiveDetail, latency_cell_end_ns};
-use plimsoll_model::{ErrorClass, OpKind};
+use plimsoll_model::ErrorClass;
 use serde::{Deserialize, Serialize};
 
 /// How many bins latencies are shown in.
@@ -30,6 +30,9 @@ pub(crate) struct Tick {
     /// By agent, where a fleet carries the run out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
+    /// By address.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostPart>,
 }
 
 /// Operations of one kind.
@@ -40,6 +43,9 @@ pub(crate) struct Row {
     pub job: Option<usize>,
     /// The kind.
     pub kind: String,
+    /// Operations under way when the interval ended, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_flight: Option<u64>,
     /// What was counted.
     #[serde(flatten)]
     pub counted: Counted,
@@ -47,6 +53,7 @@ pub(crate) struct Row {
 
 /// What was counted. Two of them add up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Counted {
     /// Successes.
     pub ok: u64,
@@ -70,16 +77,31 @@ pub(crate) struct Part {
     pub name: String,
     /// How it stands: `works`, `done`, `silent`, `lost`.
     pub state: String,
-    /// Operations that ended in the interval.
-    pub ops: u64,
-    /// Of these, failed.
-    pub failed: u64,
-    /// Content bytes.
-    pub bytes: u64,
-    /// Operations since the stage began.
-    pub ops_count: u64,
-    /// Of these, failed.
-    pub ops_failed_count: u64,
+    /// Its workers, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers_count: Option<u32>,
+    /// Operations under way when the interval ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_flight: Option<u64>,
+    /// Its clock less that of this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_offset_ms: Option<f64>,
+    /// How busy its machine is, 0 to 100.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_percent: Option<f64>,
+    /// What was counted in the interval.
+    #[serde(default)]
+    pub counted: Counted,
+}
+
+/// What went to one address.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct HostPart {
+    /// The address.
+    pub name: String,
+    /// What was counted in the interval.
+    #[serde(default)]
+    pub counted: Counted,
 }
 
 impl Counted {
@@ -214,6 +236,11 @@ impl Tick {
         self.rows.iter().for_each(|row| sum.add(&row.counted));
         sum
     }
+
+    /// Returns how many operations were under way when the interval ended, where that is known.
+    pub(crate) fn in_flight(&self) -> Option<u64> {
+        self.rows.iter().map(|row| row.in_flight).sum()
+    }
 }
 
 /// Returns a stage's ticks in cells of at least that length, merged exactly.
@@ -232,19 +259,31 @@ fn merge(ticks: &[Tick]) -> Tick {
         for row in &tick.rows {
             let same = |have: &&mut Row| have.kind == row.kind && have.job == row.job;
             match sum.rows.iter_mut().find(same) {
-                Some(have) => have.counted.add(&row.counted),
+                Some(have) => {
+                    have.counted.add(&row.counted);
+                    have.in_flight = row.in_flight;
+                }
                 None => sum.rows.push(row.clone()),
             }
         }
-        sum.parts.clone_from(&tick.parts);
+        for part in &tick.parts {
+            match sum.parts.iter_mut().find(|have| have.name == part.name) {
+                Some(have) => {
+                    let mut counted = std::mem::take(&mut have.counted);
+                    counted.add(&part.counted);
+                    *have = Part { counted, ..part.clone() };
+                }
+                None => sum.parts.push(part.clone()),
+            }
+        }
+        for host in &tick.hosts {
+            match sum.hosts.iter_mut().find(|have| have.name == host.name) {
+                Some(have) => have.counted.add(&host.counted),
+                None => sum.hosts.push(host.clone()),
+            }
+        }
     }
     sum
-}
-
-/// Returns what live counters hold, by kind.
-pub(crate) fn read_live(live: &plimsoll_engine::Live) -> Vec<(OpKind, Counted)> {
-    let kinds = OpKind::ALL.iter();
-    kinds.filter_map(|kind| Some((*kind, Counted::of(&live.detail(*kind)?)))).collect()
 }
 
 #[cfg(test)]
@@ -257,7 +296,7 @@ mod tests {
     }
 
     fn tick(seq: u64, cells: &[(u16, u64)]) -> Tick {
-        let row = Row { kind: "GET".to_owned(), counted: counted(cells), job: None };
+        let row = Row { kind: "GET".to_owned(), counted: counted(cells), ..Row::default() };
         Tick { seq, interval_ns: 1_000, stage: 1, rows: vec![row], ..Tick::default() }
     }
 

@@ -6,11 +6,12 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use crate::disk;
-use crate::facts::Trigger;
+use crate::facts::Facts;
 
 /// A script that has not ended after this is ended.
 const TIME_MAX: Duration = Duration::from_secs(60);
@@ -51,7 +52,9 @@ impl Call {
 
 impl Triggers {
     pub(crate) fn of(folder: &Path) -> Self {
-        Self { folder: folder.to_path_buf() }
+        // A script runs in its folder, so a relative path would mean another place there.
+        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
+        Self { folder }
     }
 
     /// Judges the call of a script.
@@ -128,17 +131,20 @@ pub(crate) struct Around {
 }
 
 impl Around {
-    /// Runs the scripts of a workload that begins.
-    pub(crate) fn begin(
+    /// Runs scripts before what they are around begins; `what` stands above what they write.
+    pub(crate) fn begin<'c>(
         triggers: &Triggers,
-        calls: &[Trigger],
+        calls: impl IntoIterator<Item = &'c str>,
         log: Option<&Path>,
+        what: &str,
     ) -> Result<Self, String> {
-        let log = log.filter(|_| !calls.is_empty()).and_then(|path| disk::appended(path).ok());
-        let mut around = Self { triggers: triggers.clone(), begun: Vec::new(), log };
-        for trigger in calls.iter().filter(|trigger| trigger.stage.is_none()) {
-            let call = Call::parse(&trigger.call)?;
-            around.write(b"================ workload level ================\n");
+        let mut around = Self { triggers: triggers.clone(), begun: Vec::new(), log: None };
+        for call in calls {
+            if around.log.is_none() {
+                around.log = log.and_then(|path| disk::appended(path).ok());
+            }
+            let call = Call::parse(call)?;
+            around.write(format!("================ {what} ================\n").as_bytes());
             let output = around.triggers.run(&call, false)?;
             around.write(&output);
             around.begun.push(call);
@@ -165,9 +171,56 @@ impl Drop for Around {
     }
 }
 
+/// The scripts around the stages of a workload: a stage of COSBench's may be several of ours.
+pub(crate) struct StageScripts {
+    pub(crate) triggers: Triggers,
+    /// Where what they write goes.
+    pub(crate) log: Option<PathBuf>,
+    /// Of which stage of COSBench's scripts have begun.
+    pub(crate) open: Mutex<Option<(usize, Around)>>,
+}
+
+impl StageScripts {
+    /// Runs what is around a stage that begins; does nothing where another part of it has begun
+    /// before.
+    pub(crate) fn begin(&self, facts: &Facts, index: usize) -> Result<(), String> {
+        let Some(number) = facts.stages.get(index).and_then(|stage| stage.part_of) else {
+            return Ok(());
+        };
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.as_ref().is_some_and(|(of, _)| *of == number) {
+            return Ok(());
+        }
+        // What is around another stage is told of its end first.
+        *open = None;
+        let of_stage = facts.triggers.iter().filter(|trigger| trigger.stage == Some(number));
+        let mut calls = of_stage.map(|trigger| &*trigger.call).peekable();
+        if calls.peek().is_some() {
+            let what = format!("stage {number}");
+            let around = Around::begin(&self.triggers, calls, self.log.as_deref(), &what)?;
+            *open = Some((number, around));
+        }
+        Ok(())
+    }
+
+    /// Tells what is around a stage of its end, unless another part of it comes.
+    pub(crate) fn end(&self, facts: &Facts, index: usize) {
+        let part_of = |index: usize| facts.stages.get(index).and_then(|stage| stage.part_of);
+        if part_of(index) != part_of(index + 1) {
+            *self.open.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+    }
+
+    /// Tells what is still open of the end.
+    pub(crate) fn close(&self) {
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::{StagePlan, Trigger};
 
     #[test]
     fn only_plain_names_are_scripts() {
@@ -186,11 +239,11 @@ mod tests {
         disk::write(&folder.path().join("a.sh"), script).unwrap();
         let triggers = Triggers::of(folder.path());
         let log = folder.path().join("scripts.log");
-        let trigger = Trigger { stage: None, call: "a.sh(1,2)".to_owned() };
-        drop(Around::begin(&triggers, &[trigger], Some(&log)).unwrap());
+        drop(Around::begin(&triggers, ["a.sh(1,2)"], Some(&log), "stage s1-main").unwrap());
         let text = disk::read_text(&log).unwrap();
-        let lines: Vec<&str> = text.lines().skip(1).collect();
-        assert_eq!(lines, ["1 2 none clean", "-k none clean"]);
+        let lines: Vec<&str> = text.lines().collect();
+        let head = "================ stage s1-main ================";
+        assert_eq!(lines, [head, "1 2 none clean", "-k none clean"]);
         assert!(triggers.check("b.sh()").unwrap_err().contains("no such script"));
     }
 
@@ -198,8 +251,34 @@ mod tests {
     fn a_script_that_fails_ends_the_workload_before_it_begins() {
         let folder = tempfile::tempdir().unwrap();
         disk::write(&folder.path().join("a.sh"), b"exit 3\n").unwrap();
-        let trigger = Trigger { stage: None, call: "a.sh()".to_owned() };
-        let error = Around::begin(&Triggers::of(folder.path()), &[trigger], None);
+        let error = Around::begin(&Triggers::of(folder.path()), ["a.sh()"], None, "");
         assert!(error.err().unwrap().contains("exit status: 3"));
+    }
+
+    #[test]
+    fn a_script_is_around_all_parts_of_its_stage_and_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        disk::write(&folder.path().join("a.sh"), b"echo \"$@\"\n").unwrap();
+        let log = folder.path().join("scripts.log");
+        let stage = |part_of| StagePlan { part_of: Some(part_of), ..StagePlan::default() };
+        let trigger = Trigger { stage: Some(2), call: "a.sh(x)".to_owned() };
+        let facts = Facts {
+            stages: [1, 2, 2, 3].map(stage).to_vec(),
+            triggers: vec![trigger],
+            ..Facts::default()
+        };
+        let triggers = Triggers::of(folder.path());
+        let scripts = StageScripts { triggers, log: Some(log.clone()), open: Mutex::default() };
+        let written = || disk::read_text(&log).map_or(0, |text| text.lines().count());
+        let mut lines = Vec::new();
+        for index in 0..4 {
+            scripts.begin(&facts, index).unwrap();
+            lines.push(written());
+            scripts.end(&facts, index);
+            lines.push(written());
+        }
+        // A head and `x` before the first part, `-k` after the second.
+        assert_eq!(lines, [0, 0, 2, 2, 2, 3, 3, 3]);
+        assert!(disk::read_text(&log).unwrap().ends_with("\nx\n-k\n"));
     }
 }

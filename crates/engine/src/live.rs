@@ -1,12 +1,16 @@
 //! What is going on at this moment, for a display: counters that one thread writes and any thread
 //! reads.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+mod counters;
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_model::{ErrorClass, OpKind};
-use plimsoll_stats::Sample;
 
+pub(crate) use self::counters::ThreadCounters;
+pub use self::counters::{LATENCY_CELLS, latency_cell_end_ns};
+use self::counters::{Lane, OpCounters};
 use crate::seen::PartSeen;
 
 /// Asks every worker to end after the operation it has under way.
@@ -27,114 +31,6 @@ impl StopFlag {
     /// Tells whether it was asked.
     pub fn is_set(&self) -> bool {
         self.0.load(Relaxed)
-    }
-}
-
-/// Latencies up to this power of two of nanoseconds (1,024 ns) are in the first cell.
-const LATENCY_LOG2_MIN: u32 = 10;
-/// Latencies above this power of two of nanoseconds (137 s) are in the last cell.
-const LATENCY_LOG2_MAX: u32 = 37;
-/// Each power of two is cut into eight equal cells: a cell is at most an eighth wider than it is
-/// high.
-const CELLS_PER_OCTAVE_LOG2: u32 = 3;
-
-/// How many cells latencies are counted in.
-pub const LATENCY_CELLS: usize =
-    (((LATENCY_LOG2_MAX - LATENCY_LOG2_MIN) << CELLS_PER_OCTAVE_LOG2) + 2) as usize;
-
-/// Returns the longest latency of a cell in nanoseconds; `None` for the last, which has no end.
-pub fn latency_cell_end_ns(cell: usize) -> Option<u64> {
-    if cell + 1 >= LATENCY_CELLS {
-        return None;
-    }
-    let Some(above) = cell.checked_sub(1) else { return Some(1 << LATENCY_LOG2_MIN) };
-    let per_octave = 1 << CELLS_PER_OCTAVE_LOG2;
-    let (octave, part) = (above / per_octave, above % per_octave);
-    let shift = octave as u32 + LATENCY_LOG2_MIN - CELLS_PER_OCTAVE_LOG2;
-    Some(((per_octave + part + 1) as u64) << shift)
-}
-
-/// Returns the cell of a latency.
-fn latency_cell(ns: u64) -> usize {
-    // One less, so that the end of a cell belongs to it.
-    let inside = ns.saturating_sub(1).max(1);
-    let log2 = inside.ilog2();
-    if log2 < LATENCY_LOG2_MIN {
-        return 0;
-    }
-    let eighths = inside >> (log2 - CELLS_PER_OCTAVE_LOG2);
-    let part = eighths as usize - (1 << CELLS_PER_OCTAVE_LOG2);
-    let octave = (log2 - LATENCY_LOG2_MIN) as usize;
-    (1 + (octave << CELLS_PER_OCTAVE_LOG2) + part).min(LATENCY_CELLS - 1)
-}
-
-/// Counters of one kind of operation on one thread. Only that thread writes, so no
-/// read-modify-write is needed.
-#[derive(Debug)]
-struct KindCounters {
-    bytes: AtomicU64,
-    objects: AtomicU64,
-    latency_ns: AtomicU64,
-    ttfb_ns: AtomicU64,
-    /// Operations ended, by class; the first is success.
-    ended: [AtomicU64; ErrorClass::ALL.len()],
-    /// Successes by latency.
-    cells: [AtomicU64; LATENCY_CELLS],
-}
-
-impl Default for KindCounters {
-    fn default() -> Self {
-        Self {
-            bytes: AtomicU64::new(0),
-            objects: AtomicU64::new(0),
-            latency_ns: AtomicU64::new(0),
-            ttfb_ns: AtomicU64::new(0),
-            ended: [const { AtomicU64::new(0) }; ErrorClass::ALL.len()],
-            cells: [const { AtomicU64::new(0) }; LATENCY_CELLS],
-        }
-    }
-}
-
-impl KindCounters {
-    fn ok(&self) -> u64 {
-        self.ended[ErrorClass::Ok as usize].load(Relaxed)
-    }
-
-    fn failed(&self) -> u64 {
-        self.ended[1..].iter().map(|count| count.load(Relaxed)).sum()
-    }
-
-    fn counts(&self) -> LiveCounts {
-        LiveCounts {
-            ok: self.ok(),
-            failed: self.failed(),
-            bytes: self.bytes.load(Relaxed),
-            latency_ns: self.latency_ns.load(Relaxed),
-        }
-    }
-}
-
-fn add(counter: &AtomicU64, value: u64) {
-    counter.store(counter.load(Relaxed).wrapping_add(value), Relaxed);
-}
-
-/// Counters of one thread, on cache lines of its own.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-pub(crate) struct ThreadCounters([KindCounters; OpKind::ALL.len()]);
-
-impl ThreadCounters {
-    pub(crate) fn count(&self, kind: OpKind, op: &Sample) {
-        let counters = &self.0[kind as usize];
-        add(&counters.ended[usize::from(op.outcome)], 1);
-        if op.outcome != ErrorClass::Ok as u8 {
-            return;
-        }
-        add(&counters.bytes, op.bytes);
-        add(&counters.objects, op.objects);
-        add(&counters.latency_ns, op.latency_ns);
-        add(&counters.ttfb_ns, op.ttfb_ns.unwrap_or(0));
-        add(&counters.cells[latency_cell(op.latency_ns)], 1);
     }
 }
 
@@ -215,6 +111,19 @@ pub struct LiveDetail {
     pub latency_cells: Box<[u64; LATENCY_CELLS]>,
 }
 
+impl Default for LiveDetail {
+    fn default() -> Self {
+        Self {
+            ended: [0; ErrorClass::ALL.len()],
+            bytes: 0,
+            objects: 0,
+            latency_ns: 0,
+            ttfb_ns: 0,
+            latency_cells: Box::new([0; LATENCY_CELLS]),
+        }
+    }
+}
+
 impl LiveDetail {
     /// Returns how many operations ended.
     pub fn ended_count(&self) -> u64 {
@@ -227,15 +136,38 @@ impl LiveDetail {
     }
 }
 
+/// More jobs of a stage are not told apart while it goes on.
+pub const LIVE_JOBS_MAX: usize = 16;
+/// More addresses are not told apart while a stage goes on.
+pub const LIVE_HOSTS_MAX: usize = 32;
+
 impl Live {
     /// Returns counters for `threads` threads, all zero.
     pub fn new(threads: usize) -> Self {
-        let threads = (0..threads).map(|_| ThreadCounters::default()).collect();
+        Self::telling(threads, 1, 1)
+    }
+
+    /// Returns counters that tell so many jobs and addresses apart, where there are several of them
+    /// and not too many.
+    pub fn telling(threads: usize, jobs: usize, hosts: usize) -> Self {
+        let several = |count: usize, max: usize| if (2..=max).contains(&count) { count } else { 0 };
+        let (jobs, hosts) = (several(jobs, LIVE_JOBS_MAX), several(hosts, LIVE_HOSTS_MAX));
+        let threads = (0..threads).map(|_| ThreadCounters::new(jobs, hosts)).collect();
         Self { threads, seen: Mutex::default(), parts: Mutex::default() }
     }
 
     pub(crate) fn thread(&self, index: usize) -> &ThreadCounters {
         &self.threads[index]
+    }
+
+    /// Returns how many jobs are told apart; 0 where none are.
+    pub fn jobs_count(&self) -> usize {
+        self.threads.first().map_or(0, |thread| thread.lanes.len() - 1)
+    }
+
+    /// Returns how many addresses are told apart; 0 where none are.
+    pub fn hosts_count(&self) -> usize {
+        self.threads.first().map_or(0, |thread| thread.hosts.len())
     }
 
     /// Says who else carries the stage out, and how each stands.
@@ -257,59 +189,105 @@ impl Live {
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(seen));
     }
 
-    /// Has a slot show what somebody else has counted so far of `kind`, in place of what it showed.
-    pub fn show(&self, slot: usize, kind: OpKind, counted: &LiveDetail) {
-        let counters = &self.threads[slot].0[kind as usize];
-        let set = |counter: &AtomicU64, value: u64| counter.store(value, Relaxed);
-        set(&counters.bytes, counted.bytes);
-        set(&counters.objects, counted.objects);
-        set(&counters.latency_ns, counted.latency_ns);
-        set(&counters.ttfb_ns, counted.ttfb_ns);
-        counters.ended.iter().zip(&counted.ended).for_each(|(of, value)| set(of, *value));
-        counters.cells.iter().zip(&*counted.latency_cells).for_each(|(of, value)| set(of, *value));
+    /// Has a slot show what somebody else has counted so far of `kind`, in place of what it showed;
+    /// of a job where it tells jobs apart.
+    pub fn show(&self, slot: usize, job: Option<usize>, kind: OpKind, counted: &LiveDetail) {
+        if let Some(lane) = self.lane_of(slot, job) {
+            lane.kinds[kind as usize].make().set(counted);
+        }
+    }
+
+    /// Has a slot show how many operations of `kind` somebody else has under way.
+    pub fn show_in_flight(&self, slot: usize, job: Option<usize>, kind: OpKind, count: u64) {
+        if let Some(lane) = self.lane_of(slot, job) {
+            lane.in_flight[kind as usize].store(count, Relaxed);
+        }
+    }
+
+    /// Has a slot show what somebody else has counted so far of an address.
+    pub fn show_host(&self, slot: usize, host: usize, counted: &LiveDetail) {
+        let host = self.threads.get(slot).and_then(|thread| thread.hosts.get(host));
+        host.into_iter().for_each(|host| host.make().set(counted));
+    }
+
+    fn lane_of(&self, slot: usize, job: Option<usize>) -> Option<&Lane> {
+        let lanes = &self.threads.get(slot)?.lanes;
+        let last = lanes.len() - 1;
+        lanes.get(job.map_or(last, |job| job.min(last)))
     }
 
     /// Returns what was counted so far of `kind`.
     pub fn counts(&self, kind: OpKind) -> LiveCounts {
-        let of_threads = self.threads.iter().map(|thread| thread.0[kind as usize].counts());
-        of_threads.fold(LiveCounts::default(), LiveCounts::plus)
+        let lanes = self.threads.iter().flat_map(|thread| &thread.lanes);
+        let counters = lanes.filter_map(|lane| lane.kinds[kind as usize].get());
+        counters.map(OpCounters::counts).fold(LiveCounts::default(), LiveCounts::plus)
     }
 
     /// Returns what was counted so far in a slot, of all kinds.
     pub fn counts_of(&self, slot: usize) -> LiveCounts {
-        let kinds = self.threads.get(slot).into_iter().flat_map(|thread| &thread.0);
-        kinds.map(KindCounters::counts).fold(LiveCounts::default(), LiveCounts::plus)
+        let counters = self.counters_of(slot).map(OpCounters::counts);
+        counters.fold(LiveCounts::default(), LiveCounts::plus)
+    }
+
+    fn counters_of(&self, slot: usize) -> impl Iterator<Item = &OpCounters> {
+        let lanes = self.threads.get(slot).into_iter().flat_map(|thread| &thread.lanes);
+        lanes.flat_map(|lane| &lane.kinds).filter_map(counters::LazyCounters::get)
     }
 
     /// Returns all that was counted so far of `kind`; `None` if no such operation has ended.
     pub fn detail(&self, kind: OpKind) -> Option<LiveDetail> {
-        let mut sum = LiveDetail {
-            ended: [0; ErrorClass::ALL.len()],
-            bytes: 0,
-            objects: 0,
-            latency_ns: 0,
-            ttfb_ns: 0,
-            latency_cells: Box::new([0; LATENCY_CELLS]),
-        };
-        for thread in &self.threads {
-            let counters = &thread.0[kind as usize];
-            for (sum, counter) in sum.ended.iter_mut().zip(&counters.ended) {
-                *sum += counter.load(Relaxed);
-            }
-            sum.bytes = sum.bytes.wrapping_add(counters.bytes.load(Relaxed));
-            sum.objects = sum.objects.wrapping_add(counters.objects.load(Relaxed));
-            sum.latency_ns = sum.latency_ns.wrapping_add(counters.latency_ns.load(Relaxed));
-            sum.ttfb_ns = sum.ttfb_ns.wrapping_add(counters.ttfb_ns.load(Relaxed));
-            for (sum, counter) in sum.latency_cells.iter_mut().zip(&counters.cells) {
-                *sum += counter.load(Relaxed);
-            }
-        }
-        (sum.ended_count() > 0).then_some(sum)
+        let lanes = self.threads.iter().flat_map(|thread| &thread.lanes);
+        sum(lanes.filter_map(|lane| lane.kinds[kind as usize].get()))
     }
+
+    /// Returns the same of one job; of `None`, what was counted for none that is told apart.
+    pub fn job_detail(&self, job: Option<usize>, kind: OpKind) -> Option<LiveDetail> {
+        let lanes = (0..self.threads.len()).filter_map(|slot| self.lane_of(slot, job));
+        sum(lanes.filter_map(|lane| lane.kinds[kind as usize].get()))
+    }
+
+    /// Returns the same of one address, of all kinds, where addresses are told apart.
+    pub fn host_detail(&self, host: usize) -> Option<LiveDetail> {
+        let hosts = self.threads.iter().filter_map(|thread| thread.hosts.get(host)?.get());
+        sum(hosts)
+    }
+
+    /// Returns the same of one slot, of all kinds.
+    pub fn slot_detail(&self, slot: usize) -> Option<LiveDetail> {
+        sum(self.counters_of(slot))
+    }
+
+    /// Returns how many operations of `kind` are under way.
+    pub fn in_flight(&self, kind: OpKind) -> u64 {
+        let lanes = self.threads.iter().flat_map(|thread| &thread.lanes);
+        lanes.map(|lane| lane.in_flight[kind as usize].load(Relaxed)).sum()
+    }
+
+    /// Returns the same of one job; of `None`, of none that is told apart.
+    pub fn job_in_flight(&self, job: Option<usize>, kind: OpKind) -> u64 {
+        let lanes = (0..self.threads.len()).filter_map(|slot| self.lane_of(slot, job));
+        lanes.map(|lane| lane.in_flight[kind as usize].load(Relaxed)).sum()
+    }
+
+    /// Returns the same of one slot, of all kinds.
+    pub fn slot_in_flight(&self, slot: usize) -> u64 {
+        let lanes = self.threads.get(slot).into_iter().flat_map(|thread| &thread.lanes);
+        lanes.flat_map(|lane| &lane.in_flight).map(|count| count.load(Relaxed)).sum()
+    }
+}
+
+fn sum<'a>(counters: impl Iterator<Item = &'a OpCounters>) -> Option<LiveDetail> {
+    let mut sum = LiveDetail::default();
+    counters.for_each(|counters| counters.add_to(&mut sum));
+    (sum.ended_count() > 0).then_some(sum)
 }
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_model::{EndpointId, JobId, SeriesKey, StageId};
+    use plimsoll_stats::Sample;
+
+    use super::counters::latency_cell;
     use super::*;
 
     fn sample(latency_ns: u64, outcome: ErrorClass) -> Sample {
@@ -363,8 +341,43 @@ mod tests {
         let counts = live.counts(OpKind::Get);
         assert_eq!((counts.ok, counts.failed, counts.bytes), (2, 1, 14));
         let elsewhere = Live::new(2);
-        elsewhere.show(1, OpKind::Get, &detail);
-        elsewhere.show(1, OpKind::Get, &detail);
+        elsewhere.show(1, None, OpKind::Get, &detail);
+        elsewhere.show(1, None, OpKind::Get, &detail);
         assert_eq!(elsewhere.detail(OpKind::Get), Some(detail));
+    }
+
+    #[test]
+    fn jobs_and_addresses_are_told_apart_where_there_are_several_and_not_too_many() {
+        let live = Live::telling(2, 2, 3);
+        assert_eq!((live.jobs_count(), live.hosts_count()), (2, 3));
+        let end = |thread: usize, job, kind, endpoint| {
+            let series = SeriesKey { stage: StageId(0), kind, endpoint: EndpointId(endpoint) };
+            live.thread(thread).begin(JobId(job), kind);
+            live.thread(thread).end(JobId(job), series, &sample(1_000, ErrorClass::Ok));
+        };
+        end(0, 0, OpKind::Get, 2);
+        end(1, 1, OpKind::Get, 2);
+        end(1, 1, OpKind::Put, 0);
+        live.thread(1).begin(JobId(1), OpKind::Put);
+        let ok = |detail: Option<LiveDetail>| detail.map_or(0, |detail| detail.ended[0]);
+        assert_eq!(ok(live.detail(OpKind::Get)), 2);
+        assert_eq!(ok(live.job_detail(Some(1), OpKind::Get)), 1);
+        assert_eq!(ok(live.job_detail(None, OpKind::Get)), 0);
+        assert_eq!([0, 1, 2].map(|host| ok(live.host_detail(host))), [1, 0, 2]);
+        assert_eq!((ok(live.slot_detail(1)), live.counts_of(0).ok), (2, 1));
+        let in_flight = |job, kind| live.job_in_flight(Some(job), kind);
+        assert_eq!((in_flight(0, OpKind::Get), in_flight(1, OpKind::Put)), (0, 1));
+        assert_eq!((live.in_flight(OpKind::Put), live.in_flight(OpKind::Get)), (1, 0));
+        assert_eq!((live.slot_in_flight(0), live.slot_in_flight(1)), (0, 1));
+        for (jobs, hosts) in [(0, 0), (1, 1), (LIVE_JOBS_MAX + 1, LIVE_HOSTS_MAX + 1)] {
+            let live = Live::telling(1, jobs, hosts);
+            assert_eq!((live.jobs_count(), live.hosts_count()), (0, 0));
+            let series =
+                SeriesKey { stage: StageId(0), kind: OpKind::Get, endpoint: EndpointId(9) };
+            live.thread(0).begin(JobId(40), OpKind::Get);
+            live.thread(0).end(JobId(40), series, &sample(1_000, ErrorClass::Ok));
+            assert_eq!(ok(live.job_detail(None, OpKind::Get)), 1);
+            assert_eq!(live.in_flight(OpKind::Get), 0);
+        }
     }
 }

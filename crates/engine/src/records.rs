@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use plimsoll_driver::{DriverError, Settled};
-use plimsoll_model::{JobId, Moment, OpRecord, PackedOp, SeriesKey, WorkerId};
+use plimsoll_model::{JobId, Moment, OpKind, OpRecord, PackedOp, SeriesKey, WorkerId};
 use plimsoll_stats::{Sample, Timeline};
 use plimsoll_workload::data::WrongKind;
 use plimsoll_workload::mix64;
@@ -153,21 +153,22 @@ impl<'a> ThreadRecords<'a> {
         &mut self.outcome.jobs[usize::from(job.0)]
     }
 
-    /// Takes note that operation `number` of `worker`, whose plan has this hash, goes out;
-    /// `intended` is since the stage's start.
+    /// Takes note that operation `number` of `worker`, whose kind and plan's hash these are, goes
+    /// out; `intended` is since the stage's start.
     #[inline]
     pub(crate) fn note_planned(
         &mut self,
         job: JobId,
         worker: WorkerId,
         number: u64,
-        fingerprint: u64,
+        (kind, fingerprint): (OpKind, u64),
         intended: Option<Duration>,
     ) {
         let at = intended.map_or(0, |intended| intended.as_nanos() as u64);
         let place = mix64(mix64(u64::from(worker.0)) ^ number);
         // A sum does not depend on the order in which workers and threads come.
         let hash = mix64(place ^ mix64(at).wrapping_add(fingerprint));
+        self.counters.begin(job, kind);
         let tally = self.job(job);
         tally.stream_hash = tally.stream_hash.wrapping_add(hash);
     }
@@ -229,8 +230,9 @@ impl<'a> ThreadRecords<'a> {
         }
         tally.ops_count += 1;
         tally.bytes += if record.outcome.is_ok() { record.bytes } else { 0 };
-        self.counters.count(kind, &sample);
-        self.outcome.timeline.record(SeriesKey { stage, kind, endpoint }, &sample);
+        let series = SeriesKey { stage, kind, endpoint };
+        self.counters.end(job, series, &sample);
+        self.outcome.timeline.record(series, &sample);
         self.push(PackedOp::from(record));
     }
 

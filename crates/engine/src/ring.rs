@@ -412,7 +412,8 @@ impl<'a, R: Ring> RingThread<'a, R> {
         let slot = worker.free.pop().expect("a worker is asked only when it has a slot");
         let since = intended.map(|at| at.since(self.started));
         let FileWorker { job, number, issued_count, .. } = *worker;
-        self.records.note_planned(job, number, issued_count, fingerprint(&op), since);
+        let what = (describe(&op).0, fingerprint(&op));
+        self.records.note_planned(job, number, issued_count, what, since);
         worker.issued_count += 1;
         let [path, new_path] = &mut self.paths;
         let request = match &op {

@@ -24,7 +24,7 @@ use thiserror::Error;
 use crate::content::receive;
 use crate::contents::{ContentError, fetch, hold};
 use crate::fabric::{Fabric, Space};
-use crate::protocol::{AgentId, Place};
+use crate::protocol::{AgentId, MachineState, Place};
 use crate::station::Input;
 use crate::wire::{
     Answer, Assignment, ChangesDoc, ConductDoc, FilesReadyDoc, Order, OutcomeDoc, StageEndDoc,
@@ -55,6 +55,11 @@ pub trait Workplace: Send + Sync {
     fn look(&self, path: &str) -> Place {
         let trouble = Some(format!("nobody looks at {path}"));
         Place { trouble, ..Place::default() }
+    }
+
+    /// Returns how this machine stands.
+    fn machine(&self) -> Option<MachineState> {
+        None
     }
 
     /// Returns where the record of a part is kept until the coordinator has it.

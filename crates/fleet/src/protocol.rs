@@ -71,6 +71,9 @@ pub enum Ask<O> {
         /// Paths of which agents are to tell what lies there.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         look: Vec<String>,
+        /// Which question it is, so that an answer can be told from that to another.
+        #[serde(default)]
+        number: u32,
     },
     /// A step of a run.
     Step(Step<O>),
@@ -153,6 +156,34 @@ pub struct About {
     /// What lies at the paths that it was asked for, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<Place>,
+    /// How its machine stood when it was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Box<MachineState>>,
+}
+
+/// How a machine stands at a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MachineState {
+    /// Which question of the roll it answers.
+    pub number: u32,
+    /// What its wall clock shows, in nanoseconds since 1970.
+    pub wall_ns: u64,
+    /// How many cores the agent may use.
+    pub cores_count: u64,
+    /// For how long its processors were busy, in ticks of its kernel; 0 where that is not known.
+    pub busy_ticks: u64,
+    /// For how long they were there.
+    pub ticks: u64,
+}
+
+impl MachineState {
+    /// Returns how busy the machine was since an earlier moment, 0 to 100.
+    pub fn cpu_percent_since(&self, before: &Self) -> Option<f64> {
+        let passed = self.ticks.checked_sub(before.ticks).filter(|passed| *passed > 0)?;
+        let busy = self.busy_ticks.checked_sub(before.busy_ticks)?;
+        Some(busy.min(passed) as f64 * 100.0 / passed as f64)
+    }
 }
 
 impl About {

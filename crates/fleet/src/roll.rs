@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use plimsoll_model::{Clock, Moment};
+use plimsoll_model::{Clock, Moment, WallTime};
 
 use crate::fabric::{Address, Arrival, Fabric, FabricError};
 use crate::protocol::{About, AgentId, Ask, MessageError, Tell, What, decode, encode};
@@ -31,6 +31,34 @@ pub struct Roll {
     pub present: Vec<Recruit>,
     /// What was not understood: others' versions.
     pub strangers: Vec<String>,
+    /// What the wall clocks of those who are there showed.
+    pub clocks: BTreeMap<AgentId, ClockSeen>,
+}
+
+/// What an agent's wall clock showed in the shortest exchange with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockSeen {
+    /// When it was asked, by the caller's clock.
+    pub sent: Moment,
+    /// When it had answered.
+    pub received: Moment,
+    /// What it showed in between, in nanoseconds since 1970.
+    pub wall_ns: u64,
+}
+
+impl ClockSeen {
+    /// Returns by how many nanoseconds it is ahead of the caller's, whose wall time at its epoch
+    /// this is; wrong by half of the exchange at most.
+    pub fn offset_ns(&self, wall_epoch: WallTime) -> i64 {
+        let middle = u64::midpoint(self.sent.as_ns(), self.received.as_ns());
+        let own = i128::from(wall_epoch.as_unix_ns()) + i128::from(middle);
+        let offset = i128::from(self.wall_ns) - own;
+        i64::try_from(offset).unwrap_or(if offset < 0 { i64::MIN } else { i64::MAX })
+    }
+
+    fn took(&self) -> Duration {
+        self.received.since(self.sent)
+    }
 }
 
 /// How the roll is called.
@@ -56,16 +84,21 @@ pub fn call_roll(
     let mut found: BTreeMap<AgentId, Recruit> = BTreeMap::new();
     let mut strangers = Vec::new();
     let begun = clock.now();
+    let mut clocks: BTreeMap<AgentId, ClockSeen> = BTreeMap::new();
+    let mut calls: Vec<Moment> = Vec::new();
     let (mut called, mut newest): (Option<Moment>, Moment) = (None, begun);
     loop {
         let now = clock.now();
         let present = by_name(&found);
         if now.since(begun) >= limit || is_enough(&present, now.since(newest)) {
-            return Ok(Roll { present, strangers });
+            clocks.retain(|id, _| found.contains_key(id));
+            return Ok(Roll { present, strangers, clocks });
         }
         if called.is_none_or(|at| now.since(at) >= CALL_EVERY) {
             called = Some(now);
-            let roll: Ask<Order> = Ask::Roll { coordinator, look: look.to_vec() };
+            calls.push(now);
+            let number = u32::try_from(calls.len()).unwrap_or(0);
+            let roll: Ask<Order> = Ask::Roll { coordinator, look: look.to_vec(), number };
             // One that does not fit is one that nobody answers.
             if let Ok(message) = encode(&roll) {
                 fabric.post(&Address::Agents, message)?;
@@ -78,6 +111,17 @@ pub fn call_roll(
             Ok(Tell { what: What::Here(about), .. }) if about.places.len() != look.len() => {}
             Ok(Tell { what: What::Here(about), .. }) if !about.is_printable() => {}
             Ok(Tell { agent, incarnation, what: What::Here(about), .. }) => {
+                let received = clock.now();
+                let of_machine = about.machine.as_ref().and_then(|machine| {
+                    let asked = (machine.number as usize).checked_sub(1)?;
+                    let (sent, wall_ns) = (*calls.get(asked)?, machine.wall_ns);
+                    Some(ClockSeen { sent, received, wall_ns })
+                });
+                if let Some(seen) = of_machine
+                    && clocks.get(&agent).is_none_or(|have| seen.took() < have.took())
+                {
+                    clocks.insert(agent.clone(), seen);
+                }
                 let recruit = Recruit { id: agent.clone(), incarnation, about };
                 if found.insert(agent, recruit).is_none() {
                     newest = clock.now();
@@ -104,4 +148,99 @@ fn by_name(found: &BTreeMap<AgentId, Recruit>) -> Vec<Recruit> {
     let mut present: Vec<Recruit> = found.values().cloned().collect();
     present.sort_by(|a, b| (&a.about.name, &a.id).cmp(&(&b.about.name, &b.id)));
     present
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::sync::Mutex;
+    use std::sync::mpsc::{Sender, channel};
+
+    use plimsoll_engine::RunClock;
+
+    use super::*;
+    use crate::fabric::Space;
+    use crate::protocol::MachineState;
+
+    /// Agents that answer each call at once, the second one to another call than it was asked.
+    struct Answers(Mutex<Sender<Arrival>>, SharedEpoch);
+
+    /// What the wall clock shows at the epoch of the clock.
+    type SharedEpoch = u64;
+
+    impl Fabric for Answers {
+        fn post(&self, _: &Address, bytes: Vec<u8>) -> Result<(), FabricError> {
+            let Ask::Roll { number, coordinator, .. } = decode::<Ask<Order>>(&bytes).unwrap()
+            else {
+                return Ok(());
+            };
+            for (name, number) in [("a", number), ("b", number + 9)] {
+                // Its clock is ten seconds ahead of that of the caller, who has just begun.
+                let wall_ns = self.1 + 10_000_000_000;
+                let machine =
+                    Some(Box::new(MachineState { number, wall_ns, ..MachineState::default() }));
+                let about = About {
+                    name: name.to_owned(),
+                    version: "1".to_owned(),
+                    weight: 1,
+                    is_encrypted: false,
+                    busy: None,
+                    kept: Vec::new(),
+                    places: Vec::new(),
+                    machine,
+                };
+                let id = AgentId::new(name).unwrap();
+                let tell: Tell<Answer, LiveDoc> = Tell {
+                    agent: id.clone(),
+                    incarnation: 1,
+                    number: 1,
+                    coordinator: Some(coordinator),
+                    what: What::Here(about),
+                };
+                let bytes = encode(&tell).unwrap();
+                let arrival = Arrival::Message { from: Some(id), bytes };
+                self.0.lock().unwrap().send(arrival).unwrap();
+            }
+            Ok(())
+        }
+
+        fn make(&self, _: &Space) -> Result<(), FabricError> {
+            unreachable!("nothing is kept")
+        }
+
+        fn put(&self, _: &Space, _: &str, _: &mut dyn Read) -> Result<(), FabricError> {
+            unreachable!("nothing is kept")
+        }
+
+        fn get(&self, _: &Space, _: &str, _: &mut dyn Write) -> Result<u64, FabricError> {
+            unreachable!("nothing is kept")
+        }
+
+        fn remove(&self, _: &Space, _: &str) -> Result<(), FabricError> {
+            unreachable!("nothing is kept")
+        }
+    }
+
+    #[test]
+    fn clocks_are_told_by_the_exchange_that_they_answer() {
+        let (to, arrivals) = channel();
+        let wall_epoch = WallTime::from_unix_ns(1_700_000_000_000_000_000);
+        let fabric = Answers(Mutex::new(to), wall_epoch.as_unix_ns());
+        let clock = RunClock::start();
+        let call = Call { coordinator: 1, look: &[], limit: Duration::from_secs(60) };
+        let roll =
+            call_roll(&fabric, &arrivals, &clock, call, &mut |present, _| present.len() == 2);
+        let roll = roll.unwrap();
+        assert_eq!(roll.present.len(), 2);
+        let [(id, seen)] = roll.clocks.iter().collect::<Vec<_>>()[..] else {
+            panic!("{:?}", roll.clocks)
+        };
+        assert_eq!(id.as_str(), "a");
+        let middle = u64::midpoint(seen.sent.as_ns(), seen.received.as_ns());
+        assert_eq!(seen.offset_ns(wall_epoch), 10_000_000_000 - middle as i64);
+        let before = MachineState { busy_ticks: 50, ticks: 100, ..MachineState::default() };
+        let now = MachineState { busy_ticks: 75, ticks: 200, ..MachineState::default() };
+        assert_eq!(now.cpu_percent_since(&before), Some(25.0));
+        assert_eq!(before.cpu_percent_since(&now), None);
+    }
 }

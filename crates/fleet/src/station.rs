@@ -16,7 +16,7 @@ use crate::contents::hold;
 use crate::fabric::{Address, Arrival, Fabric, Space};
 use crate::limits::Limits;
 use crate::part::{self, PartEnd, Workplace};
-use crate::protocol::{About, AgentId, Ask, PLACES_MAX, decode, encode};
+use crate::protocol::{About, AgentId, Ask, MachineState, PLACES_MAX, decode, encode};
 use crate::wire::{Answer, LiveDoc, NewSeen, Order, SeenDoc};
 
 /// What comes to an agent.
@@ -211,7 +211,11 @@ impl Station {
                 // What is not understood is somebody else's, or of another version, whose
                 // coordinator sees that nobody answers it.
                 let Ok(ask) = decode::<Ask<Order>>(&bytes) else { return };
-                if let Ask::Roll { look, .. } = &ask {
+                if let Ask::Roll { look, number, .. } = &ask {
+                    let machine = self.workplace.machine();
+                    let number = *number;
+                    self.agent.about_mut().machine =
+                        machine.map(|machine| Box::new(MachineState { number, ..machine }));
                     let places = look.iter().take(PLACES_MAX);
                     let places = places.map(|path| self.workplace.look(path)).collect();
                     self.agent.about_mut().places = places;

@@ -18,7 +18,7 @@ use plimsoll_fleet::Limits;
 use plimsoll_fleet::broker::join;
 use plimsoll_fleet::nats::{Nats, NatsConfig, Side, forward};
 use plimsoll_fleet::part::Workplace;
-use plimsoll_fleet::protocol::{About, AgentId, NAME_BYTES_MAX, Place};
+use plimsoll_fleet::protocol::{About, AgentId, MachineState, NAME_BYTES_MAX, Place};
 use plimsoll_fleet::station::{Identity, Input, Station};
 use plimsoll_fleet::token::Token;
 use plimsoll_fleet::wire::{ConductDoc, FilesConductDoc};
@@ -100,6 +100,7 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
         busy: None,
         kept,
         places: Vec::new(),
+        machine: None,
     };
     let clock = RunTime::machine().clock;
     let certificates = Mutex::default();
@@ -363,6 +364,17 @@ impl Workplace for Machine {
             },
             keeps_data: true,
             ..RunSettings::default()
+        })
+    }
+
+    fn machine(&self) -> Option<MachineState> {
+        let (busy_ticks, ticks) = machine::processor_ticks().unwrap_or_default();
+        Some(MachineState {
+            number: 0,
+            wall_ns: RunTime::machine().wall_epoch.as_unix_ns(),
+            cores_count: machine::cores() as u64,
+            busy_ticks,
+            ticks,
         })
     }
 

@@ -171,8 +171,8 @@ fn check<D: Driver>(
     announce(&ui, &endpoints, &root, &config, is_embedded);
 
     let live = Arc::new(Live::new(config.threads));
-    let (name, doing, goal) = ("check", "checking ...", goal(&config));
-    let watched = StageView { name, doing, goal, live: &live, clock: &time.clock };
+    let (name, doing, goal, clock) = ("check", "checking ...", goal(&config), &time.clock);
+    let watched = StageView { name, doing, goal, live: &live, clock, endpoints: &endpoints };
     let context = CheckContext { clock: &time.clock, stop: stop.flag(), live: &live };
     let mut history = History::new(args.show);
     let checked = ui.watch(&watched, &stop, || run_check(driver, &config, &context, &mut history));

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
@@ -13,50 +13,69 @@ use crate::harness::{plimsoll, refused, run_line};
 pub(crate) struct Served {
     child: Child,
     pub(crate) address: String,
+    /// The header by which it is known who asks, if there is one.
+    pub(crate) authorization: String,
+    /// The same as COSBench's addresses take it.
+    pub(crate) account: String,
 }
 
 impl Served {
     pub(crate) fn start(directory: &Path, flags: &str) -> Self {
-        let mut command = plimsoll(directory);
+        Self::of(plimsoll(directory), flags)
+    }
+
+    /// Starts one by a command that knows where it is.
+    pub(crate) fn of(mut command: Command, flags: &str) -> Self {
         command.args(["console", "--listen", "127.0.0.1:0", "--driver-listen", "none"]);
         command.args(flags.split_whitespace());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim_start_matches("listening on http://").trim_end_matches("/\n");
-        Self { address: address.to_owned(), child }
+        let (_, address) = line.split_once("://").unwrap();
+        Self {
+            address: address.trim_end_matches("/\n").to_owned(),
+            child,
+            authorization: String::new(),
+            account: String::new(),
+        }
     }
 
-    fn ask(&self, method: &str, path: &str, kind: &str, body: &str) -> String {
+    pub(crate) fn ask(&self, method: &str, path: &str, kind: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let length = body.len();
         write!(
             stream,
             "{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: {kind}\r\n\
-             Content-Length: {length}\r\nConnection: close\r\n\r\n{body}",
-            self.address
+             Content-Length: {length}\r\n{}Connection: close\r\n\r\n{body}",
+            self.address, self.authorization
         )
         .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        let answer = String::from_utf8_lossy(&answer);
+        let body = answer.split_once("\r\n\r\n");
+        body.unwrap_or_else(|| panic!("{path}: {answer}")).1.to_owned()
     }
 
-    fn submit(&self, text: &str) -> String {
+    pub(crate) fn submit(&self, text: &str) -> String {
         let body = format!(
             "--XX\r\nContent-Disposition: form-data; name=\"config\"; filename=\"w\"\r\n\r\n{text}\
              \r\n--XX--\r\n"
         );
-        let path = "/controller/cli/submit.action?username=anonymous&password=cosbench";
-        self.ask("POST", path, "multipart/form-data; boundary=XX", &body)
+        let account = match &*self.authorization {
+            "" => "username=anonymous&password=cosbench",
+            _ => &self.account,
+        };
+        let path = format!("/controller/cli/submit.action?{account}");
+        self.ask("POST", &path, "multipart/form-data; boundary=XX", &body)
     }
 
-    fn json(&self, path: &str) -> Value {
+    pub(crate) fn json(&self, path: &str) -> Value {
         serde_json::from_str(&self.ask("GET", &format!("/api/v1{path}"), "text/plain", "")).unwrap()
     }
 
     /// Waits until a run is in one of these states, and returns it.
-    fn wait(&self, id: &str, states: &[&str]) -> Value {
+    pub(crate) fn wait(&self, id: &str, states: &[&str]) -> Value {
         loop {
             let run = self.json(&format!("/runs/{id}"));
             if states.contains(&run["state"].as_str().unwrap()) {

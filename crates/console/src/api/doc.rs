@@ -139,7 +139,7 @@ pub(crate) struct JobDoc {
     pub(crate) work: String,
     pub(crate) began_at_ms: Option<i64>,
     pub(crate) ended_at_ms: Option<i64>,
-    /// Null where a stage has several jobs and goes on: counters tell kinds apart, and no jobs.
+    /// Null where that is not known: of a stage of more than 16 jobs while it goes on.
     pub(crate) ops_count: Option<u64>,
     pub(crate) ops_failed_count: Option<u64>,
     pub(crate) bytes_count: Option<u64>,

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::console::Console;
 use crate::disk;
-use crate::facts::Facts;
+use crate::facts::{Facts, StageState};
 use crate::live::Told;
 use crate::state::Number;
 use crate::store::StoreError;
-use crate::ticks::{Counted, Part, Row, Tick, merged};
+use crate::ticks::{Counted, HostPart, Part, Row, Tick, merged};
 
 /// Rows of a timeline are cut into parts of this at most.
 pub(super) const TIMELINE_MAX: usize = 1_000;
@@ -24,7 +24,7 @@ pub(crate) struct SeriesDoc {
     pub(crate) interval_ms: u64,
     pub(crate) began_at_ms: Option<i64>,
     pub(crate) rows: Vec<SeriesRowDoc>,
-    /// Empty while it runs: counters tell kinds apart, and no hosts; its record does.
+    /// By address: from counters while it runs, from its record afterwards.
     pub(crate) hosts: Vec<HostDoc>,
     pub(crate) agents: Vec<AgentFiguresDoc>,
 }
@@ -35,7 +35,7 @@ pub(crate) struct SeriesDoc {
 pub(crate) struct SeriesRowDoc {
     pub(crate) stage: usize,
     pub(crate) stage_name: String,
-    /// Null where a stage has several jobs, and of the whole stage.
+    /// Null of the whole stage, and where a stage has more than 16 jobs.
     pub(crate) job: Option<usize>,
     pub(crate) job_name: Option<String>,
     /// Null: the whole stage.
@@ -44,7 +44,7 @@ pub(crate) struct SeriesRowDoc {
     pub(crate) at_ms: Vec<i64>,
     pub(crate) ops_per_sec: Vec<f64>,
     pub(crate) bytes_per_sec: Vec<f64>,
-    /// Not known.
+    /// Operations under way at the end of each cell.
     pub(crate) in_flight: Vec<Option<u64>>,
     pub(crate) latency_ns: PercentilesDoc<Vec<Option<u64>>>,
     pub(crate) errors: BTreeMap<String, Vec<u64>>,
@@ -92,10 +92,19 @@ pub(crate) struct AgentFiguresDoc {
     pub(crate) agent: String,
     /// `works`, `done`, `silent` or `lost`.
     pub(crate) state: String,
+    /// Null on a fleet.
+    pub(crate) workers_count: Option<u32>,
     pub(crate) ops_count: u64,
     pub(crate) ops_failed_count: u64,
     pub(crate) ops_per_sec: f64,
     pub(crate) bytes_per_sec: f64,
+    /// Since the stage began.
+    pub(crate) latency_ns: HostLatencyDoc,
+    /// Operations under way.
+    pub(crate) in_flight: Option<u64>,
+    /// Its clock less that of the console.
+    pub(crate) clock_offset_ms: Option<f64>,
+    pub(crate) cpu_percent: Option<f64>,
 }
 
 /// A second, as it is told while it runs.
@@ -209,6 +218,9 @@ pub(super) fn series(
         hosts: super::reports::hosts(console, number, stage),
         agents: Vec::new(),
     };
+    let running = console.running(number).map(|running| running.watch.stages());
+    let goes_on = running.iter().flatten().find(|stage| stage.state == StageState::Running);
+    let goes_on = goes_on.map(|stage| stage.number);
     let mut stages: Vec<usize> = ticks.iter().map(|tick| tick.stage).collect();
     stages.dedup();
     for stage in stages {
@@ -218,9 +230,14 @@ pub(super) fn series(
         let longest = cells.iter().map(|cell| cell.interval_ns / 1_000_000).max();
         doc.interval_ms = doc.interval_ms.max(longest.unwrap_or(0));
         doc.rows.extend(rows(&facts, stage, &cells));
-        let all = merged(&of_stage, 1);
-        if let (Some(all), Some(last)) = (all.first(), of_stage.last()) {
-            doc.agents.extend(agents(&last.parts, stage, all.interval_ns, true));
+        let (all, last) = (merged(&of_stage, 1), of_stage.last());
+        if let (Some(all), Some(last)) = (all.first(), last) {
+            // Rates of a stage that goes on are those of now.
+            let of_rates = if goes_on == Some(stage) { last } else { all };
+            doc.agents.extend(agents(all, of_rates));
+            if !doc.hosts.iter().any(|host| host.stage == stage) {
+                doc.hosts.extend(hosts(all, of_rates));
+            }
         }
     }
     Ok(doc)
@@ -241,6 +258,11 @@ fn of_key(cell: &Tick, job: Option<usize>, kind: Option<&String>) -> Counted {
     let Some(kind) = kind else { return cell.all() };
     let row = cell.rows.iter().find(|row| row.kind == *kind && row.job == job);
     row.map(|row| row.counted.clone()).unwrap_or_default()
+}
+
+fn in_flight(cell: &Tick, job: Option<usize>, kind: Option<&String>) -> Option<u64> {
+    let Some(kind) = kind else { return cell.in_flight() };
+    cell.rows.iter().find(|row| row.kind == *kind && row.job == job)?.in_flight
 }
 
 fn series_row(
@@ -275,7 +297,7 @@ fn series_row(
         at_ms: cells.iter().map(|cell| cell.at_ms).collect(),
         ops_per_sec: rate(|of| of.ok),
         bytes_per_sec: rate(|of| of.bytes),
-        in_flight: vec![None; cells.len()],
+        in_flight: cells.iter().map(|cell| in_flight(cell, job, kind.as_ref())).collect(),
         latency_ns: latency,
         errors,
         bins: match &kind {
@@ -286,41 +308,83 @@ fn series_row(
     }
 }
 
-fn agents(
-    parts: &[Part],
-    stage: usize,
-    interval_ns: u64,
-    whole: bool,
-) -> impl Iterator<Item = AgentFiguresDoc> {
-    parts.iter().map(move |part| AgentFiguresDoc {
-        stage,
-        agent: part.name.clone(),
-        state: part.state.clone(),
-        ops_count: part.ops_count,
-        ops_failed_count: part.ops_failed_count,
-        ops_per_sec: per_second(if whole { part.ops_count } else { part.ops }, interval_ns),
-        bytes_per_sec: per_second(part.bytes, if whole { 1_000_000_000 } else { interval_ns }),
-    })
+fn latency(of: &Counted) -> HostLatencyDoc {
+    HostLatencyDoc {
+        p50: of.latency_ns_at(0.5),
+        p99: of.latency_ns_at(0.99),
+        max: of.latency_ns_at(1.0),
+    }
+}
+
+/// Returns what agents have done since a stage began, with the rates of an interval.
+fn agents(all: &Tick, of_rates: &Tick) -> Vec<AgentFiguresDoc> {
+    let doc = |part: &Part| {
+        let now = of_rates.parts.iter().find(|now| now.name == part.name);
+        let rate = |count: fn(&Counted) -> u64| {
+            now.map_or(0.0, |now| per_second(count(&now.counted), of_rates.interval_ns))
+        };
+        AgentFiguresDoc {
+            stage: all.stage,
+            agent: part.name.clone(),
+            state: part.state.clone(),
+            workers_count: part.workers_count,
+            ops_count: part.counted.ended_count(),
+            ops_failed_count: part.counted.failed_count(),
+            ops_per_sec: rate(|of| of.ok),
+            bytes_per_sec: rate(|of| of.bytes),
+            latency_ns: latency(&part.counted),
+            in_flight: part.in_flight,
+            clock_offset_ms: part.clock_offset_ms,
+            cpu_percent: part.cpu_percent,
+        }
+    };
+    all.parts.iter().map(doc).collect()
+}
+
+/// Returns what went to addresses since a stage began, with the rates of an interval.
+fn hosts(all: &Tick, of_rates: &Tick) -> Vec<HostDoc> {
+    let doc = |host: &HostPart| {
+        let now = of_rates.hosts.iter().find(|now| now.name == host.name);
+        let rate = |count: fn(&Counted) -> u64| {
+            now.map_or(0.0, |now| per_second(count(&now.counted), of_rates.interval_ns))
+        };
+        HostDoc {
+            stage: all.stage,
+            host: host.name.clone(),
+            ops_count: host.counted.ended_count(),
+            ops_failed_count: host.counted.failed_count(),
+            ops_per_sec: rate(|of| of.ok),
+            bytes_per_sec: rate(|of| of.bytes),
+            latency_ns: latency(&host.counted),
+        }
+    };
+    all.hosts.iter().map(doc).collect()
 }
 
 /// Returns a second as it is told.
 pub(super) fn tick(facts: &Facts, told: &Told) -> TickDoc {
     let Told { tick, sums, progress, .. } = told;
     let mut all_sums = Counted::default();
-    sums.iter().for_each(|row| all_sums.add(&row.counted));
+    sums.rows.iter().for_each(|row| all_sums.add(&row.counted));
     let whole = tick_row(facts, tick, (None, None), &tick.all(), &all_sums);
     let of_row = |row: &Row| {
-        let same = sums.iter().find(|sum| sum.kind == row.kind && sum.job == row.job);
+        let same = sums.rows.iter().find(|sum| sum.kind == row.kind && sum.job == row.job);
         let since = same.map(|sum| sum.counted.clone()).unwrap_or_default();
         tick_row(facts, tick, (row.job, Some(row.kind.clone())), &row.counted, &since)
+    };
+    let since = Tick {
+        stage: tick.stage,
+        parts: sums.parts.clone(),
+        hosts: sums.hosts.clone(),
+        ..Tick::default()
     };
     TickDoc {
         seq: tick.seq,
         at_ms: tick.at_ms,
         progress: *progress,
         rows: std::iter::once(whole).chain(tick.rows.iter().map(of_row)).collect(),
-        hosts: Vec::new(),
-        agents: agents(&tick.parts, tick.stage, tick.interval_ns, false).collect(),
+        hosts: hosts(&since, tick),
+        agents: agents(&since, tick),
     }
 }
 
@@ -338,7 +402,7 @@ fn tick_row(
         job_name: job_name(facts, tick.stage, job),
         ops_per_sec: per_second(now.ok, tick.interval_ns),
         bytes_per_sec: per_second(now.bytes, tick.interval_ns),
-        in_flight: None,
+        in_flight: in_flight(tick, job, kind.as_ref()),
         latency_ns: percentiles(now),
         errors: now.failed.clone(),
         bins: if kind.is_none() { now.bins() } else { Vec::new() },

@@ -50,7 +50,9 @@ fn below(directory: Option<&str>, before: &str) -> Vec<OfRun> {
         path: directory.join(&found.name),
         size_bytes: found.size_bytes,
     };
-    found.into_iter().map(file).collect()
+    // Who holds the directory is nothing to be read.
+    let is_shown = |found: &disk::Found| found.name != "lock";
+    found.into_iter().filter(is_shown).map(file).collect()
 }
 
 fn about(name: &str) -> Option<String> {

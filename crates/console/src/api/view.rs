@@ -8,7 +8,7 @@ use super::doc::{
 };
 use super::{files, reports};
 use crate::console::Console;
-use crate::facts::{Facts, StagePlan, StageProgress, StageState};
+use crate::facts::{Facts, JobProgress, StagePlan, StageProgress, StageState};
 use crate::state::{Number, State};
 use crate::store::{Entry, Filter, Remark, Store, StoreError};
 
@@ -131,8 +131,7 @@ pub(super) fn full(
         false => Vec::new(),
     };
     let order = order_of(store, &entry)?;
-    let Facts { description, touches, targets, corrections, mut notes, .. } = source.facts.clone();
-    notes.extend(of_level("info"));
+    let Facts { description, touches, targets, corrections, notes, .. } = source.facts.clone();
     Ok(RunFullDoc {
         run: short(console, &entry, order),
         description,
@@ -184,7 +183,17 @@ fn stage_doc(
     progress: &StageProgress,
     agents: &[String],
 ) -> StageDoc {
-    let is_only = plan.jobs.len() == 1;
+    // Of a stage that is waited for nothing is counted yet; what one job did is what its stage did.
+    let only = JobProgress {
+        ops_count: progress.ops_count,
+        ops_failed_count: progress.ops_failed_count,
+        bytes_count: progress.bytes_count,
+        error: progress.error.clone(),
+    };
+    let counted = |index: usize| match (plan.jobs.len(), &*progress.jobs) {
+        (1, []) => Some(&only),
+        (_, jobs) => jobs.get(index),
+    };
     let job = |(index, job): (usize, &crate::facts::JobPlan)| JobDoc {
         number: index + 1,
         name: job.name.clone(),
@@ -194,10 +203,10 @@ fn stage_doc(
         work: job.work.clone(),
         began_at_ms: progress.began_at_ms,
         ended_at_ms: progress.ended_at_ms,
-        ops_count: is_only.then_some(progress.ops_count),
-        ops_failed_count: is_only.then_some(progress.ops_failed_count),
-        bytes_count: is_only.then_some(progress.bytes_count),
-        error: None,
+        ops_count: counted(index).map(|of| of.ops_count),
+        ops_failed_count: counted(index).map(|of| of.ops_failed_count),
+        bytes_count: counted(index).map(|of| of.bytes_count),
+        error: counted(index).and_then(|of| of.error.clone()),
     };
     let state = |(state, at_ms): &(StageState, i64)| StateAtDoc { state: *state, at_ms: *at_ms };
     StageDoc {
@@ -211,7 +220,7 @@ fn stage_doc(
         ended_at_ms: progress.ended_at_ms,
         planned_ns: plan.planned_ns,
         states: progress.states.iter().map(state).collect(),
-        error: None,
+        error: progress.error.clone(),
         jobs: plan.jobs.iter().enumerate().map(job).collect(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use plimsoll_conduct::{Observer, Stop};
@@ -11,12 +11,14 @@ use super::{Console, Running, lock};
 use crate::archive::Archive;
 use crate::disk;
 use crate::facts::{Facts, StageState};
-use crate::live::{Beside, Watch};
+use crate::live::{Beside, Setup, Watch};
 use crate::names::safe;
+use crate::redact;
 use crate::runner::{Job, Submission, Verdict};
+use crate::sample::Machines;
 use crate::state::{Number, State};
 use crate::store::{Ended, Entry, Remark};
-use crate::triggers::Around;
+use crate::triggers::{Around, StageScripts};
 
 /// How a run has ended.
 struct Outcome {
@@ -54,10 +56,12 @@ pub(super) struct Turn {
 }
 
 /// Has a workload whose turn has come stand among those that run.
-pub(super) fn enter(console: &Console, entry: Entry) -> Turn {
+pub(super) fn enter(console: &Arc<Console>, entry: Entry) -> Turn {
     let number = entry.number;
     let stop = Stop::default();
     let source = console.store.source(number);
+    let sealed = disk::read_text(&console.sealed(number)).unwrap_or_default();
+    let secrets = redact::secrets(entry.kind, &sealed);
     let (facts, text) = match source {
         Ok(source) => (source.facts, source.text),
         Err(_) => (Facts::default(), String::new()),
@@ -72,7 +76,17 @@ pub(super) fn enter(console: &Console, entry: Entry) -> Turn {
     let file = disk::appended(&console.series(number)).ok();
     let store = Arc::clone(&console.store);
     let beside = archive.clone().map(|archive| archive as Arc<dyn Beside>);
-    let watch = Arc::new(Watch::new(number, facts, store, file, beside));
+    let log = archive.as_ref().map(|archive| archive.directory().join("scripts.log"));
+    let scripts = console.triggers.clone().map(|triggers| StageScripts {
+        triggers,
+        log,
+        open: Mutex::default(),
+    });
+    let of = Arc::downgrade(console);
+    let agents = move || of.upgrade().map(|console| console.agents()).unwrap_or_default();
+    let machines = Machines { has_fleet: console.has_fleet(), agents: Box::new(agents) };
+    let setup = Setup { file, beside, machines, secrets, scripts, stop: stop.clone() };
+    let watch = Arc::new(Watch::new(number, facts, store, setup));
     if let Some(error) = refused {
         archive_failed(console, number, &watch, &error);
     }
@@ -128,7 +142,9 @@ fn carry_out(
     let around = match &console.triggers {
         Some(of) => {
             let log = archive.map(|archive| archive.directory().join("scripts.log"));
-            match Around::begin(of, &triggers, log.as_deref()) {
+            let own = triggers.iter().filter(|trigger| trigger.stage.is_none());
+            let calls = own.map(|trigger| &*trigger.call);
+            match Around::begin(of, calls, log.as_deref(), "workload level") {
                 Ok(around) => Some(around),
                 Err(error) => return failed(error),
             }
@@ -151,6 +167,10 @@ fn carry_out(
     drop(around);
     let is_cancelled = lock(&console.cancelled).contains(&number);
     let is_closing = *lock(&console.is_closing);
+    let done = match running.watch.broken() {
+        Some(error) => Err(error),
+        None => done,
+    };
     match done {
         Err(_) | Ok(_) if is_cancelled => Outcome { state: State::Cancelled, error: None },
         Err(_) | Ok(_) if is_closing => failed("the console was ended while this ran".to_owned()),
@@ -178,24 +198,23 @@ fn finish(
         State::Cancelled => (StageState::Cancelled, StageState::Cancelled),
         _ => (StageState::Terminated, StageState::Aborted),
     };
-    if let Some(error) = &outcome.error {
+    let error = outcome.error.as_deref().map(|error| running.watch.in_public(error));
+    if let Some(error) = &error {
         running.watch.remark("error", error);
     }
     running.watch.remark("info", &format!("{number} is {}", outcome.state.name()));
+    // Whoever sees that it has ended sees how its stages have.
+    running.watch.end_stages(under_way, waiting, error.as_deref());
     // Read before its file may go.
     let text = disk::read_text(&console.sealed(number)).unwrap_or_default();
-    let settled = Settled {
-        number,
-        state: outcome.state,
-        error: outcome.error.clone(),
-        at_ms: console.now_ms(),
-    };
+    let settled =
+        Settled { number, state: outcome.state, error: error.clone(), at_ms: console.now_ms() };
     lock(&console.unsettled).push(settled);
     settle(console);
     if let Some(archive) = archive {
         complete_archive(console, number, &running.watch, (archive, &text));
     }
-    running.watch.end(under_way, waiting);
+    running.watch.end();
     lock(&console.running).remove(&number);
     lock(&console.cancelled).retain(|each| *each != number);
     console.idle.notify_all();

@@ -143,7 +143,8 @@ impl<'a, 'd> Schedule<'a, 'd> {
             let ArrivalStream { number, issued_count, .. } = *stream;
             let (job, since) = (self.context.facts.job, intended.map(|at| at.since(self.started)));
             let mut records = self.context.records.borrow_mut();
-            records.note_planned(job, number, issued_count, op.fingerprint(), since);
+            let what = (op.kind, op.fingerprint());
+            records.note_planned(job, number, issued_count, what, since);
             drop(records);
             self.set_next(at);
             return Some(Issued { number, op, names, intended, stream: at as u32 });

@@ -83,7 +83,8 @@ impl<'a, 'd> PlannedOps<'a, 'd> {
     fn begin(&mut self, op: PlannedOp) -> Step<PlannedOp> {
         let mut records = self.context.records.borrow_mut();
         let job = self.context.facts.job;
-        records.note_planned(job, self.number, self.started_count, op.fingerprint(), None);
+        let what = (op.kind, op.fingerprint());
+        records.note_planned(job, self.number, self.started_count, what, None);
         self.started_count += 1;
         Step::Start(op)
     }

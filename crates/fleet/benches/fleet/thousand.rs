@@ -67,6 +67,7 @@ impl AtOnce {
                 busy: None,
                 kept: Vec::new(),
                 places: Vec::new(),
+                machine: None,
             };
             Agent::new(id_of(index), 7, about, Limits::DEFAULT, clock.now())
         };

@@ -51,7 +51,7 @@ impl Lead {
             if called.is_none_or(|at| now.since(at) >= CALL_EVERY) {
                 called = Some(now);
                 let (coordinator, look) = (self.settings.coordinator, Vec::new());
-                if let Ok(message) = encode(&Ask::<Order>::Roll { coordinator, look }) {
+                if let Ok(message) = encode(&Ask::<Order>::Roll { coordinator, look, number: 0 }) {
                     // What cannot be sent is said again.
                     let _ = self.fabric.post(&Address::Agents, message);
                 }

@@ -14,8 +14,14 @@ use super::{Held, SeenDoc};
 pub struct LiveDoc {
     /// Which stage of the run it is, 0-based.
     pub stage: u64,
-    /// By kind of operation.
+    /// By kind of operation: of all jobs, or of those that are not told apart.
     kinds: BTreeMap<String, KindDoc>,
+    /// By job, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    jobs: Vec<BTreeMap<String, KindDoc>>,
+    /// By address, of all kinds, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    hosts: Vec<KindDoc>,
     /// What stop rules have seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<NewSeen>,
@@ -40,24 +46,69 @@ struct KindDoc {
     ttfb_ns: u64,
     /// By cell: successes of that latency.
     cells: BTreeMap<usize, u64>,
+    /// Operations under way.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    in_flight: u64,
+}
+
+/// So many sets of counters are told of at most, so that a message never grows too long; where
+/// there are more, jobs and addresses are not told apart.
+const COUNTERS_MAX: usize = 96;
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
+const fn is_zero(value: &u64) -> bool {
+    *value == 0
 }
 
 impl LiveDoc {
     /// Returns what the counters of a stage show, with what stop rules have seen.
     pub fn of(stage: u64, live: &Live, seen: Option<NewSeen>) -> Self {
-        let of_kind =
-            |kind: &OpKind| Some((kind.name().to_owned(), KindDoc::of(&live.detail(*kind)?)));
-        Self { stage, kinds: OpKind::ALL.iter().filter_map(of_kind).collect(), seen }
+        let of_job =
+            |job| kinds(|kind| (live.job_detail(job, kind), live.job_in_flight(job, kind)));
+        let hosts = (0..live.hosts_count()).map(|host| live.host_detail(host).unwrap_or_default());
+        let apart = Self {
+            stage,
+            kinds: of_job(None),
+            jobs: (0..live.jobs_count()).map(|job| of_job(Some(job))).collect(),
+            hosts: hosts.map(|host| KindDoc::of(&host)).collect(),
+            seen,
+        };
+        let of_jobs: usize = apart.jobs.iter().map(BTreeMap::len).sum();
+        if apart.kinds.len() + of_jobs + apart.hosts.len() <= COUNTERS_MAX {
+            return apart;
+        }
+        let kinds = kinds(|kind| (live.detail(kind), live.in_flight(kind)));
+        Self { kinds, jobs: Vec::new(), hosts: Vec::new(), ..apart }
     }
 
     /// Has a slot of the counters show it. What this program has no name for is left out.
     pub fn show(&self, live: &Live, slot: usize) {
-        for (name, of) in &self.kinds {
-            if let Some(kind) = OpKind::from_name(name) {
-                live.show(slot, kind, &of.detail());
+        let show = |job: Option<usize>, kinds: &BTreeMap<String, KindDoc>| {
+            for (name, of) in kinds {
+                if let Some(kind) = OpKind::from_name(name) {
+                    live.show(slot, job, kind, &of.detail());
+                    live.show_in_flight(slot, job, kind, of.in_flight);
+                }
             }
-        }
+        };
+        // Of jobs that are not told apart here there is one sum, which no job may overwrite.
+        let jobs = self.jobs.iter().take(live.jobs_count()).enumerate();
+        jobs.for_each(|(job, of)| show(Some(job), of));
+        show(None, &self.kinds);
+        let hosts = self.hosts.iter().enumerate();
+        hosts.for_each(|(host, of)| live.show_host(slot, host, &of.detail()));
     }
+}
+
+/// Returns the kinds of which any operation has ended or is under way.
+fn kinds(of: impl Fn(OpKind) -> (Option<LiveDetail>, u64)) -> BTreeMap<String, KindDoc> {
+    let kind = |kind: &OpKind| {
+        let (detail, in_flight) = of(*kind);
+        let is_there = detail.is_some() || in_flight > 0;
+        let doc = KindDoc { in_flight, ..KindDoc::of(&detail.unwrap_or_default()) };
+        is_there.then(|| (kind.name().to_owned(), doc))
+    };
+    OpKind::ALL.iter().filter_map(kind).collect()
 }
 
 impl KindDoc {
@@ -72,6 +123,7 @@ impl KindDoc {
             latency_ns: detail.latency_ns,
             ttfb_ns: detail.ttfb_ns,
             cells: cells.filter(|(_, count)| *count > 0).collect(),
+            in_flight: 0,
         }
     }
 
@@ -120,5 +172,37 @@ mod tests {
         let back = LiveDoc::of(3, &live, None);
         assert_eq!(back.kinds.len(), 1);
         assert_eq!(back.kinds["GET"].cells, BTreeMap::from([(1, 2), (7, 1)]));
+    }
+
+    #[test]
+    fn jobs_and_addresses_are_shown_apart_unless_a_message_would_grow_too_long() {
+        let detail = |ok: u64| {
+            let mut detail = LiveDetail { bytes: ok * 10, ..LiveDetail::default() };
+            detail.ended[0] = ok;
+            detail
+        };
+        let from = Live::telling(1, 3, 2);
+        from.show(0, Some(1), OpKind::Get, &detail(5));
+        from.show(0, Some(2), OpKind::Get, &detail(2));
+        from.show_in_flight(0, Some(2), OpKind::Get, 7);
+        from.show_host(0, 1, &detail(4));
+        let doc = LiveDoc::of(0, &from, None);
+        let doc: LiveDoc = serde_json::from_str(&serde_json::to_string(&doc).unwrap()).unwrap();
+        let to = Live::telling(2, 3, 2);
+        doc.show(&to, 1);
+        let ok = |detail: Option<LiveDetail>| detail.map(|detail| detail.ended[0]);
+        assert_eq!(ok(to.job_detail(Some(1), OpKind::Get)), Some(5));
+        assert_eq!(ok(to.job_detail(Some(2), OpKind::Get)), Some(2));
+        assert_eq!((to.job_in_flight(Some(2), OpKind::Get), to.slot_in_flight(1)), (7, 7));
+        assert_eq!((ok(to.host_detail(0)), ok(to.host_detail(1))), (None, Some(4)));
+        let many = Live::telling(1, 16, 32);
+        for job in 0..16 {
+            OpKind::ALL.iter().for_each(|kind| many.show(0, Some(job), *kind, &detail(1)));
+        }
+        let doc = LiveDoc::of(0, &many, None);
+        assert_eq!((doc.jobs.len(), doc.hosts.len()), (0, 0));
+        let to = Live::telling(1, 16, 32);
+        doc.show(&to, 0);
+        assert_eq!(ok(to.detail(OpKind::Get)), Some(16));
     }
 }

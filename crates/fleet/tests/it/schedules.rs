@@ -415,6 +415,7 @@ fn agent(index: usize, incarnation: u64, now: Moment) -> Agent<Answer, Live> {
         busy: None,
         kept: Vec::new(),
         places: Vec::new(),
+        machine: None,
     };
     let id = AgentId::new(format!("agent-{index}")).unwrap();
     Agent::new(id, incarnation, about, LIMITS, now)

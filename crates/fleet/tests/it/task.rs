@@ -38,6 +38,7 @@ pub(crate) fn about(name: &str, weight: u32) -> About {
         busy: None,
         kept: Vec::new(),
         places: Vec::new(),
+        machine: None,
     }
 }
 

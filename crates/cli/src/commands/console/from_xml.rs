@@ -4,6 +4,9 @@ use plimsoll_console::{Correction, Facts, Problem, Refusal, Severity, SourceKind
 use plimsoll_dialects::cosbench::{self, Lowered, Options, StageRole, Workload};
 use plimsoll_workload::plan::{TargetSecrets, WorkloadFile};
 
+/// What the dialect says of scripts.
+const TRIGGER_NOTE: &str = "`trigger` is ignored";
+
 /// What an XML came to, besides the workload of ours.
 pub(super) struct FromXml {
     pub(super) secrets: TargetSecrets,
@@ -12,6 +15,8 @@ pub(super) struct FromXml {
     triggers: Vec<Trigger>,
     /// What COSBench calls each stage of ours, if it has a name for it.
     ids: Vec<Option<String>>,
+    /// The number of COSBench's stage that each stage of ours is a part of.
+    parts_of: Vec<usize>,
 }
 
 impl FromXml {
@@ -20,6 +25,7 @@ impl FromXml {
         let workload = cosbench::read(text.as_bytes()).map_err(refused)?;
         let lowered = cosbench::lower(&workload, &Options::default()).map_err(refused)?;
         let ids = ids(&workload, &lowered);
+        let parts_of = lowered.stages.iter().map(|stage| stage.stage + 1).collect();
         let Lowered { file, secrets, notes, corrections, .. } = lowered;
         let correction = |of: cosbench::Correction| Correction {
             what: of.of.to_owned(),
@@ -30,12 +36,15 @@ impl FromXml {
         let of_stages = (1..).zip(&workload.stages).filter_map(|(number, stage)| {
             Some(Trigger { stage: Some(number), call: stage.trigger.clone()? })
         });
+        // Here they are run, or it is refused.
+        let notes = notes.into_iter().filter(|note| !note.contains(TRIGGER_NOTE)).collect();
         let read = Self {
             secrets,
             description: workload.description.clone(),
             corrections: corrections.into_iter().map(correction).collect(),
             triggers: own.into_iter().chain(of_stages).collect(),
             ids,
+            parts_of,
         };
         Ok((read, file, notes))
     }
@@ -47,6 +56,9 @@ impl FromXml {
         facts.triggers.clone_from(&self.triggers);
         for (stage, id) in facts.stages.iter_mut().zip(&self.ids) {
             stage.id.clone_from(id);
+        }
+        for (stage, number) in facts.stages.iter_mut().zip(&self.parts_of) {
+            stage.part_of = Some(*number);
         }
     }
 }

@@ -1,18 +1,21 @@
 //! Workloads of the console's queue, carried out in this process or by a fleet.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Error, Result};
-use plimsoll_conduct::{BucketGlob, Consent, RunTime, StandIn, input, machine};
+use plimsoll_conduct::{BucketGlob, Consent, RunTime, StandIn, machine};
 use plimsoll_console::{
     Agent, AgentState, Facts, Job, Problem, Refusal, Runner, Severity, Sound, SourceKind,
     Submission, Verdict,
 };
 use plimsoll_dialects::fio::is_job_file;
-use plimsoll_fleet::roll::Recruit;
+use plimsoll_fleet::protocol::{AgentId, MachineState};
+use plimsoll_fleet::roll::{Recruit, Roll};
+use plimsoll_model::WallTime;
 use plimsoll_workload::plan::{Plan, ReadError, Source, WorkloadFile};
 
 use super::allowed::{check_files, touched};
@@ -24,7 +27,7 @@ use crate::args::{ConsoleArgs, OutputArgs, Percent, PrintArgs, TelemetryArgs};
 use crate::commands::fio;
 use crate::commands::run::located;
 use crate::conducted::{self, Conducted, Settings};
-use crate::fleet;
+use crate::{fleet, pins};
 
 /// By what leave is given.
 const LEAVE: &str = "`touch` in console.toml";
@@ -32,8 +35,6 @@ const LEAVE: &str = "`touch` in console.toml";
 const ROLL_EVERY: Duration = Duration::from_secs(5);
 /// How often it is looked whether the console has ended.
 const LOOK: Duration = Duration::from_millis(200);
-/// More is not in the kernel's list of processor times.
-const STAT_BYTES_MAX: u64 = 1 << 20;
 
 /// Carries workloads out as `plimsoll run` does.
 pub(super) struct LocalRunner {
@@ -148,6 +149,18 @@ impl LocalRunner {
         })
     }
 
+    /// Returns what is to be said of the agents that a workload names.
+    fn pins(&self, plan: &Plan) -> Vec<Problem> {
+        if !self.has_fleet {
+            return pins::pinned_here(plan).map(Problem::note).into_iter().collect();
+        }
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_there = |agent: &&Agent| agent.state != AgentState::Away;
+        let names: Vec<&str> =
+            known.agents.iter().filter(is_there).map(|agent| &*agent.name).collect();
+        unknown_agents(plan, &names).into_iter().map(warning).collect()
+    }
+
     /// Judges what was read.
     fn judge(&self, prepared: &Prepared) -> Result<Arc<Plan>> {
         let (output, files) = (self.output(None), file_conduct());
@@ -177,8 +190,9 @@ impl Runner for LocalRunner {
                  where it makes them itself; {LEAVE} gives leave to change others",
                 needs_leave.join(", ")
             );
-            problems.push(Problem { severity: Severity::Warning, ..Problem::note(text) });
+            problems.push(warning(text));
         }
+        problems.extend(self.pins(&plan));
         Ok(Sound {
             kind: prepared.kind,
             name: prepared.file.name.clone(),
@@ -218,7 +232,7 @@ impl Runner for LocalRunner {
         if self.has_fleet {
             return known.agents.clone();
         }
-        let ticks = processor_ticks();
+        let ticks = machine::processor_ticks();
         let cpu_percent = known.ticks.zip(ticks).and_then(|((busy, all), (busy_now, all_now))| {
             let passed = all_now.saturating_sub(all);
             let busy = busy_now.saturating_sub(busy);
@@ -229,7 +243,8 @@ impl Runner for LocalRunner {
             name: machine::describe().hostname.unwrap_or_else(|| "here".to_owned()),
             address: None,
             state: AgentState::Ready,
-            clock_offset_ms: None,
+            // It is the clock by which others are judged.
+            clock_offset_ms: Some(0.0),
             cpu_percent,
             cores_count: Some(machine::cores() as u64),
             version: Some(env!("PLIMSOLL_VERSION").to_owned()),
@@ -241,6 +256,34 @@ impl Runner for LocalRunner {
     fn has_fleet(&self) -> bool {
         self.has_fleet
     }
+}
+
+fn warning(text: String) -> Problem {
+    Problem { severity: Severity::Warning, ..Problem::note(text) }
+}
+
+/// Returns a sentence for each agent that a workload names and that is none of those there.
+fn unknown_agents(plan: &Plan, names: &[&str]) -> Vec<String> {
+    let mut unknown: Vec<(&str, Vec<String>)> = Vec::new();
+    for (stage, job, agent) in plan.pinned().filter(|(.., agent)| !names.contains(agent)) {
+        let job = format!("{}/{}", stage.name, job.name);
+        match unknown.iter_mut().find(|(of, _)| *of == agent) {
+            Some((_, jobs)) => jobs.push(job),
+            None => unknown.push((agent, vec![job])),
+        }
+    }
+    let there = match names {
+        [] => "no agent is there".to_owned(),
+        names => format!("there are {}", names.join(", ")),
+    };
+    let sentence = |(agent, jobs): (&str, Vec<String>)| {
+        format!(
+            "no agent is called {agent} ({there}): if none is when it runs, all share the workers \
+             of {}",
+            jobs.join(", ")
+        )
+    };
+    unknown.into_iter().map(sentence).collect()
 }
 
 /// Returns patterns of names of buckets; one that is none was refused when the console began.
@@ -306,27 +349,26 @@ fn now_ms() -> Option<i64> {
     i64::try_from(RunTime::machine().wall_epoch.as_unix_ns() / 1_000_000).ok()
 }
 
-/// Returns for how long the processors were busy, and for how long they were there.
-fn processor_ticks() -> Option<(u64, u64)> {
-    let text = input::read_text(std::path::Path::new("/proc/stat"), STAT_BYTES_MAX).ok()?;
-    let line = text.lines().next()?.strip_prefix("cpu ")?;
-    let ticks: Vec<u64> = line.split_whitespace().take(8).map_while(|n| n.parse().ok()).collect();
-    let idle = ticks.get(3)? + ticks.get(4)?;
-    let all: u64 = ticks.iter().sum();
-    Some((all - idle, all))
-}
-
 /// Asks again and again who is there, for as long as somebody wants to know.
 fn keep_roll(args: &FleetArgs, known: &Weak<Mutex<Known>>) {
     let mut fleet = None;
+    let mut before: BTreeMap<AgentId, MachineState> = BTreeMap::new();
     loop {
         if fleet.is_none() {
             fleet = fleet::reach(&args.reach()).ok();
         }
-        let roll = fleet.as_ref().map(fleet::Reachable::all);
+        let roll = fleet.as_ref().map(fleet::Reachable::all_by_the_clock);
         let Some(kept) = known.upgrade() else { return };
         let agents = match roll {
-            Some(Ok(roll)) => Some(roll.present.iter().map(agent).collect()),
+            Some(Ok((roll, epoch))) => {
+                let of = |recruit: &Recruit| agent(recruit, (&roll, epoch), &before);
+                let agents = Some(roll.present.iter().map(of).collect());
+                let machine = |recruit: &Recruit| {
+                    Some((recruit.id.clone(), **recruit.about.machine.as_ref()?))
+                };
+                before = roll.present.iter().filter_map(machine).collect();
+                agents
+            }
             Some(Err(_)) => {
                 fleet = None;
                 None
@@ -350,17 +392,52 @@ fn keep_roll(args: &FleetArgs, known: &Weak<Mutex<Known>>) {
     }
 }
 
-fn agent(recruit: &Recruit) -> Agent {
+fn agent(
+    recruit: &Recruit,
+    (roll, epoch): (&Roll, WallTime),
+    before: &BTreeMap<AgentId, MachineState>,
+) -> Agent {
     let about = &recruit.about;
+    let machine = about.machine.as_ref();
+    let clock = roll.clocks.get(&recruit.id);
+    let earlier = before.get(&recruit.id);
     Agent {
         name: about.name.clone(),
         address: None,
         state: if about.busy.is_some() { AgentState::Busy } else { AgentState::Ready },
-        clock_offset_ms: None,
-        cpu_percent: None,
-        cores_count: None,
+        clock_offset_ms: clock.map(|clock| clock.offset_ns(epoch) as f64 / 1e6),
+        cpu_percent: machine.zip(earlier).and_then(|(now, before)| now.cpu_percent_since(before)),
+        cores_count: machine.map(|machine| machine.cores_count),
         version: Some(about.version.clone()),
         seen_at_ms: now_ms(),
         run: about.busy.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_that_are_not_there_are_named_with_what_was_to_be_theirs() {
+        let job = |name: &str, agent: &str| {
+            format!("{{name: {name}, agent: {agent}, work: {{objects: [{{get: o}}]}}}}")
+        };
+        let text = format!(
+            "schema: plimsoll.workload/2\nname: pinned\nsets: {{o: {{count: 9, size: 1B}}}}\n\
+             stages:\n- {{name: load, prepares: true, jobs: [{{work: {{fill: o}}}}]}}\n\
+             - {{name: main, duration: 1s, jobs: [{}, {}, {}]}}\n",
+            job("a", "driver1"),
+            job("b", "driver2"),
+            job("c", "driver2")
+        );
+        let plan = WorkloadFile::from_yaml("pinned", &text).unwrap().check().unwrap();
+        assert_eq!(unknown_agents(&plan, &["driver2", "driver1"]), Vec::<String>::new());
+        assert_eq!(
+            unknown_agents(&plan, &["driver1"]),
+            ["no agent is called driver2 (there are driver1): if none is when it runs, all share \
+              the workers of main/b, main/c"]
+        );
+        assert_eq!(unknown_agents(&plan, &[]).len(), 2);
     }
 }
