@@ -12,6 +12,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use plimsoll_dialects::cosbench::layout::stage_file;
+
 use crate::clock::{IN_FILES, local};
 use crate::disk;
 use crate::live::Beside;
@@ -129,7 +131,7 @@ impl Beside for Archive {
     /// Adds a second to the table of its stage.
     fn tick(&self, tick: &Tick, stage: Option<&str>) {
         let Some(stage) = stage else { return };
-        let path = self.directory.join(format!("{}.csv", safe(stage)));
+        let path = self.directory.join(safe(&stage_file(stage)));
         self.with(|open| {
             let of_stage = match open.stages.entry(tick.stage) {
                 std::collections::btree_map::Entry::Occupied(have) => have.into_mut(),
@@ -169,10 +171,15 @@ fn history_line(entry: &Entry, changes: &[StateChange]) -> String {
         at(Some(entry.submitted_ms)),
         at(entry.started_ms),
         at(entry.ended_ms),
-        cell(&entry.operations.join(" ")),
+        cell(&op_info(&entry.operations)),
         entry.state.cosbench_word(),
         detailed.join(",")
     )
+}
+
+/// Returns the operations of a workload in COSBench's words.
+fn op_info(operations: &[String]) -> String {
+    operations.iter().map(|kind| op_name(kind)).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns both header rows of a stage's table.
@@ -217,9 +224,9 @@ pub(crate) fn stage_row(tick: &Tick, kinds: &[String], version: u64) -> String {
         column(&|of| ms(of.ttfb_ns_mean().or(of.latency_ns_mean()))),
         column(&|of| plain(per_second(of.ok))),
         column(&|of| plain(per_second(of.bytes))),
-        column(&|of| match of.ok {
+        column(&|of| match of.ended_count() {
             0 => "N/A".to_owned(),
-            ok => format!("{}%", plain(ok as f64 * 100.0 / of.ended_count() as f64)),
+            ended => format!("{}%", plain(of.ok as f64 * 100.0 / ended as f64)),
         }),
     )
 }

@@ -3,18 +3,24 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use plimsoll_conduct::Stop;
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::disk;
 use crate::facts::Facts;
 
 /// A script that has not ended after this is ended.
 const TIME_MAX: Duration = Duration::from_secs(60);
+/// How often it is looked whether a script has ended.
+const LOOK: Duration = Duration::from_millis(20);
 /// More of its output is not kept.
 const OUTPUT_BYTES_MAX: u64 = 1 << 20;
 /// What a script finds programs in.
@@ -38,7 +44,10 @@ impl Call {
     fn parse(text: &str) -> Result<Self, String> {
         let word = text.split_whitespace().next().unwrap_or_default();
         let (script, arguments) = match word.split_once('(') {
-            Some((script, rest)) => (script, rest.trim_end_matches(')')),
+            Some((script, rest)) => {
+                let open = || format!("trigger `{text}` must end in `)`, as in name.sh(1,2)");
+                (script, rest.strip_suffix(')').ok_or_else(open)?)
+            }
             None => (word, ""),
         };
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
@@ -73,19 +82,13 @@ impl Triggers {
         }
     }
 
-    /// Runs a script to its end, and returns what it wrote.
-    fn run(&self, call: &Call, ends: bool) -> Result<Vec<u8>, String> {
-        let path = self.path(call)?;
-        let mut command = Command::new("/bin/sh");
-        command.arg(path);
-        match ends {
-            true => command.arg("-k"),
-            false => command.args(&call.arguments),
+    /// Runs a script to its end, and returns what it wrote, whatever came of it.
+    fn run(&self, call: &Call, ends: bool, stop: &Stop) -> (Vec<u8>, Result<(), String>) {
+        let failed = |error: String| format!("trigger `{}`: {error}", call.script);
+        let mut child = match self.spawn(call, ends) {
+            Ok(child) => child,
+            Err(error) => return (Vec::new(), Err(error)),
         };
-        command.env_clear().env("PATH", PATH).current_dir(&self.folder);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let failed = |error: std::io::Error| format!("trigger `{}`: {error}", call.script);
-        let mut child = command.spawn().map_err(failed)?;
         let (to, outputs) = channel();
         let streams: [Option<Box<dyn Read + Send>>; 2] = [
             child.stdout.take().map(|stream| Box::new(stream) as _),
@@ -101,25 +104,45 @@ impl Triggers {
             });
         }
         drop(to);
+        let begun = Instant::now();
         let mut all = Vec::new();
-        let mut is_late = false;
-        loop {
-            match outputs.recv_timeout(TIME_MAX) {
-                Ok(text) => all.extend(text),
-                Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => {
-                    is_late = true;
-                    let _ = child.kill();
-                    break;
+        let ended = loop {
+            match child.try_wait() {
+                Ok(Some(status)) if status.success() => break Ok(()),
+                Ok(Some(status)) => break Err(format!("ended with {status}")),
+                Ok(None) if begun.elapsed() >= TIME_MAX => {
+                    break Err("did not end in time".to_owned());
                 }
+                Ok(None) if !ends && stop.is_step_stopped() => break Err("was ended".to_owned()),
+                Ok(None) => {}
+                Err(error) => break Err(error.to_string()),
             }
-        }
-        let status = child.wait().map_err(failed)?;
-        match status.success() && !is_late {
-            true => Ok(all),
-            false if is_late => Err(format!("trigger `{}` did not end in time", call.script)),
-            false => Err(format!("trigger `{}` ended with {status}", call.script)),
-        }
+            match outputs.recv_timeout(LOOK) {
+                Ok(text) => all.extend(text),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => thread::sleep(LOOK),
+            }
+        };
+        // What it has started and left behind ends with it, as with COSBench.
+        let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+        let _ = child.wait();
+        outputs.iter().for_each(|text| all.extend(text));
+        (all, ended.map_err(|error| failed(error)))
+    }
+
+    /// Starts a script as the head of a group of processes.
+    fn spawn(&self, call: &Call, ends: bool) -> Result<Child, String> {
+        let path = self.path(call)?;
+        let mut command = Command::new("/bin/sh");
+        command.arg(path);
+        match ends {
+            true => command.arg("-k"),
+            false => command.args(&call.arguments),
+        };
+        command.env_clear().env("PATH", PATH).current_dir(&self.folder).process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().map_err(|error| format!("trigger `{}`: {error}", call.script))
     }
 }
 
@@ -128,6 +151,7 @@ pub(crate) struct Around {
     triggers: Triggers,
     begun: Vec<Call>,
     log: Option<File>,
+    stop: Stop,
 }
 
 impl Around {
@@ -135,18 +159,23 @@ impl Around {
     pub(crate) fn begin<'c>(
         triggers: &Triggers,
         calls: impl IntoIterator<Item = &'c str>,
-        log: Option<&Path>,
-        what: &str,
+        (log, what): (Option<&Path>, &str),
+        stop: &Stop,
     ) -> Result<Self, String> {
-        let mut around = Self { triggers: triggers.clone(), begun: Vec::new(), log: None };
+        let mut around =
+            Self { triggers: triggers.clone(), begun: Vec::new(), log: None, stop: stop.clone() };
         for call in calls {
             if around.log.is_none() {
                 around.log = log.and_then(|path| disk::appended(path).ok());
             }
             let call = Call::parse(call)?;
             around.write(format!("================ {what} ================\n").as_bytes());
-            let output = around.triggers.run(&call, false)?;
+            let (output, ended) = around.triggers.run(&call, false, stop);
             around.write(&output);
+            if let Err(error) = ended {
+                around.write(format!("{error}\n").as_bytes());
+                return Err(error);
+            }
             around.begun.push(call);
         }
         Ok(around)
@@ -163,9 +192,10 @@ impl Around {
 impl Drop for Around {
     fn drop(&mut self) {
         for call in std::mem::take(&mut self.begun) {
-            match self.triggers.run(&call, true) {
-                Ok(output) => self.write(&output),
-                Err(error) => self.write(format!("{error}\n").as_bytes()),
+            let (output, ended) = self.triggers.run(&call, true, &self.stop);
+            self.write(&output);
+            if let Err(error) = ended {
+                self.write(format!("{error}\n").as_bytes());
             }
         }
     }
@@ -176,6 +206,8 @@ pub(crate) struct StageScripts {
     pub(crate) triggers: Triggers,
     /// Where what they write goes.
     pub(crate) log: Option<PathBuf>,
+    /// Ends a script that runs before a stage.
+    pub(crate) stop: Stop,
     /// Of which stage of COSBench's scripts have begun.
     pub(crate) open: Mutex<Option<(usize, Around)>>,
 }
@@ -197,7 +229,8 @@ impl StageScripts {
         let mut calls = of_stage.map(|trigger| &*trigger.call).peekable();
         if calls.peek().is_some() {
             let what = format!("stage {number}");
-            let around = Around::begin(&self.triggers, calls, self.log.as_deref(), &what)?;
+            let to = (self.log.as_deref(), &*what);
+            let around = Around::begin(&self.triggers, calls, to, &self.stop)?;
             *open = Some((number, around));
         }
         Ok(())
@@ -222,11 +255,17 @@ mod tests {
     use super::*;
     use crate::facts::{StagePlan, Trigger};
 
+    fn begin(triggers: &Triggers, call: &str, log: Option<&Path>) -> Result<Around, String> {
+        Around::begin(triggers, [call], (log, "stage s1-main"), &Stop::default())
+    }
+
     #[test]
     fn only_plain_names_are_scripts() {
         let call = Call::parse("a-b.sh(x,y) z").unwrap();
         assert_eq!((&*call.script, call.arguments), ("a-b.sh", vec!["x".into(), "y".into()]));
-        for text in ["", "../a.sh", "/bin/sh(-c)", ".hidden", "a;b.sh", "a b/c", "$(x)", "a/b.sh"] {
+        for text in
+            ["", "../a.sh", "/bin/sh(-c)", ".hidden", "a;b.sh", "a b/c", "$(x)", "a/b.sh", "a.sh(1"]
+        {
             let parsed = Call::parse(text);
             assert!(parsed.as_ref().is_err() || parsed.unwrap().script == "a", "{text}");
         }
@@ -239,7 +278,7 @@ mod tests {
         disk::write(&folder.path().join("a.sh"), script).unwrap();
         let triggers = Triggers::of(folder.path());
         let log = folder.path().join("scripts.log");
-        drop(Around::begin(&triggers, ["a.sh(1,2)"], Some(&log), "stage s1-main").unwrap());
+        drop(begin(&triggers, "a.sh(1,2)", Some(&log)).unwrap());
         let text = disk::read_text(&log).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         let head = "================ stage s1-main ================";
@@ -250,9 +289,42 @@ mod tests {
     #[test]
     fn a_script_that_fails_ends_the_workload_before_it_begins() {
         let folder = tempfile::tempdir().unwrap();
-        disk::write(&folder.path().join("a.sh"), b"exit 3\n").unwrap();
-        let error = Around::begin(&Triggers::of(folder.path()), ["a.sh()"], None, "");
+        disk::write(&folder.path().join("a.sh"), b"echo out\necho err >&2\nexit 3\n").unwrap();
+        let log = folder.path().join("scripts.log");
+        let error = begin(&Triggers::of(folder.path()), "a.sh()", Some(&log));
         assert!(error.err().unwrap().contains("exit status: 3"));
+        let text = disk::read_text(&log).unwrap();
+        assert!(text.contains("\nout\n") && text.contains("err\n"), "{text}");
+        assert!(text.ends_with("trigger `a.sh`: ended with exit status: 3\n"), "{text}");
+    }
+
+    #[test]
+    fn what_a_script_leaves_behind_ends_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        // It holds the output open, which is read to its end.
+        disk::write(&folder.path().join("a.sh"), b"sleep 300 &\necho begun\n").unwrap();
+        let log = folder.path().join("scripts.log");
+        drop(begin(&Triggers::of(folder.path()), "a.sh", Some(&log)).unwrap());
+        let text = disk::read_text(&log).unwrap();
+        assert_eq!(text.matches("begun\n").count(), 2, "{text}");
+    }
+
+    #[test]
+    fn a_script_before_the_work_ends_when_that_is_asked() {
+        let folder = tempfile::tempdir().unwrap();
+        disk::write(&folder.path().join("a.sh"), b"echo > begun\nsleep 300\n").unwrap();
+        let (stop, begun) = (Stop::default(), folder.path().join("begun"));
+        let asks = stop.clone();
+        let asking = thread::spawn(move || {
+            while !begun.exists() {
+                thread::yield_now();
+            }
+            asks.request();
+        });
+        let triggers = Triggers::of(folder.path());
+        let error = Around::begin(&triggers, ["a.sh"], (None, "w1"), &stop).err().unwrap();
+        asking.join().unwrap();
+        assert_eq!(error, "trigger `a.sh`: was ended");
     }
 
     #[test]
@@ -268,7 +340,8 @@ mod tests {
             ..Facts::default()
         };
         let triggers = Triggers::of(folder.path());
-        let scripts = StageScripts { triggers, log: Some(log.clone()), open: Mutex::default() };
+        let (stop, open) = (Stop::default(), Mutex::default());
+        let scripts = StageScripts { triggers, log: Some(log.clone()), stop, open };
         let written = || disk::read_text(&log).map_or(0, |text| text.lines().count());
         let mut lines = Vec::new();
         for index in 0..4 {

@@ -33,6 +33,9 @@ pub enum UsersError {
     /// A line is no user.
     #[error("line {0} is not `user:hash` with a hash by bcrypt ($2y$, as `htpasswd -B` writes it)")]
     Line(usize),
+    /// A user has no name, or no password.
+    #[error("a user has an empty name or an empty password")]
+    Empty,
     /// There is no user.
     #[error("it names no user")]
     None,
@@ -77,6 +80,9 @@ impl Users {
                 }
             }
             if let (Some(name), Some(password)) = (name, password) {
+                if name.is_empty() || password.is_empty() {
+                    return Err(UsersError::Empty);
+                }
                 users.insert(name, Password::Plain(password));
             }
         }
@@ -255,7 +261,8 @@ mod tests {
         let stock = "<u><user username=\"anonymous\" password=\"cosbench\"/></u>";
         assert!(Users::from_xml(stock).unwrap().is_open());
         let bomb = "<!DOCTYPE a [<!ENTITY b \"c\">]><a/>";
-        for text in ["", "<u/>", "<u><user username='a'", bomb] {
+        let empty = "<u><user username='' password=''/></u>";
+        for text in ["", "<u/>", "<u><user username='a'", bomb, empty] {
             assert!(Users::from_xml(text).is_err(), "{text}");
         }
     }

@@ -12,6 +12,7 @@ use plimsoll_dialects::cosbench::layout::{
 };
 use plimsoll_dialects::cosbench::{Lowered, Options, Workload, lower, read};
 use plimsoll_model::WallTime;
+use plimsoll_report::{Report, RunState};
 use plimsoll_results::{Asked, Record, ResultsError, Rows};
 
 use super::{HISTORY, META};
@@ -39,10 +40,23 @@ pub fn archived(
         segment: Some(Duration::from_secs(workload.interval_s().into())),
         ..Asked::default()
     };
-    let report = record.report(&asked(Rows::Jobs))?;
+    let report = match record.report(&asked(Rows::Jobs)) {
+        // It was ended before an operation was counted, such as in a delay.
+        Err(ResultsError::Nothing(_)) => return Ok(archived_nothing((workload, lowered), ran)),
+        report => report?,
+    };
     let by_worker = record.report(&asked(Rows::Workers)).ok();
     let results = Results { workload, lowered, report: &report, by_worker: by_worker.as_ref() };
     Ok(from_results(&results, ran))
+}
+
+/// Returns what COSBench archives of a run that recorded nothing.
+fn archived_nothing((workload, lowered): (&Workload, &Lowered), ran: &Ran<'_>) -> Archive {
+    let report = Report {
+        state: RunState::Interrupted,
+        ..Report::of(&workload.name, ran.submitted, Vec::new())
+    };
+    from_results(&Results { workload, lowered, report: &report, by_worker: None }, ran)
 }
 
 /// Returns a moment in local time as COSBench writes it.
@@ -123,14 +137,9 @@ pub(super) fn write(
     else {
         return Ok(());
     };
-    if !Path::new(run).join("run.json").exists() {
-        return Ok(());
-    }
     let mut workload = read(text.as_bytes()).map_err(|error| error.to_string())?;
     workload.name = safe(&entry.name);
     let lowered = lower(&workload, &Options::default()).map_err(|error| error.to_string())?;
-    // A run that recorded nothing has no figures, which is no failure of its archive.
-    let Ok(record) = Record::open(Path::new(run)) else { return Ok(()) };
     let wall = |ms: i64| WallTime::from_unix_ns(u64::try_from(ms).unwrap_or(0) * 1_000_000);
     let id = entry.number.to_string();
     let ran = Ran {
@@ -140,7 +149,11 @@ pub(super) fn write(
         state: Some(state(entry.state)),
         local: &in_files,
     };
-    let archive = archived(&record, (&workload, &lowered), &ran);
+    let archive = match Record::open(Path::new(run)) {
+        Ok(record) => archived(&record, (&workload, &lowered), &ran),
+        // A run that recorded nothing has no figures, which is no failure of its archive.
+        Err(_) => Ok(archived_nothing((&workload, &lowered), &ran)),
+    };
     let archive = archive.map_err(|error| error.to_string())?;
     let written = write_files(directory, &archive, &workload);
     let written =

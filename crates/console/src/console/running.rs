@@ -1,16 +1,18 @@
 //! A workload of the queue from its turn to its end.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use plimsoll_analysis::StageTotals;
 use plimsoll_conduct::{Observer, Stop};
+use plimsoll_results::{Asked, Record};
 
 use super::{Console, Running, lock};
 use crate::archive::Archive;
 use crate::disk;
-use crate::facts::{Facts, StageState};
+use crate::facts::{Facts, StageProgress, StageState};
 use crate::live::{Beside, Setup, Watch};
 use crate::names::safe;
 use crate::redact;
@@ -80,6 +82,7 @@ pub(super) fn enter(console: &Arc<Console>, entry: Entry) -> Turn {
     let scripts = console.triggers.clone().map(|triggers| StageScripts {
         triggers,
         log,
+        stop: stop.clone(),
         open: Mutex::default(),
     });
     let of = Arc::downgrade(console);
@@ -144,8 +147,11 @@ fn carry_out(
             let log = archive.map(|archive| archive.directory().join("scripts.log"));
             let own = triggers.iter().filter(|trigger| trigger.stage.is_none());
             let calls = own.map(|trigger| &*trigger.call);
-            match Around::begin(of, calls, log.as_deref(), "workload level") {
+            match Around::begin(of, calls, (log.as_deref(), "workload level"), &running.stop) {
                 Ok(around) => Some(around),
+                Err(_) if lock(&console.cancelled).contains(&number) => {
+                    return Outcome { state: State::Cancelled, error: None };
+                }
                 Err(error) => return failed(error),
             }
         }
@@ -252,6 +258,18 @@ fn archive_failed(console: &Console, number: Number, watch: &Watch, error: &str)
     watch.remark("warning", &text);
 }
 
+/// Takes over what the record has of stages: more than was kept beside it when all was killed.
+fn count_recorded(stages: &mut [StageProgress], directory: &Path) {
+    let report = Record::open(directory).and_then(|record| record.report(&Asked::default()));
+    let Ok(report) = report else { return };
+    for (stage, of) in stages.iter_mut().zip(&report.stages) {
+        let totals = of.rows.iter().map(|row| &row.analysis.total.stage);
+        stage.ops_count = totals.clone().map(StageTotals::ended).sum();
+        stage.ops_failed_count = totals.clone().map(|total| total.failed.count()).sum();
+        stage.bytes_count = totals.map(|total| total.bytes).sum();
+    }
+}
+
 /// Completes what was under way when the console was killed.
 pub(super) fn settle_orphan(console: &Console, number: Number) {
     let text = disk::read_text(&console.sealed(number)).unwrap_or_default();
@@ -267,6 +285,8 @@ pub(super) fn settle_orphan(console: &Console, number: Number) {
         stage.state = state;
         stage.states.push((state, now));
     }
+    let Ok(entry) = console.store.entry(number) else { return };
+    count_recorded(&mut stages, &run_directory(console, number, &entry.name));
     let _ = console.store.progress(number, &stages);
     let Ok(entry) = console.store.entry(number) else { return };
     let source = console.store.source(number).map(|source| source.text).unwrap_or_default();

@@ -196,6 +196,11 @@ impl ArchivedStage {
     }
 }
 
+/// Returns what the table of a stage is called, by the id of the stage.
+pub fn stage_file(id: &str) -> String {
+    format!("{}.csv", file_name(id))
+}
+
 /// Returns a part of a file's name: one that leads to no other directory.
 fn file_name(name: &str) -> String {
     let letter = |letter: char| match letter {

@@ -1,8 +1,8 @@
 //! All files of an archive.
 
 use super::{
-    Archive, LogLine, driver_csv, file_name, histogram_csv, scripts_log, stage_csv, summary_csv,
-    worker_csv, workload_log,
+    Archive, LogLine, driver_csv, file_name, histogram_csv, scripts_log, stage_csv, stage_file,
+    summary_csv, worker_csv, workload_log,
 };
 
 /// A file of an archive.
@@ -29,7 +29,7 @@ pub fn files(archive: &Archive, config: String, log: &[LogLine]) -> Vec<ArchiveF
     let mut drivers: Vec<&str> = Vec::new();
     for stage in &archive.stages {
         let id = file_name(&stage.id);
-        files.push(file(format!("{id}.csv"), stage_csv(stage)));
+        files.push(file(stage_file(&stage.id), stage_csv(stage)));
         if !stage.workers.is_empty() {
             files.push(file(format!("{id}-worker.csv"), worker_csv(stage)));
         }
