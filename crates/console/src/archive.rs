@@ -2,6 +2,7 @@
 //!
 //! What goes wrong here is noted; it never ends a run, whose record lies elsewhere.
 
+pub(crate) mod old;
 mod tables;
 
 pub use tables::{ArchiveRoot, archived, in_files};
@@ -26,6 +27,8 @@ use crate::ticks::{Counted, Tick};
 const HISTORY: &str = "run-history.csv";
 const HISTORY_HEAD: &str =
     "Id,Name,Submitted-At,Started-At,Stopped-At,Op-Info,State,Detailed State\n";
+/// The file with the figures of all workloads.
+const ALL: &str = "workloads.csv";
 /// The file with the number of the last workload.
 const META: &str = ".meta";
 /// The columns of the seconds of a stage.

@@ -15,6 +15,8 @@ use plimsoll_conduct::Stop;
 use plimsoll_model::Moment;
 use thiserror::Error;
 
+use crate::api::reports::InShort;
+use crate::archive::old;
 use crate::clock::Clock;
 use crate::disk;
 use crate::live::Watch;
@@ -125,6 +127,7 @@ pub struct Console {
     idle: Condvar,
     is_closing: Mutex<bool>,
     agents: Mutex<Option<(Moment, Vec<Agent>)>>,
+    imported: Mutex<usize>,
     /// Ends of runs that the database has not taken yet, such as on a full disk.
     unsettled: Mutex<Vec<running::Settled>>,
     /// What keeps other consoles out.
@@ -170,10 +173,12 @@ impl Console {
             idle: Condvar::new(),
             is_closing: Mutex::new(false),
             agents: Mutex::default(),
+            imported: Mutex::default(),
             unsettled: Mutex::default(),
             held: Mutex::new(held),
         });
         console.recover()?;
+        console.import()?;
         console.pump();
         Ok(console)
     }
@@ -185,6 +190,25 @@ impl Console {
             running::settle_orphan(self, number);
         }
         Ok(())
+    }
+
+    /// Takes in what COSBench itself has archived where this console's archive is.
+    fn import(&self) -> Result<(), ConsoleError> {
+        let known = self.store.numbers()?;
+        let found = old::find(&self.settings.archive, &|number| known.contains(&number));
+        self.store.import(&found)?;
+        for old in &found.old {
+            let short = InShort { rows: old.rows.clone(), hosts: Vec::new() };
+            // What cannot be kept is read again when it is asked for.
+            let _ = short.keep(&self.series(old.number));
+        }
+        *lock(&self.imported) = found.old.len();
+        Ok(())
+    }
+
+    /// Returns how many workloads that COSBench had archived were new to this console.
+    pub fn imported_count(&self) -> usize {
+        *lock(&self.imported)
     }
 
     /// Returns what it was told when it was started.

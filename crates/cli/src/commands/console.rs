@@ -13,6 +13,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use plimsoll_conduct::{input, machine};
 use plimsoll_console::{Console, Serve, ServeError, Serving, Users};
+use plimsoll_report::format;
 
 use self::config::Config;
 use self::runner::LocalRunner;
@@ -39,6 +40,10 @@ pub(crate) fn run(args: &ConsoleArgs) -> Result<ExitCode> {
     let runner = LocalRunner::new(args, config.allow_dirs.clone())?;
     let stop = signals::listen()?;
     let console = Console::open(config.settings, Arc::new(runner))?;
+    if console.imported_count() > 0 {
+        let count = format::plural(console.imported_count() as u64, "workload");
+        ui.note(&format!("took {count} into the history that COSBench has archived"));
+    }
     let serve = |listen: Vec<SocketAddr>| Serve {
         listen,
         users: users.clone(),

@@ -100,7 +100,8 @@ fn a_stage_and_a_job_say_why_they_failed() {
     let work = |name: &str, afr: &str| {
         format!(
             "<work name=\"{name}\" workers=\"1\" totalOps=\"3\" afr=\"{afr}\">\
-             <operation type=\"read\" ratio=\"100\" config=\"containers=c(1);objects=c(1)\"/></work>"
+             <operation type=\"read\" ratio=\"100\" \
+             config=\"containers=c(1);objects=c(1)\"/></work>"
         )
     };
     served.submit(&format!(

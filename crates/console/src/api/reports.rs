@@ -1,6 +1,7 @@
 //! What the records of runs say: reports, the matrix of figures, comparisons.
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use plimsoll_analysis::compare::Margin;
@@ -12,6 +13,7 @@ use serde_json::Value;
 
 use super::figures::{HostDoc, HostLatencyDoc};
 use super::refused::Refused;
+use crate::archive::old;
 use crate::console::Console;
 use crate::disk;
 use crate::facts::Facts;
@@ -120,7 +122,7 @@ pub(super) fn report_html(console: &Console, number: Number) -> Result<String, R
 }
 
 /// Returns the figures of runs.
-pub(super) fn matrix(
+pub(crate) fn matrix(
     console: &Console,
     runs: &[Number],
     kinds: &[String],
@@ -150,9 +152,22 @@ pub(super) fn matrix(
 
 /// What the record of a run says in short.
 #[derive(Default, Serialize, Deserialize)]
-struct InShort {
-    rows: Vec<MatrixRowDoc>,
-    hosts: Vec<HostDoc>,
+pub(crate) struct InShort {
+    pub(crate) rows: Vec<MatrixRowDoc>,
+    pub(crate) hosts: Vec<HostDoc>,
+}
+
+impl InShort {
+    /// Returns where it is kept beside the seconds of a run.
+    fn place(series: &Path) -> PathBuf {
+        series.with_extension("short.json")
+    }
+
+    /// Keeps it, so that it need not be worked out again.
+    pub(crate) fn keep(&self, series: &Path) -> io::Result<()> {
+        let text = serde_json::to_string(self)?;
+        disk::write(&Self::place(series), text.as_bytes())
+    }
 }
 
 /// Returns the rows of one run.
@@ -171,12 +186,18 @@ pub(super) fn hosts(console: &Console, number: Number, stage: Option<usize>) -> 
 
 /// Returns what the record of a run says in short, which is kept once it has ended.
 fn in_short(console: &Console, entry: &Entry) -> Result<InShort, Refused> {
-    let kept = console.series(entry.number).with_extension("short.json");
+    let series = console.series(entry.number);
+    let kept = InShort::place(&series);
     if entry.state.is_over()
         && let Ok(text) = disk::read_text(&kept)
         && let Ok(short) = serde_json::from_str(&text)
     {
         return Ok(short);
+    }
+    if entry.is_imported() {
+        let found = old::find(&console.settings().archive, &|number| number != entry.number);
+        let rows = found.old.into_iter().next().map(|old| old.rows);
+        return Ok(InShort { rows: rows.ok_or_else(|| no_record(entry))?, hosts: Vec::new() });
     }
     let source = console.store().source(entry.number)?;
     let (_, report) = report_of(entry, &Asked { distributions: true, ..Asked::default() })?;
@@ -187,11 +208,9 @@ fn in_short(console: &Console, entry: &Entry) -> Result<InShort, Refused> {
         let rows = stage.rows.iter().flat_map(|row| &row.analysis.endpoints);
         short.hosts.extend(rows.map(|of| host(number, of, &report.endpoints)));
     }
-    if entry.state.is_over()
-        && let Ok(text) = serde_json::to_string(&short)
-    {
+    if entry.state.is_over() {
         // What cannot be kept is worked out again.
-        let _ = disk::write(&kept, text.as_bytes());
+        let _ = short.keep(&series);
     }
     Ok(short)
 }

@@ -15,15 +15,13 @@ use plimsoll_model::WallTime;
 use plimsoll_report::{Report, RunState};
 use plimsoll_results::{Asked, Record, ResultsError, Rows};
 
-use super::{HISTORY, META};
+use super::{ALL, HISTORY, META};
 use crate::clock::{IN_FILES, local};
 use crate::disk;
 use crate::names::safe;
 use crate::state::{SourceKind, State};
 use crate::store::Entry;
 
-/// The file with the figures of all workloads.
-const ALL: &str = "workloads.csv";
 /// What the console writes itself, while it goes on.
 const OURS: [&str; 2] = ["workload.log", "scripts.log"];
 

@@ -236,11 +236,12 @@ fn an_archive_that_cannot_be_written_costs_the_archive_alone() {
     let directory = tempfile::tempdir().unwrap();
     let (runner, _hand) = fake();
     let settings = settings(directory.path());
-    disk::make(&settings.archive.join("w1-plain")).unwrap();
-    for full in ["run-history.csv", "w1-plain/workload.log"] {
-        std::os::unix::fs::symlink("/dev/full", settings.archive.join(full)).unwrap();
-    }
+    let archive = settings.archive.clone();
     let console = Console::open(settings, runner).unwrap();
+    disk::make(&archive.join("w1-plain")).unwrap();
+    for full in ["run-history.csv", "w1-plain/workload.log"] {
+        std::os::unix::fs::symlink("/dev/full", archive.join(full)).unwrap();
+    }
     submit(&console, "good").unwrap();
     submit(&console, "good").unwrap();
     settle(&console);
@@ -249,4 +250,47 @@ fn an_archive_that_cannot_be_written_costs_the_archive_alone() {
     let error = entry.archive_error.unwrap();
     assert!(error.contains("No space left on device"), "{error}");
     assert_eq!(state(&console, 2), State::Finished);
+}
+
+#[test]
+fn what_cosbench_has_archived_is_in_the_history_and_stays_as_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = directory.path().join("archive");
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dialects/testdata/cosbench/archive");
+    for name in ["w1-demo", "w29-r-errors", ""] {
+        disk::make(&archive.join(name)).unwrap();
+        for file in disk::files_below(&from.join(name)).unwrap() {
+            if !file.name.contains('/') {
+                let content = disk::read(&from.join(name).join(&file.name)).unwrap();
+                disk::write(&archive.join(name).join(&file.name), &content).unwrap();
+            }
+        }
+    }
+    let listed = || {
+        let found = ["w1-demo", "w29-r-errors"].map(|name| {
+            let files = disk::files_below(&archive.join(name)).unwrap();
+            let content = |file: &disk::Found| disk::read(&archive.join(name).join(&file.name));
+            files.iter().map(|file| content(file).unwrap()).collect::<Vec<_>>()
+        });
+        found.concat()
+    };
+    let before = listed();
+    for opened in 1..=2 {
+        let (runner, _hand) = fake();
+        let console = Console::open(settings(directory.path()), runner).unwrap();
+        assert_eq!(console.imported_count(), if opened == 1 { 2 } else { 0 });
+        let entry = console.store.entry(Number(1)).unwrap();
+        assert_eq!((&*entry.name, entry.state), ("demo", State::Finished));
+        assert!(entry.is_imported() && entry.ops_count == Some(17_632 + 4_395 + 1_600 + 3_200));
+        let matrix = crate::api::reports::matrix(&console, &[Number(1), Number(29)], &[]);
+        let matrix = matrix.unwrap_or_else(|_| panic!("it is there"));
+        assert_eq!((matrix.rows.len(), matrix.missing.len()), (7, 0));
+        // The history of the archive counts up to w44.
+        assert_eq!(submit(&console, "good").unwrap(), Number(44 + opened));
+        settle(&console);
+        console.close();
+    }
+    assert_eq!(listed(), before);
+    let history = disk::read_text(&archive.join("run-history.csv")).unwrap();
+    assert!(history.lines().last().unwrap().starts_with("w46,plain,"), "{history}");
 }

@@ -252,6 +252,13 @@ await step("run, afterwards", async () => {
     await page.open(at(`#/runs/w${SPARSE}`));
     await page.until("document.querySelectorAll('.uplot').length >= 3 && document.querySelector('[data-test=tiles]')", "charts and figures of a run of which little is known");
     check("what is not counted by job is told by the results", !(await page.text("[data-test=tiles]")).includes("–"), await page.text("[data-test=tiles]"));
+    const failed = (await asked("/runs?state=failed&limit=1")).runs[0];
+    const stage = (await asked(`/runs/${failed.id}`)).stages.find((of) => of.error !== null);
+    await page.open(at(`#/runs/${failed.id}`));
+    await page.until("document.querySelector('#stages')", "the stages of a run that failed");
+    check("a stage says why it failed", (await page.text("#stages")).includes(`${stage.id}: ${stage.error}`), await page.text("#stages"));
+    await page.open(at(`#/runs/w${SPARSE}`));
+    await page.until("document.querySelector('[data-test=by-agent]')", "figures by agent");
     check("columns that nobody knows are left out", !(await page.text("[data-test=by-agent]")).includes("Clock offset"));
     await look("run-sparse", { keyboard: false });
   }

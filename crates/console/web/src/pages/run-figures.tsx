@@ -17,7 +17,7 @@ export function Tiles(props: { run: RunDetail; stage: Stage | null; figures: Fig
   const isNow = stage?.state === "running" && total !== null && total.at_ms.length > 0;
   const jobs = stage ? stage.jobs : run.stages.flatMap((of) => of.jobs);
   const results = props.results.filter((row) => stage === null || row.stage === stage.number);
-  // Counters tell jobs apart only where a stage has one; otherwise it is the results that know.
+  // Counters tell up to 16 jobs of a stage apart; otherwise it is the results that know.
   const sum = (ofJob: (job: Job) => number | null, ofRow: (row: MatrixRow) => number): number | null => {
     const known = jobs.map(ofJob);
     if (known.length > 0 && known.every((of) => of !== null)) return known.reduce<number>((sum, of) => sum + (of ?? 0), 0);

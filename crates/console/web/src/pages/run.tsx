@@ -141,6 +141,15 @@ function mainStage(stages: Stage[]): number | null {
   return candidates.reduce<Stage | null>((best, of) => (best === null || span(of) > span(best) ? of : best), null)?.number ?? null;
 }
 
+/** What ended stages and jobs that failed; what ended the run itself stands at its head already. */
+function failures(run: RunDetail): string[] {
+  return run.stages.flatMap((stage) => {
+    const of = stage.jobs.filter((job) => job.error !== null && stage.jobs.length > 1).map((job) => `${stage.id}, ${job.name}: ${job.error}`);
+    const own = stage.error !== null && stage.error !== run.error && of.length === 0 ? [`${stage.id}: ${stage.error}`] : [];
+    return [...own, ...of];
+  });
+}
+
 function Body(props: { run: RunDetail; figures: Figures | null; log: LogLine[]; round: number; isLive: boolean }) {
   const { run, figures, log, round, isLive } = props;
   const { query } = useAddress();
@@ -158,6 +167,7 @@ function Body(props: { run: RunDetail; figures: Figures | null; log: LogLine[]; 
           options={[["all", "all stages"], ...run.stages.map((of): [string, string] => [String(of.number), `${of.number}. ${of.name}`])]} />
       }>
         {run.stages.length === 0 ? <Empty>The stages are not known yet.</Empty> : <StageBars run={run} chosen={chosen} onChoose={choose} />}
+        <Lines class="failure" lines={failures(run)} />
       </Section>
       {figures ? (
         <>
