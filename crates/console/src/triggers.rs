@@ -9,11 +9,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use plimsoll_conduct::Stop;
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use crate::clock::Clock;
 use crate::disk;
 use crate::facts::Facts;
 
@@ -104,13 +105,14 @@ impl Triggers {
             });
         }
         drop(to);
-        let begun = Instant::now();
+        let clock = Clock::start();
+        let begun = clock.moment();
         let mut all = Vec::new();
         let ended = loop {
             match child.try_wait() {
                 Ok(Some(status)) if status.success() => break Ok(()),
                 Ok(Some(status)) => break Err(format!("ended with {status}")),
-                Ok(None) if begun.elapsed() >= TIME_MAX => {
+                Ok(None) if clock.moment().since(begun) >= TIME_MAX => {
                     break Err("did not end in time".to_owned());
                 }
                 Ok(None) if !ends && stop.is_step_stopped() => break Err("was ended".to_owned()),
@@ -120,7 +122,7 @@ impl Triggers {
             match outputs.recv_timeout(LOOK) {
                 Ok(text) => all.extend(text),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => thread::sleep(LOOK),
+                Err(RecvTimeoutError::Disconnected) => stop.rest(LOOK),
             }
         };
         // What it has started and left behind ends with it, as with COSBench.
@@ -128,7 +130,7 @@ impl Triggers {
         let _ = group.map(|group| kill_process_group(group, Signal::KILL));
         let _ = child.wait();
         outputs.iter().for_each(|text| all.extend(text));
-        (all, ended.map_err(|error| failed(error)))
+        (all, ended.map_err(failed))
     }
 
     /// Starts a script as the head of a group of processes.
