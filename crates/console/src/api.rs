@@ -21,7 +21,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::header::{
     CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
 };
@@ -95,6 +95,8 @@ pub(crate) fn router(site: Arc<Site>) -> Router {
         .route("/controller/cli/workload.action", get(scripts::workload).post(scripts::workload))
         .nest("/api/v1", api())
         .fallback(nothing)
+        // The guard reads no more of a body than may be.
+        .layer(DefaultBodyLimit::disable())
         .layer(guarded)
         .with_state(site)
 }

@@ -158,7 +158,8 @@ impl Beside for Archive {
 /// Returns a text as one cell.
 fn cell(text: &str) -> String {
     let plain = |c: char| if c == ',' || c.is_control() { '_' } else { c };
-    text.chars().map(plain).collect()
+    let text: String = text.chars().map(plain).collect();
+    plimsoll_report::format::inert_cell(&text).into_owned()
 }
 
 fn history_line(entry: &Entry, changes: &[StateChange]) -> String {

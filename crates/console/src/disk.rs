@@ -29,6 +29,13 @@ pub(crate) fn hold(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
+/// Finds out whether files can be made in a directory.
+pub(crate) fn try_writing(path: &Path) -> io::Result<()> {
+    let probe = path.join(format!(".plimsoll-{}", std::process::id()));
+    File::create(&probe)?;
+    remove(&probe)
+}
+
 /// Writes a file that only its owner reads, and has it on the disk when it returns.
 pub(crate) fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut file =

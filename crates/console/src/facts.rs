@@ -174,7 +174,12 @@ impl Facts {
 impl StagePlan {
     /// Returns what it is called among the stages of its workload.
     pub(crate) fn id_as(&self, number: usize) -> String {
-        self.id.clone().unwrap_or_else(|| format!("s{number}-{}", self.name))
+        // A part of a stage of COSBench's is called after that stage already.
+        let own = || match self.part_of {
+            Some(_) => self.name.clone(),
+            None => format!("s{number}-{}", self.name),
+        };
+        self.id.clone().unwrap_or_else(own)
     }
 
     fn of((number, stage): (usize, &Stage)) -> Self {

@@ -182,6 +182,12 @@ impl Watch {
         Some(plan.map_or_else(|| format!("s{number}"), |plan| plan.id_as(number)))
     }
 
+    /// Returns what a stage is called among all, by its name where nothing is known of it.
+    fn id_of(&self, index: usize, name: &str) -> String {
+        let plan = self.facts.stages.get(index);
+        plan.map_or_else(|| name.to_owned(), |plan| plan.id_as(index + 1))
+    }
+
     /// Returns the last second.
     pub(crate) fn last(&self) -> Option<Arc<Told>> {
         self.inner().recent.back().cloned()
@@ -276,7 +282,7 @@ impl Watch {
         let stages = inner.stages.clone();
         drop(inner);
         let _ = self.store.progress(self.number, &stages);
-        self.remark("stage", &format!("stage s{}-{name} began", index + 1));
+        self.remark("stage", &format!("stage {} began", self.id_of(index, name)));
         self.changed();
         index
     }
@@ -289,7 +295,7 @@ impl Watch {
             inner.stages.clone()
         };
         let _ = self.store.progress(self.number, &stages);
-        self.remark("stage", &format!("stage s{}-{name} ended", index + 1));
+        self.remark("stage", &format!("stage {} ended", self.id_of(index, name)));
         self.changed();
     }
 

@@ -31,6 +31,8 @@ const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
     img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; \
     form-action 'none'; frame-ancestors 'none'";
+/// Where COSBench's own addresses are.
+const OF_SCRIPTS: &str = "/controller/cli/";
 /// The cookie of a session.
 pub(crate) const COOKIE_NAME: &str = "plimsoll_session";
 /// What a request by cookie says that changes something.
@@ -49,8 +51,10 @@ pub(crate) struct Caller {
 /// Lets a request through, or says why not.
 pub(crate) async fn guard(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
     let is_api = request.uri().path().starts_with("/api/");
+    let is_for_scripts = request.uri().path().starts_with(OF_SCRIPTS);
     let mut response = match judge(&site, request).await {
         Ok(request) => next.run(request).await,
+        Err(refused) if is_for_scripts => refused.in_plain_text(),
         Err(refused) => refused.into_response(),
     };
     let headers = response.headers_mut();
@@ -80,7 +84,7 @@ async fn judge(site: &Arc<Site>, request: Request) -> Result<Request, Refused> {
     if changes && is_from_elsewhere(request.headers()) {
         return Err(Refused::csrf("the request comes from a page of another site"));
     }
-    let caller = if path.starts_with("/controller/cli/") {
+    let caller = if path.starts_with(OF_SCRIPTS) {
         super::scripts::caller(site, request.uri()).await?
     } else if path.starts_with("/api/") && path != "/api/v1/session" {
         Some(identify(site, request.headers(), changes).await?)
@@ -137,23 +141,31 @@ async fn identify(site: &Arc<Site>, headers: &HeaderMap, changes: bool) -> Resul
         verify(site, name.clone(), password).await?;
         return Ok(Caller { user: name });
     }
-    let said = headers.get(CSRF_HEADER).and_then(|value| value.to_str().ok());
     if let Some((_, session)) = session(site, headers) {
-        if changes && said != Some(&*session.csrf) {
-            return Err(Refused::csrf("the page is out of date: load it again"));
+        if changes {
+            check_csrf(headers, &session.csrf)?;
         }
         check_type(headers, changes)?;
         return Ok(Caller { user: session.user });
     }
     if site.gate.is_open() {
         let is_browser = headers.contains_key(ORIGIN) || headers.contains_key(FETCH_SITE);
-        if changes && is_browser && said != Some(site.gate.csrf_of_anybody()) {
-            return Err(Refused::csrf("the page is out of date: load it again"));
+        if changes && is_browser {
+            check_csrf(headers, site.gate.csrf_of_anybody())?;
         }
         check_type(headers, changes)?;
         return Ok(Caller { user: ANYBODY.to_owned() });
     }
     Err(Refused::signed_out("sign in first"))
+}
+
+/// Refuses what no page of ours asks for.
+pub(crate) fn check_csrf(headers: &HeaderMap, token: &str) -> Result<(), Refused> {
+    let said = headers.get(CSRF_HEADER).and_then(|value| value.to_str().ok());
+    match said == Some(token) {
+        true => Ok(()),
+        false => Err(Refused::csrf("the page is out of date: load it again")),
+    }
 }
 
 /// Refuses what a form of another page could send.

@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 
 use super::doc::{ErrorBody, ErrorDoc};
@@ -50,6 +51,12 @@ impl Refused {
     pub(crate) fn internal() -> Self {
         let message = "something went wrong in the console";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message)
+    }
+
+    /// Returns the answer to a script, which shows it as it is.
+    pub(crate) fn in_plain_text(self) -> Response {
+        let kind = [(CONTENT_TYPE, "text/plain;charset=UTF-8")];
+        (self.status, kind, format!("{}\n", self.message)).into_response()
     }
 
     /// Returns the sentence for people.

@@ -22,6 +22,8 @@ use crate::runner::{Refusal, Sound};
 use crate::state::{Number, SourceKind, State as RunState};
 use crate::store::{Filter, Move, Sort};
 
+/// Nothing longer is looked for.
+const SEARCH_CHARS_MAX: usize = 200;
 /// No more runs are listed at once.
 const LIMIT_MAX: i64 = 200;
 
@@ -29,6 +31,7 @@ const LIMIT_MAX: i64 = 200;
 pub(super) async fn list(State(site): At, fields: Fields) -> Response {
     let filter = filter(&fields);
     let work = move |site: &Site| {
+        let filter = filter?;
         let (entries, total_count) = site.console.store().list(&filter)?;
         let end = filter.offset + entries.len() as i64;
         let active = entries.iter().any(|entry| entry.state == RunState::Queued);
@@ -47,24 +50,45 @@ pub(super) async fn list(State(site): At, fields: Fields) -> Response {
     blocking(site, work).await
 }
 
-fn filter(fields: &Fields) -> Filter {
-    let text = |name: &str| fields.0.get(name).filter(|text| !text.is_empty());
-    let sort = text("sort").map_or("-submitted", String::as_str);
-    let states = text("state").map(String::as_str).unwrap_or_default();
-    Filter {
-        text: text("search").cloned(),
-        states: states.split(',').filter_map(RunState::of_name).collect(),
-        kind: text("kind").and_then(|kind| SourceKind::of_name(kind)),
-        sort: match sort.trim_start_matches('-') {
+/// Returns which runs are asked for.
+fn filter(fields: &Fields) -> Result<Filter, Refused> {
+    let text = |name: &str| fields.0.get(name).map(String::as_str).filter(|text| !text.is_empty());
+    let wrong = |name: &str, value: &str| {
+        let value: String = value.chars().take(SEARCH_CHARS_MAX).collect();
+        Refused::invalid(format!("`{name}={value}` is none of what it may be"))
+    };
+    let number = |name: &str, otherwise: i64, least: i64| match text(name) {
+        None => Ok(otherwise),
+        Some(written) => {
+            let number = written.parse().ok().filter(|number| *number >= least);
+            number.ok_or_else(|| wrong(name, written))
+        }
+    };
+    let search = text("search").map(str::to_owned);
+    if search.as_ref().is_some_and(|text| text.chars().count() > SEARCH_CHARS_MAX) {
+        let more = format!("`search` has more than {SEARCH_CHARS_MAX} letters");
+        return Err(Refused::invalid(more));
+    }
+    let states = text("state").into_iter().flat_map(|states| states.split(','));
+    let states = states.map(|state| RunState::of_name(state).ok_or_else(|| wrong("state", state)));
+    let kind =
+        text("kind").map(|kind| SourceKind::of_name(kind).ok_or_else(|| wrong("kind", kind)));
+    let sort = text("sort").unwrap_or("-submitted");
+    Ok(Filter {
+        text: search,
+        states: states.collect::<Result<_, _>>()?,
+        kind: kind.transpose()?,
+        sort: match sort.strip_prefix('-').unwrap_or(sort) {
+            "submitted" => Sort::Submitted,
             "duration" => Sort::Duration,
             "name" => Sort::Name,
             "state" => Sort::State,
-            _ => Sort::Submitted,
+            _ => return Err(wrong("sort", sort)),
         },
         is_rising: !sort.starts_with('-'),
-        offset: field(fields, "cursor").unwrap_or(0_i64).max(0),
-        limit: field(fields, "limit").unwrap_or(50_i64).clamp(1, LIMIT_MAX),
-    }
+        offset: number("cursor", 0, 0)?,
+        limit: number("limit", 50, 1)?.min(LIMIT_MAX),
+    })
 }
 
 /// Takes a workload in.

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use super::doc::{FeaturesDoc, SessionDoc, SignInDoc};
-use super::guard::{BODY_BYTES_MAX, COOKIE_NAME, session, verify};
+use super::guard::{BODY_BYTES_MAX, COOKIE_NAME, check_csrf, session, verify};
 use super::refused::Refused;
 use super::{At, Site, read};
 use crate::users::{ANYBODY, SESSION_LASTS, Session};
@@ -55,7 +55,10 @@ async fn signed_in(
 
 /// Lets somebody out.
 pub(super) async fn sign_out(State(site): At, headers: HeaderMap) -> Response {
-    if let Some((token, _)) = session(&site, &headers) {
+    if let Some((token, session)) = session(&site, &headers) {
+        if let Err(refused) = check_csrf(&headers, &session.csrf) {
+            return refused.into_response();
+        }
         site.gate.sign_out(&token);
     }
     let cookie = format!("{COOKIE_NAME}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0");

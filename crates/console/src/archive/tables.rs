@@ -73,6 +73,7 @@ impl ArchiveRoot {
     /// is refused.
     pub fn open(path: &Path) -> io::Result<Self> {
         disk::make(path)?;
+        disk::try_writing(path)?;
         let held = disk::hold(path)?.ok_or_else(|| {
             io::Error::other("another plimsoll writes to it; wait until that has ended")
         })?;

@@ -34,6 +34,8 @@ mod text;
 
 use std::collections::BTreeMap;
 
+use plimsoll_report::format;
+
 pub use config_xml::config_xml;
 pub use files::{ArchiveFile, files};
 pub use from_results::{Ran, Results, WorkloadState, from_results};
@@ -214,7 +216,8 @@ fn file_name(name: &str) -> String {
 /// Returns a text that is one column of one line.
 fn column(text: &str) -> String {
     let letter = |letter: char| if letter == ',' || letter.is_control() { '-' } else { letter };
-    text.chars().map(letter).collect()
+    let text: String = text.chars().map(letter).collect();
+    format::inert_cell(&text).into_owned()
 }
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
 //! COSBench's XML as the console takes it in.
 
+use anyhow::Error;
 use plimsoll_console::{Correction, Facts, Problem, Refusal, Severity, SourceKind, Trigger};
 use plimsoll_dialects::cosbench::{self, Lowered, Options, StageRole, Workload};
 use plimsoll_workload::plan::{TargetSecrets, WorkloadFile};
+
+use crate::flags;
 
 /// What the dialect says of scripts.
 const TRIGGER_NOTE: &str = "`trigger` is ignored";
@@ -17,6 +20,9 @@ pub(super) struct FromXml {
     ids: Vec<Option<String>>,
     /// The number of COSBench's stage that each stage of ours is a part of.
     parts_of: Vec<usize>,
+    /// For a refusal in its words.
+    workload: Workload,
+    lowered: Lowered,
 }
 
 impl FromXml {
@@ -26,7 +32,7 @@ impl FromXml {
         let lowered = cosbench::lower(&workload, &Options::default()).map_err(refused)?;
         let ids = ids(&workload, &lowered);
         let parts_of = lowered.stages.iter().map(|stage| stage.stage + 1).collect();
-        let Lowered { file, secrets, notes, corrections, .. } = lowered;
+        let Lowered { file, secrets, notes, corrections, .. } = lowered.clone();
         let correction = |of: cosbench::Correction| Correction {
             what: of.of.to_owned(),
             theirs: of.there.to_owned(),
@@ -45,8 +51,16 @@ impl FromXml {
             triggers: own.into_iter().chain(of_stages).collect(),
             ids,
             parts_of,
+            workload,
+            lowered,
         };
         Ok((read, file, notes))
+    }
+
+    /// Returns the refusal of what it came to, in words of the XML and with the line of it.
+    pub(super) fn refusal(&self, error: &Error) -> Option<Refusal> {
+        let field = flags::refused_field(error)?;
+        Some(refused(self.lowered.refusal(&self.workload, field)))
     }
 
     /// Adds to what is known of the workload.

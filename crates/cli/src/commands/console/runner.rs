@@ -176,7 +176,10 @@ impl LocalRunner {
 impl Runner for LocalRunner {
     fn check(&self, submission: &Submission<'_>) -> Result<Sound, Refusal> {
         let prepared = self.prepare(submission)?;
-        let plan = self.judge(&prepared).map_err(|error| refused(prepared.kind, &error))?;
+        let plan = self.judge(&prepared).map_err(|error| {
+            let of_xml = prepared.cosbench.as_ref().and_then(|of| of.refusal(&error));
+            of_xml.unwrap_or_else(|| refused(prepared.kind, &error))
+        })?;
         let globs = globs(submission.touch);
         let (touches, needs_leave) = touched(&plan, &self.store.bucket, &globs);
         let mut facts = Facts { touches, notes: prepared.notes.clone(), ..Facts::of(&plan) };

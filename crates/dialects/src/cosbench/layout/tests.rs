@@ -351,6 +351,9 @@ fn names_break_neither_lines_nor_columns_nor_directories() {
     let files = files(&archive, String::new(), &[]);
     assert!(files.iter().all(|file| !file.name.contains('/')));
     assert_eq!(meta("w44"), "44");
+    // What a spreadsheet takes for a formula.
+    let archive = Archive { name: "=HYPERLINK(\"http://x\")".to_owned(), ..archive };
+    assert!(history_row(&archive).starts_with("w1,'=HYPERLINK("));
 }
 
 #[test]
