@@ -106,6 +106,9 @@ pub(crate) struct StageProgress {
     /// What ended it, where it failed.
     #[serde(default)]
     pub error: Option<String>,
+    /// Whether its figures are a result, once it has begun.
+    #[serde(default)]
+    pub measures: Option<bool>,
     /// By job, where jobs are told apart.
     #[serde(default)]
     pub jobs: Vec<JobProgress>,

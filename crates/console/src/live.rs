@@ -244,7 +244,9 @@ impl Watch {
             }
             for stage in &mut inner.stages {
                 match stage.state {
-                    StageState::Running | StageState::Sleeping => enter(stage, running, at_ms),
+                    StageState::Running | StageState::Sleeping => {
+                        enter(stage, running, stage.ended_at_ms.unwrap_or(at_ms));
+                    }
                     StageState::Waiting => enter(stage, waiting, at_ms),
                     _ => {}
                 }
@@ -279,6 +281,9 @@ impl Watch {
         enter(&mut inner.stages[index], state, at_ms);
         inner.stages[index].began_at_ms = Some(at_ms);
         inner.is_judged = false;
+        let plan = self.facts.stages.get(index);
+        let measures = plan.is_none_or(|plan| !plan.prepares && !plan.jobs.is_empty());
+        inner.stages[index].measures = Some(measures);
         let stages = inner.stages.clone();
         drop(inner);
         let _ = self.store.progress(self.number, &stages);
@@ -291,7 +296,11 @@ impl Watch {
         let at_ms = self.clock.now_ms();
         let stages = {
             let mut inner = self.inner();
-            enter(&mut inner.stages[index], StageState::Completed, at_ms);
+            match self.stop.is_step_stopped() {
+                // Cut short; as what, is known when the run has ended.
+                true => inner.stages[index].ended_at_ms = Some(at_ms),
+                false => enter(&mut inner.stages[index], StageState::Completed, at_ms),
+            }
             inner.stages.clone()
         };
         let _ = self.store.progress(self.number, &stages);
@@ -422,7 +431,8 @@ impl Watch {
         if jobs.len() == plan.jobs.len() {
             stage.jobs = jobs;
         }
-        if let Some(error) = error {
+        let was_cut = stage.state != StageState::Completed;
+        if let Some(error) = error.filter(|_| !was_cut) {
             let at_ms = stage.ended_at_ms.unwrap_or_else(|| self.clock.now_ms());
             stage.states.retain(|(state, _)| *state != StageState::Completed);
             enter(stage, StageState::Failed, at_ms);
@@ -448,7 +458,12 @@ impl Inner {
     /// Says of the stage that ended the run why it did.
     fn blame(&mut self, state: StageState, error: &str, at_ms: i64) {
         let began = self.stages.iter().rposition(|stage| stage.began_at_ms.is_some());
+        let goes_on = |stage: &StageProgress| {
+            matches!(stage.state, StageState::Running | StageState::Sleeping)
+        };
+        let under_way = self.stages.iter().rposition(goes_on);
         let at = match began {
+            _ if under_way.is_some() => under_way.unwrap_or(0),
             _ if self.broken.is_some() => self.broken.as_ref().map_or(0, |(at, _)| *at),
             // What ended it then came between two stages, or before the first.
             Some(last) if self.is_judged => last + 1,
@@ -459,7 +474,7 @@ impl Inner {
         if stage.state == StageState::Completed {
             stage.states.retain(|(state, _)| *state != StageState::Completed);
         }
-        enter(stage, state, at_ms);
+        enter(stage, state, stage.ended_at_ms.unwrap_or(at_ms));
         stage.error = Some(error.to_owned());
     }
 }
@@ -560,5 +575,31 @@ impl Observer for Watch {
 
     fn stages_ended(&self, measured: Vec<(String, Timeline<SeriesKey>)>) {
         drop(measured);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::StagePlan;
+
+    #[test]
+    fn stages_weigh_as_long_as_they_are_to_last() {
+        let stage = |planned_s: Option<u64>| StagePlan {
+            planned_ns: planned_s.map(|s| s * 1_000_000_000),
+            ..StagePlan::default()
+        };
+        let facts = |planned: &[Option<u64>]| Facts {
+            stages: planned.iter().copied().map(stage).collect(),
+            ..Facts::default()
+        };
+        let shares = |planned: &[Option<u64>]| {
+            let weights = weights(&facts(planned));
+            let all: f64 = weights.iter().sum();
+            weights.iter().map(|weight| (weight * 100.0 / all).round() as u32).collect::<Vec<_>>()
+        };
+        assert_eq!(shares(&[None, Some(100), None]), [8, 83, 8]);
+        assert_eq!(shares(&[Some(10), Some(30)]), [25, 75]);
+        assert_eq!(shares(&[None, None]), [50, 50]);
     }
 }

@@ -134,6 +134,28 @@ fn a_stage_and_a_job_say_why_they_failed() {
 }
 
 #[test]
+fn what_was_cancelled_before_it_measured_has_no_report_and_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let served = Served::start(directory.path(), "");
+    served.submit(
+        "schema: plimsoll.workload/2\nname: slow\nsets:\n  o: {count: 5000, size: 1B}\nstages:\n\
+         - {name: fill, prepares: true, jobs: [{name: fill, pacing: {capped: 1/s}, work: \
+         {fill: o}}]}\n- {name: main, duration: 1s, jobs: [{work: {objects: [{get: o}]}}]}\n",
+    );
+    until(&served, "/runs/w1", |run| run["stages"][0]["state"] == "running");
+    served.ask("POST", "/controller/cli/cancel.action?id=w1", "text/plain", "");
+    let run = served.wait("w1", &["cancelled", "finished", "failed", "terminated"]);
+    let state = |index: usize| run["stages"][index]["state"].as_str().unwrap();
+    assert_eq!((state(0), state(1)), ("cancelled", "cancelled"), "{run}");
+    assert_eq!((&run["state"], &run["has_record"]), (&"cancelled".into(), &false.into()));
+    let refused = served.json("/runs/w1/report.json");
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains("nothing was measured"), "{message}");
+    // Where the record lies on this machine is nobody's business who only looks.
+    assert!(!message.contains("plimsoll-console/runs"), "{message}");
+}
+
+#[test]
 fn scripts_are_run_around_their_stage_where_that_is_allowed() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();

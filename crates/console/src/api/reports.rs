@@ -7,7 +7,7 @@ use std::time::Duration;
 use plimsoll_analysis::compare::Margin;
 use plimsoll_analysis::{EndpointAnalysis, Figures, Times};
 use plimsoll_report::{Report, RowReport, StageReport, compare as compared, html, json};
-use plimsoll_results::{Asked, Record, Side, environment};
+use plimsoll_results::{Asked, Record, ResultsError, Side, environment};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -80,8 +80,19 @@ pub(crate) struct MatrixLatencyDoc {
     pub(crate) p100: Option<u64>,
 }
 
+/// Tells whether there is a report of a run that has ended: something was measured.
+pub(super) fn has_report(console: &Console, entry: &Entry) -> bool {
+    if !entry.state.is_over() || !has_record(entry) {
+        return false;
+    }
+    let stages = console.store().kept_progress(entry.number).unwrap_or_default();
+    let began = stages.iter().filter(|stage| stage.began_at_ms.is_some());
+    // Of older runs it is not known.
+    began.into_iter().any(|stage| stage.measures.unwrap_or(true))
+}
+
 /// Tells whether there is a record of a run.
-pub(super) fn has_record(entry: &Entry) -> bool {
+fn has_record(entry: &Entry) -> bool {
     let directory = entry.run_directory.as_deref();
     directory.is_some_and(|path| Path::new(path).join("run.json").exists())
 }
@@ -92,7 +103,15 @@ fn record(entry: &Entry) -> Result<Record, Refused> {
     if !has_record(entry) {
         return Err(no_record(entry));
     }
-    Record::open(Path::new(path)).map_err(|error| Refused::not_found(error.to_string()))
+    Record::open(Path::new(path)).map_err(|error| unreadable(entry, &error))
+}
+
+/// Says what is wrong with the record of a run; where it lies on this machine is nobody's business
+/// who only looks.
+fn unreadable(entry: &Entry, error: &ResultsError) -> Refused {
+    let text = error.to_string();
+    let Some(place) = entry.run_directory.as_deref() else { return Refused::not_found(text) };
+    Refused::not_found(text.replace(&format!("{place}: "), "").replace(place, "the record"))
 }
 
 fn no_record(entry: &Entry) -> Refused {
@@ -101,7 +120,7 @@ fn no_record(entry: &Entry) -> Refused {
 
 fn report_of(entry: &Entry, asked: &Asked) -> Result<(Record, Report), Refused> {
     let record = record(entry)?;
-    let mut report = record.report(asked).map_err(|error| Refused::not_found(error.to_string()))?;
+    let mut report = record.report(asked).map_err(|error| unreadable(entry, &error))?;
     // Where it lies on this machine is nobody's business who only looks.
     report.run_directory = None;
     Ok((record, report))

@@ -53,7 +53,7 @@ pub(super) fn short(console: &Console, entry: &Entry, order: Option<u64>) -> Run
         ops_count: sum(|stage| stage.ops_count, entry.ops_count),
         ops_failed_count: sum(|stage| stage.ops_failed_count, entry.ops_failed_count),
         bytes_count: sum(|stage| stage.bytes_count, entry.bytes_count),
-        has_record: entry.state.is_over() && reports::has_record(entry),
+        has_record: reports::has_report(console, entry),
         error: entry.error.clone(),
         archive_error: entry.archive_error.clone(),
     }
