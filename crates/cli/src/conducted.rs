@@ -344,6 +344,11 @@ impl Conducted {
         Ok(Self { run, ui, stores, scripted, profile, passing })
     }
 
+    /// Returns the id of the run.
+    pub(crate) fn run_id(&self) -> &str {
+        &self.run.recording.manifest.run_id
+    }
+
     /// Carries the stages out, in the order in which they are chosen.
     pub(crate) fn carry_out(
         &mut self,

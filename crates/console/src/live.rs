@@ -602,4 +602,29 @@ mod tests {
         assert_eq!(shares(&[Some(10), Some(30)]), [25, 75]);
         assert_eq!(shares(&[None, None]), [50, 50]);
     }
+
+    #[test]
+    fn who_missed_too_much_asks_for_the_whole_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Arc::new(Store::open(&folder.path().join("a.sqlite")).unwrap());
+        let setup = Setup {
+            file: None,
+            beside: None,
+            machines: Machines::unknown(),
+            secrets: vec!["HIDDEN".to_owned()],
+            scripts: None,
+            stop: Stop::default(),
+        };
+        let facts = Facts { stages: vec![StagePlan::default()], ..Facts::default() };
+        let watch = Watch::new(Number(1), facts, store, setup);
+        for _ in 0..100 {
+            watch.note(Tick { stage: 1, ..Tick::default() }, &Sums::default(), None);
+        }
+        let missed = |after| watch.listen(after).1.map(|missed| missed.len());
+        assert_eq!(
+            [missed(100), missed(60), missed(59), missed(0)],
+            [Some(0), Some(40), None, None]
+        );
+        assert_eq!(watch.in_public("key HIDDEN"), "key *REDACTED*");
+    }
 }

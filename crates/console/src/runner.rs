@@ -107,6 +107,8 @@ impl Problem {
 
 /// A workload that is to be carried out.
 pub struct Job<'a> {
+    /// What people call it: `w7`.
+    pub id: &'a str,
     /// The workload, with its secrets.
     pub submission: Submission<'a>,
     /// Where its record goes.

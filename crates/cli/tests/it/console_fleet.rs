@@ -85,6 +85,9 @@ fn a_console_on_a_fleet_shows_its_agents_and_what_each_does() {
     let run = served.json("/runs/w1");
     assert_eq!(run["agents"], json!(["driver1", "driver2"]));
     assert_eq!(run["stages"][1]["jobs"][1]["agents"], json!(["driver2"]));
+    // The agents are part of a run that has a page here.
+    let is_busy = |agent: &Value| agent["state"] == "busy" && agent["run"] == "w1";
+    until(&served, "/agents", |doc| list(doc, "agents").iter().all(is_busy));
     served.ask("POST", "/controller/cli/cancel.action?id=w1", "text/plain", "");
     let run = served.wait("w1", &["cancelled", "failed", "finished", "terminated"]);
     assert_eq!(run["state"], "cancelled");

@@ -7,6 +7,7 @@ use base64::Engine as _;
 use serde_json::Value;
 
 use crate::console::Served;
+use crate::harness::{oracle, plimsoll};
 
 /// A workload of COSBench's on the null target with two works at once.
 fn two_works(runtime_s: u32, trigger: &str) -> String {
@@ -90,6 +91,43 @@ fn jobs_agents_and_addresses_are_told_apart_while_a_run_goes_on() {
         run["notes"].as_array().unwrap().iter().filter(|note| **note == "w1 begins").count(),
         0
     );
+}
+
+#[test]
+fn addresses_of_one_target_are_told_apart() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = oracle();
+    let mut command = plimsoll(directory.path());
+    target.credentials(&mut command);
+    let served = Served::of(command, "");
+    let (here, port) = target.host.split_once(':').unwrap();
+    let hosts = [format!("{here}:{port}"), format!("localhost:{port}")];
+    let accepted = served.submit(&format!(
+        "schema: plimsoll.workload/2\nname: two\ntargets:\n  t: {{s3: {{hosts: ['{}', '{}'], \
+         bucket: {}}}}}\nsets:\n  o: {{on: t, count: 9, size: 1B}}\nstages:\n- {{name: fill, \
+         prepares: true, jobs: [{{work: {{fill: o}}}}]}}\n- {{name: main, duration: 10m, jobs: \
+         [{{workers: 4, work: {{objects: [{{get: o}}]}}}}]}}\n",
+        hosts[0], hosts[1], target.bucket
+    ));
+    assert_eq!(accepted, "Accepted with ID: w1\n");
+    let series = until(&served, "/runs/w1/series?stage=2", |doc| {
+        doc["hosts"].as_array().is_some_and(|hosts| hosts.len() == 2)
+    });
+    let named = |host: &Value| host["host"].as_str().unwrap().to_owned();
+    let mut names: Vec<String> = rows(&series, "hosts").iter().map(named).collect();
+    names.sort();
+    assert_eq!(names, hosts);
+    let counted = |doc: &Value| {
+        rows(doc, "hosts").iter().map(|host| host["ops_count"].as_u64().unwrap()).sum::<u64>()
+    };
+    assert!(counted(&series) > 0);
+    // The counters of addresses, and those of jobs, come to what was recorded.
+    served.ask("POST", "/controller/cli/cancel.action?id=w1", "text/plain", "");
+    let run = served.wait("w1", &["cancelled"]);
+    let series = served.json("/runs/w1/series?stage=2");
+    let [agent] = &rows(&series, "agents")[..] else { panic!("{series}") };
+    assert_eq!(counted(&series), agent["ops_count"].as_u64().unwrap());
+    assert_eq!(run["stages"][1]["jobs"][0]["ops_count"], agent["ops_count"]);
 }
 
 #[test]

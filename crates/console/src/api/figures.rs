@@ -470,3 +470,73 @@ pub(super) fn timeline_csv(console: &Console, number: Number, stage: Option<usiz
     let rows = rows.map(|(version, tick)| crate::archive::stage_row(tick, &kinds, version as u64));
     head + &rows.collect::<String>()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::{JobPlan, StagePlan};
+    use crate::sample::Sums;
+
+    fn counted(ok: u64) -> Counted {
+        Counted { ok, bytes: ok * 100, cells: vec![(1, ok)], ..Counted::default() }
+    }
+
+    fn sums(ok: u64) -> Sums {
+        let row = |job, kind: &str, ok, in_flight| Row {
+            job: Some(job),
+            kind: kind.to_owned(),
+            in_flight: Some(in_flight),
+            counted: counted(ok),
+        };
+        let part = Part {
+            name: "driver1".to_owned(),
+            state: "works".to_owned(),
+            in_flight: Some(5),
+            clock_offset_ms: Some(-0.25),
+            counted: counted(ok),
+            ..Part::default()
+        };
+        Sums {
+            rows: vec![row(1, "GET", ok, 3), row(2, "GET", 2 * ok, 2)],
+            parts: vec![part],
+            hosts: vec![HostPart { name: "h:1".to_owned(), counted: counted(3 * ok) }],
+        }
+    }
+
+    #[test]
+    fn a_second_tells_rates_of_now_and_counts_since_its_stage_began() {
+        let job = |name: &str| JobPlan { name: name.to_owned(), ..JobPlan::default() };
+        let jobs = vec![job("a"), job("b")];
+        let stage = StagePlan { name: "main".to_owned(), jobs, ..StagePlan::default() };
+        let facts = Facts { stages: vec![stage], ..Facts::default() };
+        let Sums { rows, parts, hosts } = sums(10);
+        let interval_ns = 2_000_000_000;
+        let tick_of = Tick { seq: 7, interval_ns, stage: 1, rows, parts, hosts, at_ms: 1 };
+        let text = std::sync::OnceLock::new();
+        let told = Told { tick: tick_of, sums: sums(100), progress: None, text };
+        let doc = tick(&facts, &told);
+        let of = |row: &TickRowDoc| (row.job_name.clone(), row.in_flight, row.ops_per_sec);
+        let rows: Vec<_> = doc.rows.iter().map(of).collect();
+        let named = |name: &str| Some(name.to_owned());
+        assert_eq!(
+            rows,
+            [(None, Some(5), 15.0), (named("a"), Some(3), 5.0), (named("b"), Some(2), 10.0)]
+        );
+        assert_eq!((doc.rows[0].ops_count, doc.rows[2].ops_count), (300, 200));
+        let agent = &doc.agents[0];
+        assert_eq!((agent.ops_count, agent.ops_per_sec, agent.in_flight), (100, 5.0, Some(5)));
+        assert_eq!((agent.clock_offset_ms, agent.latency_ns.p50), (Some(-0.25), Some(1_152)));
+        let host = &doc.hosts[0];
+        assert_eq!((&*host.host, host.ops_count, host.bytes_per_sec), ("h:1", 300, 1_500.0));
+    }
+
+    #[test]
+    fn seconds_of_older_versions_are_read() {
+        let line = r#"{"seq":1,"at_ms":5,"interval_ns":9,"stage":1,"rows":[{"kind":"GET","ok":2,
+            "bytes":3,"latency_ns":4,"ttfb_ns":0,"cells":[[0,2]]}],"parts":[{"name":"a",
+            "state":"works","ops":1,"failed":0,"bytes":1,"ops_count":1,"ops_failed_count":0}]}"#;
+        let tick: Tick = serde_json::from_str(line).unwrap();
+        assert_eq!((tick.rows[0].counted.ok, tick.in_flight()), (2, None));
+        assert_eq!((&*tick.parts[0].name, tick.parts[0].counted.ok), ("a", 0));
+    }
+}

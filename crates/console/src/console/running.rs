@@ -158,7 +158,9 @@ fn carry_out(
         None => None,
     };
     let observer: Arc<dyn Observer> = Arc::clone(&running.watch) as Arc<dyn Observer>;
+    let id = number.to_string();
     let job = Job {
+        id: &id,
         submission: Submission {
             text: &text,
             file_name: None,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -51,6 +51,8 @@ struct Known {
     agents: Vec<Agent>,
     /// Busy and all ticks of all processors.
     ticks: Option<(u64, u64)>,
+    /// What the console calls the runs that go on, by their ids.
+    runs: BTreeMap<String, String>,
 }
 
 /// A workload as it was read.
@@ -76,6 +78,10 @@ impl LocalRunner {
         }
         let (store, fleet) = (args.store.clone(), args.fleet.clone());
         Ok(Self { store, fleet, has_fleet, allow_dirs, known })
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn output(&self, run_dir: Option<PathBuf>) -> OutputArgs {
@@ -154,7 +160,7 @@ impl LocalRunner {
         if !self.has_fleet {
             return pins::pinned_here(plan).map(Problem::note).into_iter().collect();
         }
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known();
         let is_there = |agent: &&Agent| agent.state != AgentState::Away;
         let names: Vec<&str> =
             known.agents.iter().filter(is_there).map(|agent| &*agent.name).collect();
@@ -223,17 +229,26 @@ impl Runner for LocalRunner {
             ..self.settings(&output, &files, &prepared, globs(job.submission.touch))
         };
         let mut conducted = Conducted::begin(&prepared.file, &settings).map_err(in_words)?;
+        let run_id = conducted.run_id().to_owned();
+        self.known().runs.insert(run_id.clone(), job.id.to_owned());
         let done = conducted.carry_out(None, None);
-        match conducted.finish(done, &settings).map_err(in_words)? {
+        let finished = conducted.finish(done, &settings);
+        self.known().runs.remove(&run_id);
+        match finished.map_err(in_words)? {
             true => Ok(Verdict::Good),
             false => Ok(Verdict::Flawed),
         }
     }
 
     fn agents(&self) -> Vec<Agent> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known();
         if self.has_fleet {
-            return known.agents.clone();
+            let named = |agent: &Agent| {
+                // Others' runs have no page here.
+                let run = agent.run.as_ref().and_then(|run| known.runs.get(run).cloned());
+                Agent { run, ..agent.clone() }
+            };
+            return known.agents.iter().map(named).collect();
         }
         let ticks = machine::processor_ticks();
         let cpu_percent = known.ticks.zip(ticks).and_then(|((busy, all), (busy_now, all_now))| {
