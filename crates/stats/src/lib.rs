@@ -9,6 +9,7 @@ mod coarse;
 mod goodness;
 mod grid;
 mod histogram;
+mod load_line;
 mod share;
 mod steady;
 mod timeline;
@@ -22,6 +23,7 @@ pub use bootstrap::Resamples;
 pub use coarse::CoarseHistogram;
 pub use goodness::KolmogorovSmirnov;
 pub use histogram::{Bin, CompactHistogram, Histogram, Percentile};
+pub use load_line::{LoadLine, LoadLineGoal, LoadLineSearch, Probe, ProbePart, ProbeRole, Step};
 pub use steady::{AmountSeries, STEADY_PARTS, STEADY_PARTS_COMPARED, Steady, SteadyRule};
 pub use timeline::{
     Cell, INTERVALS_PER_STRETCH, OUTCOMES_MAX, Sample, SeriesView, Timeline, Times,

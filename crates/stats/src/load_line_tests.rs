@@ -1,0 +1,188 @@
+//! The search on queues whose answer is known.
+
+use super::*;
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn unit(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = self.0;
+        x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((x ^ x >> 31) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn exponential(&mut self, rate: f64) -> f64 {
+        -(1.0 - self.unit()).ln() / rate
+    }
+}
+
+type Service = fn(&mut Random) -> f64;
+
+/// Servers in front of which arrivals wait in one row (J. Kiefer, J. Wolfowitz, *On the Theory of
+/// Queues with Many Servers*, 1955).
+struct Store {
+    servers: usize,
+    service: Service,
+    bound: f64,
+}
+
+const WARM_UP: f64 = 0.1;
+const PARTS: usize = 10;
+
+impl Store {
+    fn probe(&self, rate: f64, seconds: f64, random: &mut Random) -> Probe {
+        let mut free = vec![0.0_f64; self.servers];
+        let (mut now, warm) = (0.0, seconds * WARM_UP);
+        let mut parts = vec![ProbePart::default(); PARTS];
+        let (mut halves, mut counts) = ([0.0; 2], [0.0; 2]);
+        loop {
+            now += random.exponential(rate);
+            if now >= seconds {
+                break;
+            }
+            let first = free.iter_mut().min_by(|a, b| a.total_cmp(b)).unwrap();
+            let begin = first.max(now);
+            *first = begin + (self.service)(random);
+            let took = *first - now;
+            if now < warm {
+                continue;
+            }
+            let done = (now - warm) / (seconds - warm);
+            let part = &mut parts[((done * PARTS as f64) as usize).min(PARTS - 1)];
+            part.ended += 1;
+            part.missed += u64::from(took > self.bound);
+            let half = usize::from(done > 0.5);
+            halves[half] += begin - now;
+            counts[half] += 1.0;
+        }
+        // What waits has grown by more than a queue at rest sways.
+        let (before, after) = (halves[0] / counts[0], halves[1] / counts[1]);
+        let is_overloaded = after > 2.0 * before && after > 10.0 * self.bound;
+        Probe { rate, seconds, parts, is_overloaded }
+    }
+
+    fn search(&self, goal: LoadLineGoal, seed: u64) -> LoadLineSearch {
+        let (mut search, mut random) = (LoadLineSearch::new(goal), Random(seed));
+        while let Step::Probe { rate, seconds, .. } = search.step() {
+            search.add(self.probe(rate, seconds, &mut random));
+        }
+        search
+    }
+
+    /// Returns how many of 100 searches are within 5 % of the truth, and how many intervals hold it.
+    fn judge(&self, truth: f64, rate_first: f64) -> (usize, usize) {
+        let goal = LoadLineGoal {
+            share_max: 0.01,
+            precision: 0.0,
+            budget_s: 120.0,
+            rate_first,
+            rate_max: 1e9,
+        };
+        let (mut near, mut held) = (0, 0);
+        for seed in 0..100 {
+            let search = self.search(goal, seed);
+            assert!(search.left_s() < PROBE_SECONDS_MIN, "{}", search.left_s());
+            let Some(line) = search.line() else { continue };
+            near += usize::from((line.rate / truth - 1.0).abs() <= 0.05);
+            held += usize::from(line.low <= truth && truth <= line.high);
+        }
+        (near, held)
+    }
+}
+
+/// Returns the rate at which a share of 1 % takes longer than the bound in M/M/c with servers of
+/// rate `mu`: the time in the system is the wait, which is 0 or exponential, and the service
+/// (D. Gross, C. M. Harris, *Fundamentals of Queueing Theory*, 3rd ed. 1998, section 2.3).
+fn truth_of_mmc(servers: u32, mu: f64, bound: f64) -> f64 {
+    let over = |rate: f64| {
+        let (load, c) = (rate / mu, f64::from(servers));
+        let mut erlang_b = 1.0;
+        for n in 1..=servers {
+            erlang_b = load * erlang_b / (f64::from(n) + load * erlang_b);
+        }
+        let waits = erlang_b / (1.0 - load / c * (1.0 - erlang_b));
+        let drain = c * mu - rate;
+        let service = (-mu * bound).exp();
+        let both = (mu * (-drain * bound).exp() - drain * service) / (mu - drain);
+        (1.0 - waits) * service + waits * both
+    };
+    let (mut low, mut high) = (1.0, f64::from(servers) * mu - 1.0);
+    for _ in 0..100 {
+        let middle = f64::midpoint(low, high);
+        if over(middle) > 0.01 { high = middle } else { low = middle }
+    }
+    low
+}
+
+#[test]
+fn one_server_is_found_within_a_twentieth() {
+    // ln(0.01) / 20 ms below 1,000/s.
+    let truth = truth_of_mmc(1, 1_000.0, 0.02);
+    assert!((truth - 769.74).abs() < 0.01, "{truth}");
+    let store = Store { servers: 1, service: |random| random.exponential(1_000.0), bound: 0.02 };
+    let (near, held) = store.judge(truth, 50.0);
+    assert!(near >= 95 && held >= 90, "{near} near, {held} held");
+}
+
+#[test]
+fn four_servers_are_found_within_a_twentieth() {
+    let truth = truth_of_mmc(4, 250.0, 0.03);
+    let store = Store { servers: 4, service: |random| random.exponential(250.0), bound: 0.03 };
+    let (near, held) = store.judge(truth, 50.0);
+    assert!(near >= 95 && held >= 90, "{truth}: {near} near, {held} held");
+}
+
+fn probe(rate: f64, ended: u64, missed: u64) -> Probe {
+    let part = ProbePart { ended: ended / 2, missed: missed / 2 };
+    Probe { rate, seconds: 10.0, parts: vec![part; 2], is_overloaded: false }
+}
+
+const GOAL: LoadLineGoal = LoadLineGoal {
+    share_max: 0.01,
+    precision: 0.02,
+    budget_s: 120.0,
+    rate_first: 100.0,
+    rate_max: 1_000.0,
+};
+
+#[test]
+fn a_ramp_goes_up_until_a_rate_is_too_high() {
+    let mut search = LoadLineSearch::new(GOAL);
+    let mut rates = Vec::new();
+    while let Step::Probe { rate, seconds, role: ProbeRole::Ramp } = search.step() {
+        rates.push(rate.round());
+        search.add(Probe { seconds, ..probe(rate, 1_000, if rate > 600.0 { 900 } else { 0 }) });
+    }
+    assert_eq!(rates, [100.0, 160.0, 256.0, 410.0, 655.0]);
+    let Step::Probe { rate, role, .. } = search.step() else { panic!("the search goes on") };
+    assert!(role == ProbeRole::Find && (409.0..656.0).contains(&rate), "{rate}");
+}
+
+#[test]
+fn what_carries_all_that_may_be_offered_has_no_line() {
+    let mut search = LoadLineSearch::new(GOAL);
+    while let Step::Probe { rate, seconds, .. } = search.step() {
+        search.add(Probe { seconds, ..probe(rate, 1_000, 0) });
+    }
+    assert_eq!(search.probes().last().map(|probe| probe.rate), Some(1_000.0));
+    assert_eq!(search.line(), None);
+}
+
+#[test]
+fn a_line_through_exact_counts_is_met_exactly() {
+    let mut search = LoadLineSearch::new(GOAL);
+    // Odds that rise by a factor of e for each 50/s, and are 1 to 99 at 500/s.
+    for rate in [400.0, 450.0, 500.0, 550.0, 600.0] {
+        let odds = ((rate - 500.0_f64) / 50.0).exp() / 99.0;
+        let ended = 10_000_000;
+        let missed = (ended as f64 * odds / (1.0 + odds)).round() as u64 / 2 * 2;
+        search.add(probe(rate, ended, missed));
+    }
+    let line = search.line().unwrap();
+    assert!((line.rate - 500.0).abs() < 0.01, "{line:?}");
+    assert!(line.low < 500.0 && line.high > 500.0 && line.precision() < 0.01, "{line:?}");
+    assert_eq!(search.step(), Step::Done);
+}
