@@ -85,7 +85,7 @@ impl Triggers {
 
     /// Runs a script to its end, and returns what it wrote, whatever came of it.
     fn run(&self, call: &Call, ends: bool, stop: &Stop) -> (Vec<u8>, Result<(), String>) {
-        let failed = |error: String| format!("trigger `{}`: {error}", call.script);
+        let failed = |error: String| format!("trigger `{}` {error}", call.script);
         let mut child = match self.spawn(call, ends) {
             Ok(child) => child,
             Err(error) => return (Vec::new(), Err(error)),
@@ -117,7 +117,7 @@ impl Triggers {
                 }
                 Ok(None) if !ends && stop.is_step_stopped() => break Err("was ended".to_owned()),
                 Ok(None) => {}
-                Err(error) => break Err(error.to_string()),
+                Err(error) => break Err(format!("was lost: {error}")),
             }
             match outputs.recv_timeout(LOOK) {
                 Ok(text) => all.extend(text),
@@ -297,7 +297,7 @@ mod tests {
         assert!(error.err().unwrap().contains("exit status: 3"));
         let text = disk::read_text(&log).unwrap();
         assert!(text.contains("\nout\n") && text.contains("err\n"), "{text}");
-        assert!(text.ends_with("trigger `a.sh`: ended with exit status: 3\n"), "{text}");
+        assert!(text.ends_with("trigger `a.sh` ended with exit status: 3\n"), "{text}");
     }
 
     #[test]
@@ -326,7 +326,7 @@ mod tests {
         let triggers = Triggers::of(folder.path());
         let error = Around::begin(&triggers, ["a.sh"], (None, "w1"), &stop).err().unwrap();
         asking.join().unwrap();
-        assert_eq!(error, "trigger `a.sh`: was ended");
+        assert_eq!(error, "trigger `a.sh` was ended");
     }
 
     #[test]

@@ -3,15 +3,15 @@
 //!
 //! Each probe offers load at one rate for a while and counts how many operations miss the bound.
 //! The logarithm of its odds is taken for a straight line of the rate near the answer: for a queue
-//! M/M/1 that of the share is one, P(T > t) = exp(-(mu - lambda) t) (L. Kleinrock, *Queueing Systems*, vol. 1,
-//! 1975, section 5.12), and what other queues do near the answer is close to one. The answer is
-//! where the line that is fitted through all probes near it meets the share that is allowed: every
-//! probe adds to what is known, where a bisection throws away all but the last.
+//! M/M/1 that of the share is one, P(T > t) = exp(-(mu - lambda) t) (L. Kleinrock, *Queueing
+//! Systems*, vol. 1, 1975, section 5.12), and what other queues do near the answer is close to one.
+//! The answer is where the line that is fitted through all probes near it meets the share that is
+//! allowed: every probe adds to what is known, where a bisection throws away all but the last.
 
 use crate::student_t_quantile;
 
-/// Probes of which more missed than so many times the allowed share, or than this share of all, tell
-/// little about where the line is: the store was nearly overloaded, and no share is above 1.
+/// Probes of which more missed than so many times the allowed share, or than this share of all,
+/// tell little about where the line is: the store was nearly overloaded, and no share is above 1.
 const FAR_ABOVE: f64 = 6.0;
 const SHARE_MAX: f64 = 0.3;
 /// A probe at the answer's side: where so many times the allowed share is expected to miss, or this
@@ -61,8 +61,8 @@ pub struct LoadLineGoal {
     pub rate_max: f64,
 }
 
-/// What one stretch of a probe has come to, the warm-up left out. Stretches of one probe are equally
-/// long.
+/// What one stretch of a probe has come to, the warm-up left out. Stretches of one probe are
+/// equally long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProbePart {
     /// Operations that arrived in it and have ended.
@@ -285,8 +285,8 @@ impl LoadLineSearch {
         if probes.len() < 2 || missed < 1.0 || missed >= ended {
             return None;
         }
-        // One for all: a probe of which few missed by chance also varies less by chance, so that its
-        // own would give most weight to those that are too low.
+        // One for all: a probe of which few missed by chance also varies less by chance, so that
+        // its own would give most weight to those that are too low.
         let known: Vec<f64> = probes.iter().filter_map(|probe| probe.dispersion()).collect();
         let dispersion = crate::mean(&known).unwrap_or(1.0);
         let centre = probes.iter().map(|probe| probe.rate * probe.seconds).sum::<f64>()

@@ -72,7 +72,8 @@ impl Store {
         search
     }
 
-    /// Returns how many of 100 searches are within 5 % of the truth, and how many intervals hold it.
+    /// Returns how many of 100 searches are within 5 % of the truth, and how many intervals hold
+    /// it.
     fn judge(&self, truth: f64, rate_first: f64) -> (usize, usize) {
         let goal = LoadLineGoal {
             share_max: 0.01,

@@ -94,8 +94,30 @@ pub(super) fn enter(console: &Arc<Console>, entry: Entry) -> Turn {
         archive_failed(console, number, &watch, &error);
     }
     let running = Running { watch, stop };
+    warn_of_shared(console, &running);
     lock(&console.running).insert(number, running.clone());
     Turn { entry, running, archive }
+}
+
+/// Says where a workload changes what another one that runs changes too: neither is measured alone,
+/// and what one removes the other may want to read.
+fn warn_of_shared(console: &Console, running: &Running) {
+    for (other, of) in &*lock(&console.running) {
+        let (own, theirs) = (running.watch.facts(), of.watch.facts());
+        if !own.targets.iter().any(|target| theirs.targets.contains(target)) {
+            continue;
+        }
+        let shared = own.touches.iter().filter(|name| theirs.touches.contains(name));
+        let shared: Vec<&str> = shared.map(|name| &**name).collect();
+        if let [first, ..] = *shared {
+            let more = match shared.len() {
+                1 => String::new(),
+                count => format!(" and {} more", count - 1),
+            };
+            let text = format!("{other} works in {first}{more} at the same time");
+            running.watch.remark("warning", &text);
+        }
+    }
 }
 
 /// Runs a workload on a thread of its own.

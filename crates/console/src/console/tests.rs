@@ -39,6 +39,12 @@ impl Runner for Fake {
             stages: vec![StagePlan { name: "main".to_owned(), ..StagePlan::default() }],
             operations: vec!["GET".to_owned()],
             triggers: call.map(trigger).into_iter().collect(),
+            touches: ["one", "two"]
+                .map(str::to_owned)
+                .into_iter()
+                .filter(|of| text.contains(of))
+                .collect(),
+            targets: vec!["s3".to_owned()],
             ..Facts::default()
         };
         Ok(Sound {
@@ -206,6 +212,27 @@ fn what_waits_and_what_runs_can_be_cancelled() {
     assert_eq!((state(&console, 1), state(&console, 2)), (State::Cancelled, State::Cancelled));
     let error = console.cancel(first).unwrap_err();
     assert_eq!(error.to_string(), "w1 is cancelled, so that is not possible");
+}
+
+#[test]
+fn runs_that_change_one_bucket_at_once_are_warned_of_each_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let (runner, hand) = fake();
+    let settings = Settings { concurrency: 3, ..settings(directory.path()) };
+    let console = Console::open(settings, runner).unwrap();
+    for text in ["waits one two", "good three", "good two one"] {
+        submit(&console, text).unwrap();
+        hand.begun.recv().unwrap();
+    }
+    hand.leave.send(()).unwrap();
+    settle(&console);
+    let warned = |number| {
+        let remarks = console.store.remarks(Number(number)).unwrap().into_iter();
+        let texts = remarks.filter(|remark| remark.level == "warning").map(|remark| remark.text);
+        texts.filter(|text| text.contains("at the same time")).collect::<Vec<_>>()
+    };
+    assert_eq!(warned(3), ["w1 works in one and 1 more at the same time"]);
+    assert_eq!((warned(1), warned(2)), (vec![], vec![]));
 }
 
 #[test]

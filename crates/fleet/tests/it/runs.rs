@@ -607,9 +607,11 @@ stages:
         let hours = 3_600_000_000_000 * index as i64;
         let [first, second, third] = agent.clock[..] else { panic!("{:?}", agent.clock) };
         for reading in [first, second, third] {
-            // The epochs of the processes' clocks differ by what passed until the run began.
+            // The epochs of the processes' clocks differ by what passed until the run began; on a
+            // busy machine nobody knows it better than the reading says.
             let more = reading.offset_ns - hours;
-            assert!((-1_000_000..60_000_000_000).contains(&more), "{reading:?}");
+            let unknown = i64::try_from(reading.uncertainty_ns).unwrap();
+            assert!((-unknown..60_000_000_000 + unknown).contains(&more), "{reading:?}");
         }
         assert_eq!([first, second, third].map(|reading| reading.stage_index), [0, 1, 1]);
         let moved = first.offset_ns.abs_diff(second.offset_ns);
