@@ -183,10 +183,8 @@ fn run(understood: &Understood, args: &CosbenchArgs, settings: Settings<'_>) -> 
     if let Some(first) = record.manifest().and_then(|manifest| manifest.first_errors.first()) {
         ui.warn(&format!("the first failure: {}", first.message));
     }
-    ui.note(&format!(
-        "recorded in {0}; `plimsoll report {0}` prints percentiles, errors and what was verified",
-        directory.display()
-    ));
+    ui.note(&format!("recorded in {}", directory.display()));
+    ui.note("`plimsoll report` of it has percentiles, errors and what was verified");
     if let Some(root) = &root {
         let kept = root.keep(&archive, &understood.workload);
         match kept.with_context(|| format!("{ARCHIVE}: cannot write that of {id}")) {
