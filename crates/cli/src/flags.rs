@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use clap::{ArgMatches, Command};
 use plimsoll_conduct::ConductError;
-use plimsoll_workload::plan::InvalidField;
+use plimsoll_workload::plan::{InvalidField, ReadError};
 
 /// All commands, and the flags of this process's one, without their dashes.
 static TYPED: OnceLock<(Command, BTreeSet<String>)> = OnceLock::new();
@@ -41,7 +41,10 @@ fn flags_of<'a>(command: &Command, words: impl IntoIterator<Item = &'a str>) -> 
 pub(crate) fn refused_field(error: &anyhow::Error) -> Option<&InvalidField> {
     match error.downcast_ref() {
         Some(ConductError::Plan(refused)) => Some(refused),
-        _ => error.downcast_ref::<InvalidField>(),
+        _ => {
+            let read = error.downcast_ref::<ReadError>().map(|read| &read.invalid);
+            read.or_else(|| error.downcast_ref::<InvalidField>())
+        }
     }
 }
 

@@ -271,7 +271,11 @@ impl Meter {
         let progress = match stage.goal {
             Goal::Ops(ops) => {
                 let done = self.now.ok + self.now.failed;
-                format!("{} of {}", format::count(done), format::count(ops))
+                match ops {
+                    // Its bytes end it, and nobody knows after how many operations.
+                    u64::MAX => format::plural(done, "operation"),
+                    ops => format!("{} of {}", format::count(done), format::count(ops)),
+                }
             }
             Goal::Time(time) if elapsed.as_secs() > time.as_secs() => {
                 let waited_for = waited_for(&stage.live.parts());

@@ -10,7 +10,7 @@ use plimsoll_engine::{
 };
 use plimsoll_model::{JobId, Moment, PackedOp, RunId, SeriesKey, StageId, StageKind};
 use plimsoll_record::schema::{self, Cleanup, Manifest, RunState};
-use plimsoll_record::{OpLogTotals, OpLogWriter, RunDirectory};
+use plimsoll_record::{OpLogTotals, OpLogWriter, RunDirectory, SAVE_AGE};
 use plimsoll_stats::Timeline;
 use plimsoll_workload::data::{Generator, WrongKind};
 use plimsoll_workload::plan::{Plan, TargetIndex};
@@ -213,6 +213,10 @@ impl Recording {
         let mut outcome = None;
         self.observer.during(&view, &mut || outcome = Some(work.run(stage, &context, sink)));
         let outcome = outcome.expect("the observer calls the work")?;
+        if self.time.virtual_time.is_none() {
+            // What comes next may be a pause of hours, and a kill in it.
+            sink.0.tick(self.time.clock.now().after(SAVE_AGE))?;
+        }
         if let Some(because) = &outcome.ended_because {
             self.observer.note(&format!("ended before its time was up: {because}"));
         }

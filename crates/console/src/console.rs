@@ -19,6 +19,7 @@ use crate::api::reports::InShort;
 use crate::archive::old;
 use crate::clock::Clock;
 use crate::disk;
+use crate::facts::Facts;
 use crate::live::Watch;
 use crate::redact::{self, Redacted};
 use crate::runner::{Agent, AgentState, Problem, Refusal, Runner, Severity, Sound, Submission};
@@ -285,6 +286,9 @@ impl Console {
         let sound = self.check(submitted.text, submitted.file_name, submitted.name);
         let sound = sound.map_err(|refusal| ConsoleError::Refused(refusal.problems))?;
         let Redacted { text, had_secrets } = redact::redact(sound.kind, submitted.text);
+        let public = |text: &String| redact::redact(SourceKind::Cosbench, text).text;
+        let description = sound.facts.description.as_ref().map(public);
+        let facts = Facts { description, ..sound.facts };
         let explained = redact::redact(SourceKind::Plimsoll, &sound.explained).text;
         let sealed = self.sealed(number);
         disk::write_private(&sealed, submitted.text.as_bytes()).map_err(ConsoleError::Keep)?;
@@ -294,7 +298,7 @@ impl Console {
             text: &text,
             file_name: submitted.file_name,
             explained: &explained,
-            facts: &sound.facts,
+            facts: &facts,
             user: submitted.user,
             resubmitted_from: submitted.resubmitted_from,
             has_secrets: had_secrets,

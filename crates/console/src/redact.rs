@@ -186,6 +186,13 @@ fn last_word(text: &str) -> &str {
 
 /// Goes through a comment, where a secret ends at a quote, too.
 fn in_comment(comment: &str, with: Replace<'_>) -> String {
+    // Its end is none of what it says.
+    for end in ["-->", "]]>", "?>"] {
+        if let Some(body) = comment.strip_suffix(end) {
+            let blank = &body[body.trim_end().len()..];
+            return format!("{}{blank}{end}", in_comment(body.trim_end(), with));
+        }
+    }
     let pieces = comment.split_inclusive([';', '"', '\'', '\n', '<', '>']);
     let piece = |piece: &str| {
         let stop = piece.chars().last().filter(|c| ";\"'\n<>".contains(*c));
@@ -274,6 +281,7 @@ mod tests {
             "<auth config=\"auth_url=http://ann:SEC@h/v1;password=RET\"/>",
             "<a password=\"SEC\" token='RET'/>",
             "<a config='acceskey=SEC;secret_ky=RET'/>",
+            "<!-- password=SECRET -->",
             "<auth config='auth_url=http://x:SEC@h:1/auth?sig=RET;username=u'/>",
         ] {
             let hidden = hidden(SourceKind::Cosbench, xml).replace("SEC2", "").replace("b=RET", "");

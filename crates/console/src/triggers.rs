@@ -20,6 +20,8 @@ use crate::facts::Facts;
 
 /// A script that has not ended after this is ended.
 const TIME_MAX: Duration = Duration::from_secs(60);
+/// What a script wrote and has not come so long after its end is not kept.
+const OUTPUT_TIME_MAX: Duration = Duration::from_millis(500);
 /// How often it is looked whether a script has ended.
 const LOOK: Duration = Duration::from_millis(20);
 /// More of its output is not kept.
@@ -129,7 +131,10 @@ impl Triggers {
         let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let _ = group.map(|group| kill_process_group(group, Signal::KILL));
         let _ = child.wait();
-        outputs.iter().for_each(|text| all.extend(text));
+        // One that left the group may hold the output for as long as it likes.
+        while let Ok(text) = outputs.recv_timeout(OUTPUT_TIME_MAX) {
+            all.extend(text);
+        }
         (all, ended.map_err(failed))
     }
 
@@ -164,8 +169,7 @@ impl Around {
         (log, what): (Option<&Path>, &str),
         stop: &Stop,
     ) -> Result<Self, String> {
-        let mut around =
-            Self { triggers: triggers.clone(), begun: Vec::new(), log: None, stop: stop.clone() };
+        let mut around = Self::of_none(triggers, stop);
         for call in calls {
             if around.log.is_none() {
                 around.log = log.and_then(|path| disk::appended(path).ok());
@@ -181,6 +185,10 @@ impl Around {
             around.begun.push(call);
         }
         Ok(around)
+    }
+
+    fn of_none(triggers: &Triggers, stop: &Stop) -> Self {
+        Self { triggers: triggers.clone(), begun: Vec::new(), log: None, stop: stop.clone() }
     }
 
     fn write(&mut self, text: &[u8]) {
@@ -232,8 +240,14 @@ impl StageScripts {
         if calls.peek().is_some() {
             let what = format!("stage {number}");
             let to = (self.log.as_deref(), &*what);
-            let around = Around::begin(&self.triggers, calls, to, &self.stop)?;
+            let around = Around::begin(&self.triggers, calls, to, &self.stop);
+            // Where one failed, none is begun again for another part of the stage.
+            let (around, ended) = match around {
+                Ok(around) => (around, Ok(())),
+                Err(error) => (Around::of_none(&self.triggers, &self.stop), Err(error)),
+            };
             *open = Some((number, around));
+            return ended;
         }
         Ok(())
     }
@@ -327,6 +341,25 @@ mod tests {
         let error = Around::begin(&triggers, ["a.sh"], (None, "w1"), &stop).err().unwrap();
         asking.join().unwrap();
         assert_eq!(error, "trigger `a.sh` was ended");
+    }
+
+    #[test]
+    fn a_script_that_failed_is_not_begun_again_for_another_part_of_its_stage() {
+        let folder = tempfile::tempdir().unwrap();
+        disk::write(&folder.path().join("a.sh"), b"echo ran\nexit 4\n").unwrap();
+        let log = folder.path().join("scripts.log");
+        let part = StagePlan { part_of: Some(1), ..StagePlan::default() };
+        let trigger = Trigger { stage: Some(1), call: "a.sh".to_owned() };
+        let facts =
+            Facts { stages: vec![part.clone(), part], triggers: vec![trigger], ..Facts::default() };
+        let (stop, open) = (Stop::default(), Mutex::default());
+        let triggers = Triggers::of(folder.path());
+        let scripts = StageScripts { triggers, log: Some(log.clone()), stop, open };
+        let error = scripts.begin(&facts, 0).unwrap_err();
+        assert!(error.contains("exit status: 4"), "{error}");
+        assert_eq!(scripts.begin(&facts, 1), Ok(()));
+        scripts.end(&facts, 1);
+        assert_eq!(disk::read_text(&log).unwrap().matches("ran\n").count(), 1);
     }
 
     #[test]

@@ -270,9 +270,11 @@ fn stages(rows: &[Row<'_>], number: Number, all: &str) -> (Facts, Vec<StageProgr
         });
         let stage = &mut stages[at];
         let failed = row.failed();
-        stage.ops_count += row.count(OP_COUNT) + failed;
-        stage.ops_failed_count += failed;
-        stage.bytes_count += row.count(BYTE_COUNT);
+        // What somebody wrote may be any number.
+        let ended = row.count(OP_COUNT).saturating_add(failed);
+        stage.ops_count = stage.ops_count.saturating_add(ended);
+        stage.ops_failed_count = stage.ops_failed_count.saturating_add(failed);
+        stage.bytes_count = stage.bytes_count.saturating_add(row.count(BYTE_COUNT));
     }
     (facts, stages)
 }

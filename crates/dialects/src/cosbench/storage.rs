@@ -325,7 +325,7 @@ pub(super) fn text_without_secrets(text: &str) -> String {
         Some((key, value)) if !value.is_empty() && key.rsplit(';').next().is_some_and(may_hide) => {
             format!("{key}={HIDDEN}")
         }
-        _ => word.to_owned(),
+        _ => address_without_secrets(word).into_owned(),
     };
     text.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
@@ -366,7 +366,8 @@ mod tests {
                 format!("auth_url={shown}")
             );
         }
-        let text = "nightly; secretkey=LEAK and size=3";
-        assert_eq!(text_without_secrets(text), "nightly; secretkey=*** and size=3");
+        let text = "nightly; secretkey=LEAK and size=3 at http://u:p@h/x";
+        let shown = "nightly; secretkey=*** and size=3 at http://***@h/x";
+        assert_eq!(text_without_secrets(text), shown);
     }
 }

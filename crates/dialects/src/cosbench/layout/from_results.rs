@@ -162,7 +162,8 @@ impl<'a> Taking<'a> {
                 RunState::Killed | RunState::Failed => "terminated",
             },
         };
-        let ran = |stage: &&mut ArchivedStage| stage.states.iter().any(|of| of.state == "running");
+        let has_begun = |of: &StateAt| of.state == "running" || of.state == "sleeping";
+        let ran = |stage: &&mut ArchivedStage| stage.states.iter().any(has_begun);
         // What ended by itself was not cut short by what ended the run.
         let is_open = |last: &StageReport| last.ended_by.as_ref().is_none_or(|by| by == "stopped");
         let is_cut = state == "cancelled" || self.results.report.stages.last().is_some_and(is_open);

@@ -274,3 +274,27 @@ fn containers_made_before_the_rest_of_their_stage_are_in_its_tables() {
     assert_eq!((&*archive.stages[0].id, archive.stages[0].state()), ("s1-both", "completed"));
     assert_eq!(states.iter().filter(|of| of.state == "running").count(), 1);
 }
+
+#[test]
+fn a_delay_that_was_cut_short_is_what_was_cut_short() {
+    let text = "<workload name='w'><storage type='mock'/><workflow><workstage name='main'>\
+        <work name='m' workers='2' totalOps='9'>\
+        <operation type='write' config='containers=c(1);objects=u(1,9);sizes=c(1)KB'/></work>\
+        </workstage><workstage name='rest' closuredelay='60'><work type='delay'/></workstage>\
+        </workflow></workload>";
+    let workload = read(text.as_bytes()).unwrap();
+    let lowered = lower(&workload, &Options::default()).unwrap();
+    let wrote = stage("s1-main", rows(&ops(), 0, 0, 108, &[0, 0]), false);
+    let rested = StageReport::of("s2-rest", Vec::new());
+    let report = Report {
+        state: RunState::Interrupted,
+        ..Report::of("w", WallTime::from_unix_ns(0), vec![wrote, rested])
+    };
+    let results =
+        Results { workload: &workload, lowered: &lowered, report: &report, by_worker: None };
+    let submitted = WallTime::from_unix_ns(0);
+    let ran = Ran { id: "w1", submitted, stopped: Some(submitted), state: None, local: &utc };
+    let archive = from_results(&results, &ran);
+    let states: Vec<&str> = archive.stages.iter().map(ArchivedStage::state).collect();
+    assert_eq!(states, ["completed", "cancelled"]);
+}
