@@ -4,22 +4,9 @@
 use serde_json::{Value, json};
 
 use crate::console::Served;
+use crate::console_runs::{rows, until};
 use crate::fleet::Fleet;
 use crate::harness::{Target, oracle};
-
-fn list<'a>(doc: &'a Value, key: &str) -> &'a Vec<Value> {
-    doc[key].as_array().unwrap()
-}
-
-fn until(served: &Served, path: &str, is_it: impl Fn(&Value) -> bool) -> Value {
-    loop {
-        let answer = served.json(path);
-        if is_it(&answer) {
-            return answer;
-        }
-        std::thread::yield_now();
-    }
-}
 
 /// A workload of two works, one of which names an agent.
 fn pinned(Target { host, access_key, secret_key, .. }: &Target, driver: &str) -> String {
@@ -51,9 +38,9 @@ fn a_console_on_a_fleet_shows_its_agents_and_what_each_does() {
         ["clock_offset_ms", "cpu_percent", "cores_count"].iter().all(|key| agent[*key].is_number())
     };
     let agents = until(&served, "/agents", |doc| {
-        list(doc, "agents").len() == 2 && list(doc, "agents").iter().all(is_known)
+        rows(doc, "agents").len() == 2 && rows(doc, "agents").iter().all(is_known)
     });
-    for agent in list(&agents, "agents") {
+    for agent in rows(&agents, "agents") {
         assert_eq!((&agent["state"], agent["version"].is_string()), (&"ready".into(), true));
         // All of them have this machine's clock.
         assert!(agent["clock_offset_ms"].as_f64().unwrap().abs() < 1_000.0, "{agent}");
@@ -63,7 +50,7 @@ fn a_console_on_a_fleet_shows_its_agents_and_what_each_does() {
     let check = json!({"text": pinned(&target, "driver7")}).to_string();
     let checked = served.ask("POST", "/api/v1/check", "application/json", &check);
     let checked: Value = serde_json::from_str(&checked).unwrap();
-    let warnings = list(&checked, "problems").iter().filter(|of| of["severity"] == "warning");
+    let warnings = rows(&checked, "problems").iter().filter(|of| of["severity"] == "warning");
     let said: String = warnings.map(|of| of["message"].as_str().unwrap()).collect();
     assert!(said.contains("no agent is called driver7"), "{checked}");
     assert!(said.contains("driver1, driver2"), "{said}");
@@ -71,13 +58,13 @@ fn a_console_on_a_fleet_shows_its_agents_and_what_each_does() {
     assert_eq!(served.submit(&pinned(&target, "driver2")), "Accepted with ID: w1\n");
     let is_counted = |doc: &Value| {
         let main = |of: &&Value| of["stage_name"] == "s2-main" && of["job"].is_number();
-        let jobs = list(doc, "rows").iter().filter(main).count();
-        let of_main = list(doc, "agents").iter().filter(|of| of["stage"] == 2);
+        let jobs = rows(doc, "rows").iter().filter(main).count();
+        let of_main = rows(doc, "agents").iter().filter(|of| of["stage"] == 2);
         let counted = of_main.filter(|of| of["ops_count"].as_u64().unwrap() > 0).count();
         jobs == 2 && counted == 2
     };
     let series = until(&served, "/runs/w1/series", is_counted);
-    let of_main = || list(&series, "agents").iter().filter(|of| of["stage"] == 2);
+    let of_main = || rows(&series, "agents").iter().filter(|of| of["stage"] == 2);
     let names: Vec<&str> = of_main().map(|of| of["agent"].as_str().unwrap()).collect();
     assert_eq!(names, ["driver1", "driver2"]);
     assert!(of_main().all(|of| of["state"] == "works" && of["in_flight"].is_number()));
@@ -87,7 +74,7 @@ fn a_console_on_a_fleet_shows_its_agents_and_what_each_does() {
     assert_eq!(run["stages"][1]["jobs"][1]["agents"], json!(["driver2"]));
     // The agents are part of a run that has a page here.
     let is_busy = |agent: &Value| agent["state"] == "busy" && agent["run"] == "w1";
-    until(&served, "/agents", |doc| list(doc, "agents").iter().all(is_busy));
+    until(&served, "/agents", |doc| rows(doc, "agents").iter().all(is_busy));
     served.ask("POST", "/controller/cli/cancel.action?id=w1", "text/plain", "");
     let run = served.wait("w1", &["cancelled", "failed", "finished", "terminated"]);
     assert_eq!(run["state"], "cancelled");

@@ -26,12 +26,13 @@ fn two_works(runtime_s: u32, trigger: &str) -> String {
     )
 }
 
-fn rows<'a>(doc: &'a Value, key: &str) -> &'a Vec<Value> {
+/// Returns a list of an answer.
+pub(crate) fn rows<'a>(doc: &'a Value, key: &str) -> &'a Vec<Value> {
     doc[key].as_array().unwrap()
 }
 
 /// Asks until an answer is as it should be.
-fn until(served: &Served, path: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+pub(crate) fn until(served: &Served, path: &str, is_it: impl Fn(&Value) -> bool) -> Value {
     loop {
         let answer = served.json(path);
         if is_it(&answer) {

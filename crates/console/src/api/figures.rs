@@ -316,13 +316,18 @@ fn latency(of: &Counted) -> HostLatencyDoc {
     }
 }
 
+/// Returns the successes and their bytes per second of what was counted in an interval; of nothing
+/// they are 0.
+fn rates(counted: Option<&Counted>, interval: &Tick) -> (f64, f64) {
+    let of = |count: u64| per_second(count, interval.interval_ns);
+    counted.map_or((0.0, 0.0), |counted| (of(counted.ok), of(counted.bytes)))
+}
+
 /// Returns what agents have done since a stage began, with the rates of an interval.
 fn agents(all: &Tick, of_rates: &Tick) -> Vec<AgentFiguresDoc> {
     let doc = |part: &Part| {
         let now = of_rates.parts.iter().find(|now| now.name == part.name);
-        let rate = |count: fn(&Counted) -> u64| {
-            now.map_or(0.0, |now| per_second(count(&now.counted), of_rates.interval_ns))
-        };
+        let (ops_per_sec, bytes_per_sec) = rates(now.map(|now| &now.counted), of_rates);
         AgentFiguresDoc {
             stage: all.stage,
             agent: part.name.clone(),
@@ -330,8 +335,8 @@ fn agents(all: &Tick, of_rates: &Tick) -> Vec<AgentFiguresDoc> {
             workers_count: part.workers_count,
             ops_count: part.counted.ended_count(),
             ops_failed_count: part.counted.failed_count(),
-            ops_per_sec: rate(|of| of.ok),
-            bytes_per_sec: rate(|of| of.bytes),
+            ops_per_sec,
+            bytes_per_sec,
             latency_ns: latency(&part.counted),
             in_flight: part.in_flight,
             clock_offset_ms: part.clock_offset_ms,
@@ -345,16 +350,14 @@ fn agents(all: &Tick, of_rates: &Tick) -> Vec<AgentFiguresDoc> {
 fn hosts(all: &Tick, of_rates: &Tick) -> Vec<HostDoc> {
     let doc = |host: &HostPart| {
         let now = of_rates.hosts.iter().find(|now| now.name == host.name);
-        let rate = |count: fn(&Counted) -> u64| {
-            now.map_or(0.0, |now| per_second(count(&now.counted), of_rates.interval_ns))
-        };
+        let (ops_per_sec, bytes_per_sec) = rates(now.map(|now| &now.counted), of_rates);
         HostDoc {
             stage: all.stage,
             host: host.name.clone(),
             ops_count: host.counted.ended_count(),
             ops_failed_count: host.counted.failed_count(),
-            ops_per_sec: rate(|of| of.ok),
-            bytes_per_sec: rate(|of| of.bytes),
+            ops_per_sec,
+            bytes_per_sec,
             latency_ns: latency(&host.counted),
         }
     };
