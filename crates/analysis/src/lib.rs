@@ -13,6 +13,7 @@ mod ended;
 mod figures;
 pub mod history;
 mod in_flight;
+pub mod load_line;
 mod serial;
 mod series;
 mod span;

@@ -11,7 +11,7 @@ use super::*;
 
 const MS: u64 = 1_000_000;
 
-fn op(worker: u32, start_ms: u64, end_ms: u64) -> OpRecord {
+pub(crate) fn op(worker: u32, start_ms: u64, end_ms: u64) -> OpRecord {
     OpRecord {
         stage: StageId(1),
         job: JobId(0),

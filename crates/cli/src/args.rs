@@ -12,6 +12,7 @@ mod console;
 pub(crate) mod cosbench;
 pub(crate) mod file;
 pub(crate) mod fleet;
+pub(crate) mod load_line;
 mod prove;
 pub(crate) mod requests;
 mod run;
@@ -89,6 +90,8 @@ pub(crate) enum Command {
     /// Benchmark a file system: blocks, names, or all that WEKA's guide measures
     #[command(subcommand)]
     File(Box<file::FileCommand>),
+    /// Find how much load a store carries: the highest rate at which it keeps what is asked of it
+    Loadline(Box<load_line::LoadLineArgs>),
     /// Run a workload file or a job file of fio's
     Run(Box<run::RunArgs>),
     /// Show the figures of runs, and of files that warp wrote

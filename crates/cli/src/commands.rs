@@ -12,6 +12,7 @@ pub(crate) mod export;
 pub(crate) mod file;
 pub(crate) mod fio;
 pub(crate) mod fleet;
+pub(crate) mod load_line;
 pub(crate) mod mdtest;
 pub(crate) mod merge;
 pub(crate) mod null;

@@ -23,6 +23,11 @@ pub(crate) fn accept_warp_names() {
     }
 }
 
+/// Returns the words of the command line.
+pub(crate) fn words() -> impl Iterator<Item = std::ffi::OsString> {
+    std::env::args_os()
+}
+
 /// Returns the value of a variable, as job files of fio's name them.
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()

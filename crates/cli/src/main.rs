@@ -8,6 +8,7 @@ mod conducted;
 mod environment;
 mod flags;
 mod fleet;
+mod load_line;
 mod lower;
 mod lower_files;
 mod manifest;
@@ -37,7 +38,11 @@ fn main() -> ExitCode {
     environment::accept_warp_names();
     machine::allow_open_files();
     let command = Cli::command();
-    let matches = match command.clone().try_get_matches() {
+    let words = load_line::with_benchmark(
+        environment::words(),
+        environment::variable("PLIMSOLL_HOST").is_some(),
+    );
+    let matches = match command.clone().try_get_matches_from(words) {
         Ok(matches) => matches,
         Err(error) => return refuse(&command, &error),
     };
@@ -48,6 +53,7 @@ fn main() -> ExitCode {
         Command::S3(command) => commands::s3::run(command),
         Command::Weed(command) => commands::weed::run(command),
         Command::File(command) => commands::file::run(command),
+        Command::Loadline(args) => commands::load_line::run(args),
         Command::Run(args) => commands::run::run(args),
         Command::Analyze(args) => commands::analyze::run(args),
         Command::Compare(args) => commands::compare::run(args),

@@ -21,6 +21,8 @@ use crate::content::Generators;
 use crate::crew::{Agents, Alone, Changes, Crew, DirectedStage, FilesReady};
 use crate::error::refused;
 use crate::files::FilesRun;
+use crate::in_order::in_order;
+use crate::probes::{ChosenProbe, Counting};
 use crate::targets::AnyDriver;
 use crate::time::rest;
 use crate::{CallerError, ConductError, Done, FilesOn, Goal, NextStage, Recording, Target, Work};
@@ -39,25 +41,19 @@ pub struct Chosen {
     pub pacing: Option<(usize, JobPacing)>,
     /// After how many operations one of its jobs ends, where not as in that one.
     pub ops: Option<(usize, u64)>,
+    /// What it is to a search, where it is a probe of one.
+    pub probe: Option<ChosenProbe>,
 }
 
 impl Chosen {
     /// Returns a stage of the plan as it is.
     pub const fn plain(stage: usize) -> Self {
-        Self { stage, name: None, pacing: None, ops: None }
+        Self { stage, name: None, pacing: None, ops: None, probe: None }
     }
 }
 
 /// Decides which stage comes next; `None` ends the run.
 pub type Chooser<'a> = Box<dyn FnMut(&Plan, &[Done]) -> Option<Chosen> + 'a>;
-
-/// Returns the stages of a plan, one after the other, but for those that are left out.
-pub fn in_order<'a>(left_out: &'a [usize]) -> Chooser<'a> {
-    Box::new(|plan, done| {
-        let mut stages = (0..plan.stages.len()).filter(|stage| !left_out.contains(stage));
-        stages.nth(done.len()).map(Chosen::plain)
-    })
-}
 
 /// The stages of a plan.
 pub struct PlanWork<'a> {
@@ -98,6 +94,13 @@ struct Now {
     timings: Vec<JobTiming>,
     /// Its jobs on objects, with who is in their sets.
     objects: Vec<Arc<objects::ObjectsJob>>,
+}
+
+impl Now {
+    /// Returns what the stage is to a search, where it is a probe of one.
+    fn probe(&self) -> Option<&ChosenProbe> {
+        self.chosen.as_ref().and_then(|chosen| chosen.probe.as_ref())
+    }
 }
 
 impl<'a> PlanWork<'a> {
@@ -168,6 +171,9 @@ impl<'a> PlanWork<'a> {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
+        if let Some(told) = self.now.probe().and_then(|probe| probe.told(&last.outcome)) {
+            recording.observer.note(&told);
+        }
         let stage = &self.placed.plan.stages[self.now.stage];
         if let Some(error) = why_over(stage, &last.outcome) {
             return Err(error);
@@ -218,6 +224,9 @@ impl<'a> PlanWork<'a> {
                 && *of == index
             {
                 timing.pacing = pacing.clone();
+            }
+            if let Some(probe) = &chosen.probe {
+                timing.duration = Some(probe.asked.lasts);
             }
             if let Some((of, ops)) = chosen.ops
                 && of == index
@@ -376,7 +385,8 @@ impl<'a> PlanWork<'a> {
         let stage = &self.placed.plan.stages[self.now.stage];
         let on_objects: Option<u64> = self.now.objects.iter().map(|job| job.ops_count()).sum();
         let on_files = self.files.as_ref().map_or(0, |files| files.ops_expected(self.now.stage));
-        match (stage.duration_max(), on_objects) {
+        let lasts = self.now.probe().map(|probe| probe.asked.lasts);
+        match (lasts.or(stage.duration_max()), on_objects) {
             (Some(time), _) if !time.is_zero() => Goal::Time(time),
             (_, Some(ops)) => Goal::Ops(stage.ops_max.unwrap_or(ops + on_files).max(1)),
             (_, None) => Goal::Ops(stage.ops_max.unwrap_or(u64::MAX)),
@@ -400,6 +410,9 @@ impl<'a> PlanWork<'a> {
         let is_measured = |stage: &&plan::Stage| stage.kind == StageKind::Measure;
         let is_one = plan.stages.iter().filter(is_measured).count() == 1 && self.files.is_none();
         let begins = plan.stages.first().is_some_and(|first| std::ptr::eq(first, stage));
+        if self.now.probe().is_some() {
+            return format!("probing, {name}; q or Ctrl-C ends the search, with a report");
+        }
         match (stage.kind, stage.iteration) {
             (_, 0) if stage.jobs.is_empty() || stage.is_on_buckets() => name.to_owned(),
             (StageKind::Prepare, _) if is_one => "preparing".to_owned(),
@@ -477,6 +490,7 @@ impl Work for PlanWork<'_> {
             threads_count,
             jobs,
             files: facts,
+            probe: self.now.probe().map(|probe| probe.noted(chosen.stage)),
             goal: self.goal(),
             begins_at,
         }))
@@ -512,6 +526,8 @@ impl Work for PlanWork<'_> {
         let on =
             self.files.as_ref().map(|files| (files.on().clone(), files.endpoints().to_owned()));
         let config = &self.config;
+        let mut counting = Counting::new(sink, self.now.probe());
+        let sink = &mut counting;
         let mut outcome = match on {
             None | Some((FilesOn::Null | FilesOn::Agents, _)) => {
                 run_stage(&self.stage_work(stage, &NullRings), config, context, sink)?
@@ -524,6 +540,7 @@ impl Work for PlanWork<'_> {
                 run_stage(&self.stage_work(stage, &driver), config, context, sink)?
             }
         };
+        outcome.probe = counting.finish(&outcome);
         if let Some(done) = on_buckets {
             done.note(&mut outcome);
         }

@@ -181,6 +181,7 @@ impl Recording {
             iteration: next.iteration,
             jobs: next.jobs.clone(),
             files: next.files.clone(),
+            probe: next.probe.clone(),
             ..begun
         };
         entry.describe(self.plan.as_ref());

@@ -21,7 +21,8 @@ use crate::bucket_work::check_names;
 use crate::content::{ContentFrom, Generators, generators};
 use crate::crew::{Agents, Alone, Crew};
 use crate::files::FilesCleaner;
-use crate::plan_work::{BeforeMeasuring, Chooser, PlanWork, in_order};
+use crate::in_order::in_order;
+use crate::plan_work::{BeforeMeasuring, Chooser, PlanWork};
 use crate::{
     Cleaning, ConductError, Consent, FileSettings, FilesRun, Observer, Opening, Permit, Recorded,
     Recording, RunAdmin, RunTime, Stop, Target, machine, of_workload,

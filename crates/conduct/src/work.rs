@@ -27,6 +27,8 @@ pub struct NextStage {
     pub threads_count: usize,
     /// What is known of a stage on files.
     pub files: Option<schema::FilesStage>,
+    /// What it is to a search, where it is a probe of one.
+    pub probe: Option<schema::StageProbe>,
     /// How far it has to go.
     pub goal: Goal,
     /// When it begins; `None`: as soon as its threads are ready.

@@ -12,7 +12,7 @@ use plimsoll_workload::objects::{ObjectsJob, UploadPlan};
 use plimsoll_workload::plan::SetIndex;
 
 use crate::clock::Waiting;
-use crate::pacing::{Pacer, StageEnd, WorkerPlace};
+use crate::pacing::{Pacer, StageEnd, WorkerPlace, arrivals_seed};
 use crate::server_names::{ServerNames, VersionNames};
 use crate::timing::{JobTiming, OpsLeft, Stops};
 
@@ -65,7 +65,8 @@ impl JobFacts<'_> {
     pub(crate) fn pacer(&self, worker: WorkerId, started: Moment) -> Pacer {
         let workers: NonZeroU32 = self.work.workers;
         let (number, seed) = (self.number(worker), self.work.seed.0);
-        let place = WorkerPlace { worker, workers, number, seed };
+        let arrivals_seed = arrivals_seed(seed, self.stage);
+        let place = WorkerPlace { worker, workers, number, seed, arrivals_seed };
         let duration = self.stage_duration;
         let end = StageEnd { duration, ops_left: self.stage_ops_left.as_ref() };
         Pacer::new(&self.timing, place, end, started)

@@ -8,7 +8,7 @@ use plimsoll_driver::{DriverError, Settled};
 use plimsoll_model::{
     EndpointId, ErrorClass, JobId, Moment, OpKind, OpRecord, PackedOp, SeriesKey,
 };
-use plimsoll_stats::Timeline;
+use plimsoll_stats::{ProbeCounts, Timeline};
 use plimsoll_workload::data::WrongKind;
 use plimsoll_workload::objects::Change;
 use plimsoll_workload::plan::SetIndex;
@@ -21,6 +21,12 @@ pub(crate) const ERRORS_KEPT_PER_CLASS: usize = 10;
 
 /// Takes finished operations off the engine's hands, such as the op log.
 pub trait OpSink {
+    /// Called before the first operations of a stage, with the moment at which its workers were let
+    /// go.
+    fn begun(&mut self, at: Moment) {
+        let _ = at;
+    }
+
     /// Takes the next operations.
     fn append(&mut self, ops: &[PackedOp]) -> Result<(), OpSinkError>;
 
@@ -165,6 +171,8 @@ pub struct StageOutcome {
     pub recorder_wait: Duration,
     /// Processor time of the worker threads and the recorder during the stage.
     pub cpu_time: Duration,
+    /// What was counted of it, where it is a probe of a search.
+    pub probe: Option<ProbeCounts>,
 }
 
 impl StageOutcome {
@@ -204,6 +212,10 @@ impl StageOutcome {
         self.recorder_waits += other.recorder_waits;
         self.recorder_wait += other.recorder_wait;
         self.cpu_time += other.cpu_time;
+        match (&mut self.probe, other.probe) {
+            (Some(own), Some(other)) => own.merge(&other),
+            (own, other) => *own = own.take().or(other),
+        }
     }
 }
 

@@ -5,11 +5,11 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_model::{Moment, OpKind, WorkerId};
+use plimsoll_model::{Moment, OpKind, StageId, WorkerId};
 use plimsoll_workload::files::FileOp;
 use plimsoll_workload::objects::{PlannedOp, Subject};
 use plimsoll_workload::plan::{Cap, JobPacing, Think};
-use plimsoll_workload::{ArrivalLaw, Arrivals, Pacing, Random};
+use plimsoll_workload::{ArrivalLaw, Arrivals, Pacing, Random, mix64};
 
 use crate::outcome::EndReason;
 use crate::timing::{JobTiming, OpsLeft, share_of, start_delay};
@@ -88,6 +88,17 @@ pub(crate) struct WorkerPlace {
     /// Its number in the stage.
     pub(crate) number: WorkerId,
     pub(crate) seed: u64,
+    /// Draws the arrivals.
+    pub(crate) arrivals_seed: u64,
+}
+
+/// Returns what arrivals of a stage are drawn by: stages that are alike but for their number, such
+/// as probes of one rate after the other, are to be draws that know nothing of each other.
+pub(crate) fn arrivals_seed(seed: u64, stage: StageId) -> u64 {
+    match stage.0 {
+        0 => seed,
+        number => seed ^ mix64(u64::from(number)),
+    }
 }
 
 /// What ends a stage whatever its jobs say, as far as pacing goes.
@@ -199,7 +210,7 @@ impl Pacer {
         end: StageEnd<'_>,
         started: Moment,
     ) -> Self {
-        let WorkerPlace { worker, workers, number, seed } = place;
+        let WorkerPlace { worker, workers, number, seed, .. } = place;
         let begins = started.after(start_delay(&timing.start_delay, seed, number));
         let duration = [timing.duration, end.duration].into_iter().flatten().min();
         let ramps = timing.ramp.saturating_add(timing.ramp_down);
@@ -398,7 +409,7 @@ impl Pacer {
 
 impl Pace {
     fn new(pacing: &JobPacing, place: WorkerPlace, begins: Moment) -> Self {
-        let WorkerPlace { worker, workers, number, seed } = place;
+        let WorkerPlace { worker, workers, number, seed, .. } = place;
         match pacing {
             JobPacing::Shared(Pacing::Closed) => Self::Closed,
             JobPacing::Shared(Pacing::Capped { ops_per_sec }) => {
@@ -409,7 +420,8 @@ impl Pace {
                 Self::Capped(CapState { limit: Cap::OpsPerSec(*ops_per_sec / all), due })
             }
             JobPacing::Shared(Pacing::Open(open)) => {
-                let mut arrivals = Box::new(Arrivals::new(open, seed, workers.get(), worker));
+                let mut arrivals =
+                    Box::new(Arrivals::new(open, place.arrivals_seed, workers.get(), worker));
                 let next = arrivals.next().map(|at| begins.after(at));
                 Self::Open { arrivals, next }
             }

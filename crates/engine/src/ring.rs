@@ -27,7 +27,7 @@ use self::worker::{FileStep, FileWorker};
 use crate::clock::{STOP_CHECK, block_for};
 use crate::context::StageContext;
 use crate::outcome::{EndReason, EngineError};
-use crate::pacing::{Pacer, StageEnd, WorkerPlace};
+use crate::pacing::{Pacer, StageEnd, WorkerPlace, arrivals_seed};
 use crate::records::{Finished, ThreadOutcome, ThreadRecords};
 use crate::timing::{OpsLeft, Stops};
 use crate::verify::in_class;
@@ -208,6 +208,7 @@ impl<'a, R: Ring> RingThread<'a, R> {
             workers: plan.job(stage, worker).workers,
             number: WorkerId(number_first + worker.0),
             seed: plan.seed.0,
+            arrivals_seed: arrivals_seed(plan.seed.0, self.facts.stage_id),
         };
         let (duration, ops_left) = (self.facts.stage_duration, self.facts.stage_ops_left);
         Pacer::new(&jobs[job].timing, place, StageEnd { duration, ops_left }, started)

@@ -353,6 +353,7 @@ impl<'a, D: Driver, R: RingDriver> Staged<'a, D, R> {
         let cpu = thread_cpu_time();
         let begun = Begun::from(self.context.begins_at, self.context.clock.now());
         let records = Mutex::new(Vec::new());
+        sink.begun(begun.at);
         let mut recorder = VirtualRecorder {
             recorder: Recorder {
                 clock: self.context.clock,

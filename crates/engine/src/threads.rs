@@ -105,6 +105,7 @@ impl<'a> StageThreads<'a> {
             }
             let begun = gate.open(threads, &handles);
             let watch = watch(begun.at);
+            sink.begun(begun.at);
             let mut recorder = Recorder { clock, stop, sink, watch, tells, rule: stops.rule };
             let drained = recorder.drain(&mut consumers, &handles);
             // Threads whose records nobody takes any more must not wait for room.
@@ -190,6 +191,7 @@ pub(crate) fn sum(
         recorder_waits: all.recorder_waits,
         recorder_wait: all.recorder_wait,
         cpu_time,
+        probe: None,
     }
 }
 

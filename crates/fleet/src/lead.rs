@@ -39,8 +39,8 @@ use crate::limits::Limits;
 use crate::offset::{ClockLine, Offset};
 use crate::roll::Recruit;
 use crate::wire::{
-    Answer, ChangesDoc, ConductDoc, FilesReadyDoc, Order, OutcomeDoc, StageBounds, StageEndDoc,
-    StageOrder, ended_by,
+    Answer, ChangesDoc, ConductDoc, FilesReadyDoc, Order, OutcomeDoc, ProbeDoc, StageBounds,
+    StageEndDoc, StageOrder, ended_by,
 };
 
 /// How often what agents tell is shown.
@@ -442,6 +442,7 @@ impl Agents for Lead {
             name: stage.chosen.name.clone(),
             ops: stage.chosen.ops,
             pacing: stage.chosen.pacing.as_ref().map(|(job, pacing)| (*job, pacing.spec())),
+            probe: stage.chosen.probe.as_ref().map(ProbeDoc::of),
             before,
         };
         self.step(|_| Order::Stage(Box::new(order.clone())), &|| stop.is_set())?;
@@ -497,6 +498,7 @@ impl Agents for Lead {
             jobs: self.jobs.get(stage.chosen.stage).copied().unwrap_or(0),
             endpoints: self.endpoints,
             seconds: self.clock.now().since(asked).as_secs() + 1,
+            slos: stage.chosen.probe.as_ref().map(|probe| probe.asked.slos.len()),
         };
         let sets_count = stage.sets_count;
         let (mut outcome, changed) = self.add_up(stage.number.0, &offsets, sets_count, bounds)?;

@@ -27,8 +27,8 @@ use crate::fabric::{Fabric, Space};
 use crate::protocol::{AgentId, MachineState, Place};
 use crate::station::Input;
 use crate::wire::{
-    Answer, Assignment, ChangesDoc, ConductDoc, FilesReadyDoc, Order, OutcomeDoc, StageEndDoc,
-    StageOrder, found_from,
+    Answer, Assignment, ChangesDoc, ConductDoc, FilesReadyDoc, Order, OutcomeDoc, ProbeDoc,
+    StageEndDoc, StageOrder, found_from,
 };
 
 /// Where an agent works: what its owner allows, its time, how it reaches targets.
@@ -427,14 +427,18 @@ impl Directed {
         self.part.step = step;
         match order {
             Order::Stage(order) => {
-                let StageOrder { stage, name, ops, pacing, before } = *order;
+                let StageOrder { stage, name, ops, pacing, probe, before } = *order;
                 let before: ChangesDoc = self.part.link.fetch(before)?;
                 let paced = |(job, pacing)| {
                     let path = FieldPath::root().field("pacing");
                     Ok::<_, InvalidField>((job, JobPacing::of(&path, &pacing)?))
                 };
                 let pacing = pacing.map(paced).transpose()?;
-                self.next = Some(Some(Chosen { stage, name, pacing, ops }));
+                let known = |doc: ProbeDoc| {
+                    doc.probe().ok_or("what the stage is to a search means nothing")
+                };
+                let probe = probe.map(known).transpose()?;
+                self.next = Some(Some(Chosen { stage, name, pacing, ops, probe }));
                 let changes = before.changes(self.sets_count);
                 Ok(changes.ok_or("what the stage before has changed means nothing")?)
             }

@@ -13,7 +13,7 @@ use plimsoll_model::{ErrorClass, Moment, OpKind};
 use plimsoll_workload::Random;
 
 use self::plant::Planting;
-use self::queue::{Bucket, Servers};
+use self::queue::{Bucket, Collapsing, Servers};
 use crate::ledger::Ledger;
 use crate::script::{KindPlan, Script};
 
@@ -270,6 +270,7 @@ pub struct Behaviour {
     script: Script,
     servers: Option<Servers>,
     bucket: Option<Bucket>,
+    collapsing: Option<Collapsing>,
     planting: Option<Planting>,
     service_random: Random,
     fate_random: Random,
@@ -287,6 +288,7 @@ impl Behaviour {
         Self {
             servers: script.servers.map(|count| Servers::new(count, script.queue_max)),
             bucket: script.rate_cap.map(Bucket::new),
+            collapsing: script.collapse.map(Collapsing::new),
             planting: script.plant.as_ref().map(|plant| Planting::new(plant, seed)),
             script: script.clone(),
             service_random: Random::new(seed, SERVICE_DOMAIN, 0),
@@ -423,10 +425,12 @@ impl Behaviour {
         let free = self.servers.as_mut().map_or(now, |servers| servers.take(now));
         let started = self.finish(free, 0);
         let brownouts = self.script.brownouts.iter().filter(|brownout| brownout.covers(started));
-        let brownout = brownouts.map(|brownout| brownout.factor).product();
+        let brownout: f64 = brownouts.map(|brownout| brownout.factor).product();
+        let collapsed = self.collapsing.as_mut().map_or(1.0, |of| of.factor(now, started));
         let unit = self.service_random.unit();
         let service = &self.script.plan(request.kind).service;
-        let (first, whole) = service.work(unit, request.content_bytes, started, brownout);
+        let (first, whole) =
+            service.work(unit, request.content_bytes, started, brownout * collapsed);
         let (first_byte, done) = (self.finish(started, first), self.finish(started, whole));
         if let Some(servers) = &mut self.servers {
             servers.give_back(started, done);

@@ -36,9 +36,19 @@ pub struct Script {
     pub(crate) refusal_ns: u64,
     pub(crate) stall: Option<Stall>,
     pub(crate) brownouts: Vec<Brownout>,
+    pub(crate) collapse: Option<Collapse>,
     pub(crate) grace_count: u64,
     pub(crate) plant: Option<Plant>,
     pub(crate) seaweed: SeaweedPlan,
+}
+
+/// A slow state that the store falls into and stays in under load. Times are in ns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Collapse {
+    pub(crate) above: u64,
+    pub(crate) factor: f64,
+    pub(crate) calm: u64,
+    pub(crate) lasting: u64,
 }
 
 /// Why a script is refused.

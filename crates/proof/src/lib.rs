@@ -5,6 +5,7 @@ mod bare;
 mod bytes;
 mod error;
 mod errors;
+mod load_line;
 mod loopback;
 mod measured;
 mod merge;
@@ -48,7 +49,7 @@ pub struct NamedProof {
 }
 
 /// All proofs in virtual time.
-pub const PROOFS: [NamedProof; 7] = [
+pub const PROOFS: [NamedProof; 8] = [
     NamedProof { name: "quantiles", claim: quantiles::CLAIM, make: quantiles::checks },
     NamedProof { name: "stall", claim: stall::CLAIM, make: stall::checks },
     NamedProof { name: "errors", claim: errors::CLAIM, make: errors::checks },
@@ -56,6 +57,7 @@ pub const PROOFS: [NamedProof; 7] = [
     NamedProof { name: "merge", claim: merge::CLAIM, make: merge::checks },
     NamedProof { name: "poisson", claim: poisson::CLAIM, make: poisson::checks },
     NamedProof { name: "schedule", claim: schedule::CLAIM, make: schedule::checks },
+    NamedProof { name: "load-line", claim: load_line::CLAIM, make: load_line::checks },
 ];
 
 impl NamedProof {

@@ -9,6 +9,7 @@ mod files;
 mod histogram;
 mod jobs;
 mod merged;
+mod probe;
 mod summary;
 mod target;
 mod workload;
@@ -23,6 +24,7 @@ pub use files::{FilesStage, OlderFilesStage, ProcessUsage};
 pub use histogram::{Histogram, StoredHistogram};
 pub use jobs::{MergedJob, StageJob, Verification, stage_of_plan};
 pub use merged::{MergedRun, MergedStage};
+pub use probe::StageProbe;
 pub use summary::{Cell, Series, Summary, SummarySchema, Times};
 pub use target::{FilesTarget, SEAWEEDFS, SEAWEEDFS_FILER, SWIFT, Target};
 pub use workload::RecordedWorkload;
@@ -285,6 +287,9 @@ pub struct Stage {
     /// What is known of a stage on files; absent for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<FilesStage>,
+    /// What it was to a search of the workload; absent where it was no probe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<StageProbe>,
 }
 
 /// What only older records say of a stage; empty once one was opened.
@@ -327,6 +332,7 @@ impl Stage {
             uploads_left_count: 0,
             wrong: Vec::new(),
             files: None,
+            probe: None,
         }
     }
 }

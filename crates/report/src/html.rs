@@ -7,6 +7,7 @@
 mod axis;
 mod charts;
 mod distribution;
+mod load_line;
 mod plot;
 mod stages;
 mod tables;
@@ -81,11 +82,13 @@ fn several(report: &Report) -> String {
         failed => Some(format!("{} failed", plural(failed, "operation"))),
     };
     html += &lines(failed.into_iter().collect(), &text::warnings(report), &report.notes);
+    html.extend(report.load_lines.iter().map(load_line::section_of));
     if let Some(table) = weka::table(report) {
         let table: String = table.lines().map(|line| escaped(line) + "\n").collect();
         html += &section("summary", "Summary", &format!("<pre>{table}</pre>\n"));
     }
-    for (number, stage) in (1..).zip(&report.stages) {
+    let whole = (1..).zip(&report.stages).filter(|(_, stage)| stage.probe_of.is_none());
+    for (number, stage) in whole {
         html += &stages::stage(report, number, stage);
     }
     html + &section("run", "The run", &stages::origin(report))

@@ -17,6 +17,7 @@ pub mod weka;
 mod agents;
 mod detail;
 mod facts;
+mod load_line;
 mod report;
 mod schedule;
 mod serial;
@@ -33,6 +34,7 @@ pub use facts::{
     AdviceLine, CacheState, CertificateLine, CleanupReport, CleanupState, ErrorSample, JobSchedule,
     LoopModel, OpLogCheck, ProcessUsage, RunState, TargetReport, Verification, VerificationMode,
 };
+pub use load_line::{KneeFigure, LineFigure, LoadLineReport, MetastableFigure, ProbeFigure};
 pub use report::{Report, ReportSchema, RowReport, StageReport};
 pub use schedule::ScheduleReport;
 pub use stage_words::stage_title;

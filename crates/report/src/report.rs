@@ -13,7 +13,7 @@ use crate::facts::{
     OpLogCheck, ProcessUsage, RunState, TargetReport, Verification,
 };
 use crate::stage_words::schedules_told;
-use crate::{AgentReport, ScheduleReport, serial, words};
+use crate::{AgentReport, LoadLineReport, ScheduleReport, serial, words};
 
 /// The version of the document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -77,6 +77,9 @@ pub struct Report {
     pub seed: Option<Seed>,
     /// Whether time was that of a simulation: what this machine did while it ran says nothing then.
     pub virtual_time: bool,
+    /// The load lines that were looked for; absent where none was.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub load_lines: Vec<LoadLineReport>,
     /// The stages in order.
     pub stages: Vec<StageReport>,
     /// How read content was checked; null when nothing is read.
@@ -108,6 +111,10 @@ pub struct StageReport {
     pub iteration: u32,
     /// Whether it is a result, and not only makes what others need.
     pub is_result: bool,
+    /// Which stage of the workload is the search that it is a probe of, 0-based; absent where it is
+    /// none.
+    #[serde(rename = "search_index", skip_serializing_if = "Option::is_none")]
+    pub probe_of: Option<u8>,
     /// From the start of the first stage to its own.
     #[serde(rename = "started_after_ns", serialize_with = "serial::ns")]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
@@ -278,6 +285,7 @@ impl StageReport {
             name: name.to_owned(),
             iteration: 0,
             is_result: true,
+            probe_of: None,
             started_after: Duration::ZERO,
             clients_apart: false,
             took: took.unwrap_or_default(),
@@ -362,6 +370,7 @@ impl Report {
             agents: Vec::new(),
             seed: None,
             virtual_time: false,
+            load_lines: Vec::new(),
             stages,
             verification: None,
             recorder_wait: Duration::ZERO,
@@ -411,6 +420,9 @@ impl Report {
 
     /// Returns the only result, where it is one row on objects and there is nothing else to show.
     pub(crate) fn only_row(&self) -> Option<RowView<'_>> {
+        if !self.load_lines.is_empty() {
+            return None;
+        }
         let mut shown = self.shown();
         let (Some(stage), None) = (shown.next(), shown.next()) else { return None };
         match &stage.rows[..] {

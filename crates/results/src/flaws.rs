@@ -7,7 +7,12 @@ pub fn flaws(report: &Report, max_error_rate: f64) -> Vec<String> {
     let mut flaws = Vec::new();
     let is_only = report.stages.len() == 1 || report.results().count() == 1;
     let on_files = report.stages.iter().flat_map(|stage| &stage.rows).any(|row| row.is_on_files);
-    for stage in &report.stages {
+    for line in report.load_lines.iter().filter(|line| line.line.is_none()) {
+        let because = line.no_line_because.as_deref().unwrap_or_default();
+        flaws.push(format!("{}: no load line: {because}", line.name));
+    }
+    // What probes beyond the line miss is what they were made for.
+    for stage in report.stages.iter().filter(|stage| stage.probe_of.is_none()) {
         // What is no result has to have none, such as a pause.
         let is_idle = stage.ops_ok() + stage.failed_count() == 0;
         if !stage.is_result && (!on_files || is_idle) {

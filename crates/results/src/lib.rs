@@ -12,6 +12,7 @@ mod environment;
 mod error;
 mod export;
 mod flaws;
+mod load_line;
 mod merging;
 mod names;
 mod open;

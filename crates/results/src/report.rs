@@ -79,6 +79,7 @@ impl Record {
             agents: agents(manifest),
             seed: manifest.merged.is_empty().then_some(Seed(manifest.seed)),
             virtual_time: manifest.virtual_time,
+            load_lines: self.load_lines(manifest, asked)?,
             verification,
             recorder_wait: Duration::from_nanos(
                 manifest.recorder.map_or(0, |recorder| recorder.wait_ns),
@@ -139,6 +140,7 @@ impl Record {
         let mut report = StageReport {
             iteration: entry.iteration,
             is_result: entry.kind != StageKind::Prepare && !entry.is_on_buckets(),
+            probe_of: entry.probe.as_ref().map(|probe| probe.search_index),
             clients_apart,
             started_after: Duration::from_nanos(stage.started.as_ns().saturating_sub(first_ns)),
             took: stage.ended.since(stage.started),

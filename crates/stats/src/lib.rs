@@ -23,7 +23,10 @@ pub use bootstrap::Resamples;
 pub use coarse::CoarseHistogram;
 pub use goodness::KolmogorovSmirnov;
 pub use histogram::{Bin, CompactHistogram, Histogram, Percentile};
-pub use load_line::{LoadLine, LoadLineGoal, LoadLineSearch, Probe, ProbePart, ProbeRole, Step};
+pub use load_line::{
+    Basis, LoadLine, LoadLineGoal, LoadLineSearch, Metastable, PROBE_PARTS, Probe, ProbeCounts,
+    ProbePart, ProbeRole, ProbeStretch, Step,
+};
 pub use steady::{AmountSeries, STEADY_PARTS, STEADY_PARTS_COMPARED, Steady, SteadyRule};
 pub use timeline::{
     Cell, INTERVALS_PER_STRETCH, OUTCOMES_MAX, Sample, SeriesView, Timeline, Times,

@@ -1,24 +1,30 @@
 //! The search for the highest rate at which no more than a given share of operations is too slow or
 //! fails.
 //!
-//! Each probe offers load at one rate for a while and counts how many operations miss the bound.
-//! The logarithm of its odds is taken for a straight line of the rate near the answer: for a queue
-//! M/M/1 that of the share is one, P(T > t) = exp(-(mu - lambda) t) (L. Kleinrock, *Queueing
-//! Systems*, vol. 1, 1975, section 5.12), and what other queues do near the answer is close to one.
-//! The answer is where the line that is fitted through all probes near it meets the share that is
-//! allowed: every probe adds to what is known, where a bisection throws away all but the last.
+//! Each probe offers load at one rate for a while and counts how many operations miss each bound.
+//! A quick ramp finds a rate that is too high; probes about the answer are fitted (`fit`), and the
+//! answer is where the line through all of them meets the share that is allowed: every probe adds
+//! to what is known, where a bisection throws away all but the last. Where nothing lies between
+//! what is met and what is missed by far, a store that falls off a cliff, the answer lies between
+//! the two rates. After an overload the search looks whether the store is back at a rate that it
+//! carried before, so that no probe measures what an earlier one has left behind.
 
-use crate::student_t_quantile;
+mod counts;
+mod fit;
 
-/// Probes of which more missed than so many times the allowed share, or than this share of all,
-/// tell little about where the line is: the store was nearly overloaded, and no share is above 1.
-const FAR_ABOVE: f64 = 6.0;
+pub use counts::{PROBE_PARTS, ProbeCounts, ProbeStretch};
+use fit::{Counts, Fit, Point, fit_near};
+
+/// Of a probe of the ramp that misses more than this part of a bound, the rate is too high.
 const SHARE_MAX: f64 = 0.3;
 /// A probe at the answer's side: where so many times the allowed share is expected to miss, or this
 /// part of it. Further apart a line is known better, and is less true.
 const APART: f64 = 2.5;
-/// A probe of the ramp lasts so long, in seconds.
+/// A probe of the ramp is as long as so many operations take to arrive, at least so many seconds
+/// and no longer than this part of the budget.
+const RAMP_OPS: f64 = 100.0;
 const RAMP_SECONDS: f64 = 1.0;
+const RAMP_PART: f64 = 1.0 / 40.0;
 /// From one probe of the ramp to the next the rate grows by this.
 const RAMP_STEP: f64 = 1.6;
 /// A probe that is fitted lasts this part of the budget, one that only finds out where to fit that
@@ -26,31 +32,37 @@ const RAMP_STEP: f64 = 1.6;
 const FIT_PART: f64 = 1.0 / 10.0;
 const FIND_PART: f64 = 1.0 / 40.0;
 const PROBE_SECONDS_MIN: f64 = 2.0;
+/// Each probe is a stage of the record, of which there are no more than 256.
+const PROBES_MAX: usize = 200;
 /// Where the answer is known so well, as half its interval over it, it is fitted from then on.
 const FOUND: f64 = 0.15;
+/// A fitted line whose interval is as wide as it is high says nothing.
+const UNKNOWN: f64 = 1.0;
+/// Two rates of which one is carried and the other is not are looked between until they are so
+/// close, as half their distance over the rate.
+const BETWEEN_MIN: f64 = 0.005;
 /// A probe is at least this part of the answer away from it, so that a line that is too steep by
 /// chance is found out,
 const AWAY_MIN: f64 = 0.05;
 /// and no further than that part.
 const STRAY: f64 = 0.12;
-/// Where the odds rise faster with the rate than e^400 for each time that it doubles, nothing was
-/// seen between what meets the bound and what does not.
-const STEEP_MAX: f64 = 400.0;
-/// A line that is not found in so many rounds is taken as it then is.
-const ROUNDS_MAX: usize = 200;
 /// So many probes are fitted before the answer is taken for known.
 const FITTED_MIN: usize = 4;
-/// How often a probe's misses tell by themselves how much more they vary than by chance.
-const MISSED_MIN: u64 = 20;
-/// An interval is to cover the truth with a probability of 95 %.
-const CONFIDENCE: f64 = 0.95;
+/// A store is to be back after an overload at this part of the highest rate that it carried.
+const DESCENT_BELOW: f64 = 0.9;
+/// Of a probe that looks whether it is, the beginning does not count: all but one part of so many.
+const DESCENT_PART: usize = 2;
+/// A store that is not back is asked again for so many times as long, and after that at half the
+/// rate, until it is asked for less than this part of it.
+const DESCENT_LONGER: f64 = 2.0;
+const DESCENT_LEAST: f64 = 1.0 / 64.0;
 
 /// What is looked for.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LoadLineGoal {
-    /// The share of operations that may miss the bound, above 0 and below 1: 0.01 for a 99th
+    /// By bound: the share of operations that may miss it, above 0 and below 1; 0.01 for a 99th
     /// percentile.
-    pub share_max: f64,
+    pub shares_max: Vec<f64>,
     /// How well the answer is to be known: half the width of its interval over the answer.
     pub precision: f64,
     /// How long all probes together may last, in seconds.
@@ -65,23 +77,10 @@ pub struct LoadLineGoal {
 /// equally long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProbePart {
-    /// Operations that arrived in it and have ended.
+    /// Operations that were due in it.
     pub ended: u64,
     /// Of these, those that missed the bound: too slow, or failed.
     pub missed: u64,
-}
-
-/// What a probe has come to.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Probe {
-    /// The rate that was offered, in operations per second.
-    pub rate: f64,
-    /// How long it lasted in all, in seconds.
-    pub seconds: f64,
-    /// Its stretches.
-    pub parts: Vec<ProbePart>,
-    /// Whether what was waiting grew as long as it lasted.
-    pub is_overloaded: bool,
 }
 
 /// Why a probe is made.
@@ -93,6 +92,43 @@ pub enum ProbeRole {
     Find,
     /// To know the answer better.
     Fit,
+    /// To find out whether the store is back after an overload.
+    Descent,
+}
+
+impl ProbeRole {
+    /// Every role.
+    pub const ALL: [Self; 4] = [Self::Ramp, Self::Find, Self::Fit, Self::Descent];
+
+    /// Returns the name used in files and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ramp => "ramp",
+            Self::Find => "find",
+            Self::Fit => "fit",
+            Self::Descent => "descent",
+        }
+    }
+
+    /// Returns the role of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.name() == name)
+    }
+}
+
+/// What a probe has come to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Probe {
+    /// The rate that was offered, in operations per second.
+    pub rate: f64,
+    /// How long it lasted in all, in seconds.
+    pub seconds: f64,
+    /// What it was made for.
+    pub role: ProbeRole,
+    /// By bound: its stretches.
+    pub bounds: Vec<Vec<ProbePart>>,
+    /// Whether what was waiting grew as long as it lasted.
+    pub is_overloaded: bool,
 }
 
 /// What comes next.
@@ -111,17 +147,29 @@ pub enum Step {
     Done,
 }
 
+/// What an answer rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// A line that was fitted through what missed this bound; its interval holds the truth with a
+    /// probability of 95 %.
+    Fit(usize),
+    /// The highest rate that was carried and the lowest that was not, which are its interval.
+    Between,
+}
+
 /// The answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LoadLine {
-    /// The highest rate that meets the bound, in operations per second.
+    /// The highest rate that meets all bounds, in operations per second.
     pub rate: f64,
-    /// Where it may lie, with a probability of 95 %.
+    /// Where it may lie.
     pub low: f64,
     /// See `low`.
     pub high: f64,
     /// How many probes it rests on.
     pub probes_count: usize,
+    /// What kind of answer it is.
+    pub basis: Basis,
 }
 
 impl LoadLine {
@@ -131,6 +179,18 @@ impl LoadLine {
     }
 }
 
+/// A store that was not back, after an overload, at a rate which it had carried before (N. Bronson
+/// and others, *Metastable Failures in Distributed Systems*, HotOS 2021).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Metastable {
+    /// The rate that overloaded it, in operations per second.
+    pub overloaded_at: f64,
+    /// The rate below those that it had carried at which it was not back.
+    pub not_back_at: f64,
+    /// The lower rate at which it was; `None` where it was at none.
+    pub back_at: Option<f64>,
+}
+
 /// The search.
 #[derive(Clone, Debug)]
 pub struct LoadLineSearch {
@@ -138,46 +198,32 @@ pub struct LoadLineSearch {
     probes: Vec<Probe>,
 }
 
-/// The line of logarithms of shares: `at` at the rate `centre`, rising by `slope`.
-struct Fit {
-    centre: f64,
-    at: f64,
-    slope: f64,
-    /// Variances of `at` and `slope`, and how they vary together.
-    variance_at: f64,
-    variance_slope: f64,
-    covariance: f64,
-    probes_count: usize,
+/// The best that is known of the answer.
+enum Best {
+    Fitted(Fit, LoadLine),
+    Between(LoadLine),
+}
+
+impl Best {
+    const fn line(&self) -> LoadLine {
+        match self {
+            Self::Fitted(_, line) | Self::Between(line) => *line,
+        }
+    }
 }
 
 impl Probe {
-    fn ended(&self) -> u64 {
-        self.parts.iter().map(|part| part.ended).sum()
+    fn is_too_high_for(&self, bound: usize, share_max: f64) -> bool {
+        let counts = Counts(&self.bounds[bound]);
+        let dispersion = counts.dispersion().unwrap_or(1.0);
+        let margin = 2.0 * (dispersion / (counts.missed() as f64 + 0.5)).sqrt();
+        counts.share().ln() - margin > share_max.ln()
     }
 
-    fn missed(&self) -> u64 {
-        self.parts.iter().map(|part| part.missed).sum()
-    }
-
-    /// Returns the share that missed; never 0, as that of few operations says little.
-    fn share(&self) -> f64 {
-        (self.missed() as f64 + 0.5) / (self.ended() as f64 + 1.0)
-    }
-
-    /// Returns by how much the variance of what missed exceeds that of operations that know nothing
-    /// of each other; `None` where too few missed. Neighbours wait for the same queue, so they miss
-    /// together; that comes from how far the stretches differ (batch means: A. M. Law, W. D.
-    /// Kelton, *Simulation Modeling and Analysis*, 3rd ed. 2000, section 9.5.3).
-    fn dispersion(&self) -> Option<f64> {
-        let count = self.parts.len() as f64;
-        if self.missed() < MISSED_MIN || count < 2.0 {
-            return None;
-        }
-        let share = self.missed() as f64 / self.ended() as f64;
-        let off = |part: &ProbePart| part.missed as f64 - share * part.ended as f64;
-        let squares: f64 = self.parts.iter().map(|part| off(part).powi(2)).sum();
-        let of_parts = squares * count / (count - 1.0);
-        Some((of_parts / (self.missed() as f64 * (1.0 - share).max(1e-9))).max(1.0))
+    /// Returns it without what came of its beginning.
+    fn last_part(&self) -> Self {
+        let last = |parts: &Vec<ProbePart>| parts[parts.len() / DESCENT_PART..].to_vec();
+        Self { bounds: self.bounds.iter().map(last).collect(), ..self.clone() }
     }
 }
 
@@ -203,191 +249,257 @@ impl LoadLineSearch {
     }
 
     /// Tells whether a probe shows by itself that its rate is too high.
-    fn is_too_high(&self, probe: &Probe) -> bool {
-        let dispersion = probe.dispersion().unwrap_or(1.0);
-        let margin = 2.0 * (dispersion / (probe.missed() as f64 + 0.5)).sqrt();
-        probe.is_overloaded || probe.share().ln() - margin > self.goal.share_max.ln()
+    pub fn is_too_high(&self, probe: &Probe) -> bool {
+        let probe = match probe.role {
+            ProbeRole::Descent => &probe.last_part(),
+            _ => probe,
+        };
+        let mut shares = self.goal.shares_max.iter().enumerate();
+        probe.is_overloaded || shares.any(|(bound, share)| probe.is_too_high_for(bound, *share))
+    }
+
+    /// Returns the probes that count for the answer: not those that look whether a store is back,
+    /// and of the ramp at each rate the last.
+    fn counted(&self) -> Vec<&Probe> {
+        let counts = |(at, probe): &(usize, &Probe)| match probe.role {
+            ProbeRole::Descent => false,
+            ProbeRole::Ramp => {
+                let mut later = self.probes[at + 1..].iter();
+                !later.any(|later| later.role == ProbeRole::Ramp && later.rate == probe.rate)
+            }
+            ProbeRole::Find | ProbeRole::Fit => true,
+        };
+        self.probes.iter().enumerate().filter(counts).map(|(_, probe)| probe).collect()
+    }
+
+    /// Returns the lowest rate that is too high, infinite where none was, and the highest below it
+    /// that is not, 0 where none was. Of several probes at one rate the last one says.
+    fn bracket(&self, is_too_high: impl Fn(&Probe) -> bool) -> (f64, f64) {
+        let counted = self.counted();
+        let says = |(at, probe): &(usize, &&Probe)| {
+            !counted[at + 1..].iter().any(|later| later.rate == probe.rate)
+        };
+        let last: Vec<&&Probe> =
+            counted.iter().enumerate().filter(says).map(|(_, probe)| probe).collect();
+        let too_high = last.iter().filter(|probe| is_too_high(probe));
+        let ceiling = too_high.map(|probe| probe.rate).fold(f64::INFINITY, f64::min);
+        let below = last.iter().filter(|probe| probe.rate < ceiling);
+        (below.map(|probe| probe.rate).fold(0.0, f64::max), ceiling)
     }
 
     /// Returns what comes next.
     pub fn step(&self) -> Step {
-        let too_high = self.probes.iter().filter(|probe| self.is_too_high(probe));
-        let ceiling = too_high.map(|probe| probe.rate).fold(f64::INFINITY, f64::min);
-        let below = self.probes.iter().filter(|probe| probe.rate < ceiling);
-        let floor = below.map(|probe| probe.rate).fold(0.0, f64::max);
-        if ceiling.is_infinite() && self.left_s() >= RAMP_SECONDS {
-            let rate = if floor > 0.0 { floor * RAMP_STEP } else { self.goal.rate_first };
-            if floor < self.goal.rate_max {
-                let rate = rate.min(self.goal.rate_max);
-                return Step::Probe { rate, seconds: RAMP_SECONDS, role: ProbeRole::Ramp };
-            }
+        if self.left_s() < PROBE_SECONDS_MIN.min(self.goal.budget_s)
+            || self.probes.len() >= PROBES_MAX
+        {
             return Step::Done;
+        }
+        let (floor, ceiling) = self.bracket(|probe| self.is_too_high(probe));
+        if let Some(step) = self.descent_step(floor) {
+            return step;
+        }
+        if let Some(rate) = self.ramp_again(floor) {
+            return self.ramp(rate);
+        }
+        if ceiling.is_infinite() {
+            let rate = if floor > 0.0 { floor * RAMP_STEP } else { self.goal.rate_first };
+            return match floor < self.goal.rate_max {
+                true => self.ramp(rate.min(self.goal.rate_max)),
+                false => Step::Done,
+            };
         }
         self.step_between(floor, ceiling)
     }
 
-    /// Returns the next probe between a rate that was carried and one that was not.
-    fn step_between(&self, floor: f64, ceiling: f64) -> Step {
-        let line = self.line();
-        let is_known = line.is_some_and(|line| {
-            line.probes_count >= FITTED_MIN && line.precision() <= self.goal.precision
-        });
-        if is_known || self.left_s() < PROBE_SECONDS_MIN {
-            return Step::Done;
-        }
-        let lasts =
-            |part: f64| (self.goal.budget_s * part).max(PROBE_SECONDS_MIN).min(self.left_s());
-        let (rate, seconds, role) = match self.fit().zip(line) {
-            // Below and above the answer in turn.
-            Some((fit, line)) => {
-                let is_even = self.probes.len().is_multiple_of(2);
-                let away = (APART.ln() / fit.slope).max(line.rate * AWAY_MIN);
-                let rate = line.rate + if is_even { -away } else { away };
-                let is_near = line.precision() <= FOUND;
-                let rate = rate.clamp(line.rate * (1.0 - STRAY), line.rate * (1.0 + STRAY));
-                match is_near {
-                    true => (rate, lasts(FIT_PART), ProbeRole::Fit),
-                    false => (rate.clamp(floor * 0.8, ceiling), lasts(FIND_PART), ProbeRole::Find),
-                }
-            }
-            None => (f64::midpoint(floor, ceiling), lasts(FIND_PART), ProbeRole::Find),
-        };
-        Step::Probe { rate: rate.min(self.goal.rate_max), seconds, role }
+    fn ramp(&self, rate: f64) -> Step {
+        let longest = (self.goal.budget_s * RAMP_PART).max(RAMP_SECONDS);
+        let seconds = (RAMP_OPS / rate).clamp(RAMP_SECONDS, longest);
+        Step::Probe { rate, seconds, role: ProbeRole::Ramp }
     }
 
-    /// Fits the line to the probes near the answer.
-    ///
-    /// Which are near is told by their rates, and not by what they came to: to leave out those that
-    /// came out high would make the rest too low.
-    fn fit(&self) -> Option<Fit> {
-        let all: Vec<&Probe> = self.probes.iter().filter(|probe| probe.ended() > 0).collect();
-        let mut fit = self.fit_of(&all)?;
-        for _ in 0..3 {
-            let most = logit((self.goal.share_max * FAR_ABOVE).min(SHARE_MAX));
-            let is_near = |probe: &&&Probe| fit.at + fit.slope * (probe.rate - fit.centre) <= most;
-            let near: Vec<&Probe> = all.iter().filter(is_near).copied().collect();
-            // Probes further off stay until those near say by themselves how it rises.
-            match self.fit_of(&near).filter(|fit| fit.slope > 3.0 * fit.variance_slope.sqrt()) {
-                Some(nearer) => fit = nearer,
-                None => break,
-            }
-        }
-        Some(fit)
-    }
-
-    /// Fits the line to counts: the odds of missing rise by a factor with the rate, and what missed
-    /// varies like a binomial number, only more (logistic regression by quasi-likelihood; P.
-    /// McCullagh, J. A. Nelder, *Generalized Linear Models*, 2nd ed. 1989, sections 4.4 and 4.5).
-    /// Small odds are shares. A probe of which none missed counts for what it is worth.
-    fn fit_of(&self, probes: &[&Probe]) -> Option<Fit> {
-        let missed: f64 = probes.iter().map(|probe| probe.missed() as f64).sum();
-        let ended: f64 = probes.iter().map(|probe| probe.ended() as f64).sum();
-        if probes.len() < 2 || missed < 1.0 || missed >= ended {
+    /// Returns the rate of the ramp that is to be probed again, as it was too high by so little, or
+    /// so early, that a cold start may be the reason.
+    fn ramp_again(&self, floor: f64) -> Option<f64> {
+        let last = self.probes.iter().rev().find(|probe| probe.role != ProbeRole::Descent)?;
+        let same = |probe: &&Probe| probe.role == ProbeRole::Ramp && probe.rate == last.rate;
+        let is_first = self.probes.iter().filter(same).count() == 1;
+        if last.role != ProbeRole::Ramp || !is_first || !self.is_too_high(last) {
             return None;
         }
-        // One for all: a probe of which few missed by chance also varies less by chance, so that
-        // its own would give most weight to those that are too low.
-        let known: Vec<f64> = probes.iter().filter_map(|probe| probe.dispersion()).collect();
-        let dispersion = crate::mean(&known).unwrap_or(1.0);
-        let centre = probes.iter().map(|probe| probe.rate * probe.seconds).sum::<f64>()
-            / probes.iter().map(|probe| probe.seconds).sum::<f64>();
-        let (mut at, mut slope) = (logit(missed / ended), 1.0 / centre);
-        let mut information = [0.0; 3];
-        for _ in 0..ROUNDS_MAX {
-            let (step_at, step_slope);
-            ((step_at, step_slope), information) = newton(probes, (centre, at, slope), dispersion);
-            if !step_at.is_finite() || !step_slope.is_finite() {
+        let most = last.bounds.iter().map(|parts| Counts(parts).share()).fold(0.0, f64::max);
+        (floor == 0.0 || most < SHARE_MAX).then_some(last.rate)
+    }
+
+    /// Returns the probe that looks whether the store is back after an overload, where one is due.
+    fn descent_step(&self, floor: f64) -> Option<Step> {
+        let last = self.probes.last()?;
+        let find = self.lasts(FIND_PART);
+        if last.role != ProbeRole::Descent {
+            let rate = if floor > 0.0 { floor * DESCENT_BELOW } else { last.rate / 2.0 };
+            let step = Step::Probe { rate, seconds: find, role: ProbeRole::Descent };
+            return last.is_overloaded.then_some(step);
+        }
+        let descents: Vec<&Probe> = self.descents_before(self.probes.len()).collect();
+        let first = descents[0].rate;
+        let (is_back, is_first) = (!self.is_too_high(last), last.rate == first);
+        let lowest = descents.iter().map(|of| of.rate).fold(first, f64::min);
+        let rate = match (is_back, is_first) {
+            (true, true) => return None,
+            // Whether it is back shows at the rate that it had carried.
+            (true, false) => first,
+            (false, true) if descents.len() == 1 => first,
+            (false, _) => lowest / 2.0,
+        };
+        let seconds = (find * DESCENT_LONGER).min(self.left_s());
+        Some(match rate >= first * DESCENT_LEAST {
+            true => Step::Probe { rate, seconds, role: ProbeRole::Descent },
+            false => Step::Done,
+        })
+    }
+
+    /// Returns the probes before that place which look whether the store is back, in order of time.
+    fn descents_before(&self, at: usize) -> impl Iterator<Item = &Probe> {
+        let is_descent = |of: &&Probe| of.role == ProbeRole::Descent;
+        let count = self.probes[..at].iter().rev().take_while(is_descent).count();
+        self.probes[at - count..at].iter()
+    }
+
+    /// Returns what was found of a store that did not come back, if it did not.
+    pub fn metastable(&self) -> Option<Metastable> {
+        let is_last = |at: usize| {
+            let after = self.probes.get(at);
+            after.is_none_or(|after| after.role != ProbeRole::Descent)
+        };
+        (0..=self.probes.len()).filter(|at| is_last(*at)).find_map(|at| {
+            let descents: Vec<&Probe> = self.descents_before(at).collect();
+            let overloaded = self.probes.get((at - descents.len()).checked_sub(1)?)?;
+            let (first, again) = (descents.first()?, descents.get(1)?);
+            if !self.is_too_high(again) {
                 return None;
             }
-            let shorter = (1.0 / step_at.abs().max(step_slope.abs() * centre / 4.0)).min(1.0);
-            at += step_at * shorter;
-            slope += step_slope * shorter;
-            if step_at.abs() < 1e-6 && (step_slope * centre).abs() < 1e-6 {
-                break;
-            }
-        }
-        // Where probes lie further from the line than they are known, they are known less.
-        let off = |probe: &&Probe| {
-            let share = expected_share(probe.rate, (centre, at, slope));
-            let expected = probe.ended() as f64 * share;
-            let variance = (expected * (1.0 - share)).max(0.5) * dispersion;
-            (probe.missed() as f64 - expected).powi(2) / variance
-        };
-        let freedom = probes.len().saturating_sub(2).max(1) as f64;
-        let scatter = (probes.iter().map(off).sum::<f64>() / freedom).max(1.0);
-        let [i0, i1, i2] = information;
-        let determinant = (i0 * i2 - i1 * i1) / scatter;
-        let is_sound = slope > 0.0 && slope * centre < STEEP_MAX && determinant > 0.0;
-        is_sound.then_some(Fit {
-            centre,
-            at,
-            slope,
-            variance_at: i2 / determinant,
-            variance_slope: i0 / determinant,
-            covariance: -i1 / determinant,
-            // Those in which next to nothing was to miss add next to nothing.
-            probes_count: probes
-                .iter()
-                .filter(|probe| {
-                    let share = expected_share(probe.rate, (centre, at, slope));
-                    probe.ended() as f64 * share >= MISSED_MIN as f64
-                })
-                .count(),
+            // It was back where it carried the first rate, after the last one that was lower.
+            let mut lower = descents.iter().rev().skip(1).map(|of| of.rate);
+            let came_back = descents.last().is_some_and(|last| !self.is_too_high(last));
+            Some(Metastable {
+                overloaded_at: overloaded.rate,
+                not_back_at: first.rate,
+                back_at: lower.next().filter(|_| came_back),
+            })
         })
+    }
+
+    /// Returns how long a probe is that is to last this part of the budget.
+    fn lasts(&self, part: f64) -> f64 {
+        (self.goal.budget_s * part).max(PROBE_SECONDS_MIN).min(self.left_s())
+    }
+
+    /// Returns the next probe between a rate that was carried and one that was not.
+    fn step_between(&self, floor: f64, ceiling: f64) -> Step {
+        let find = |rate: f64| Step::Probe {
+            rate: rate.min(self.goal.rate_max),
+            seconds: self.lasts(FIND_PART),
+            role: ProbeRole::Find,
+        };
+        let (fit, line) = match self.best() {
+            None => return find(f64::midpoint(floor, ceiling)),
+            Some(Best::Between(line)) => return self.step_within(line),
+            Some(Best::Fitted(fit, line)) => (fit, line),
+        };
+        if line.probes_count >= FITTED_MIN && line.precision() <= self.goal.precision {
+            return Step::Done;
+        }
+        // Below and above the answer in turn.
+        let is_even = self.counted().len().is_multiple_of(2);
+        let away = (APART.ln() / fit.slope).max(line.rate * AWAY_MIN);
+        let rate = line.rate + if is_even { -away } else { away };
+        let rate = rate.clamp(line.rate * (1.0 - STRAY), line.rate * (1.0 + STRAY));
+        match line.precision() <= FOUND {
+            true => Step::Probe {
+                rate: rate.min(self.goal.rate_max),
+                seconds: self.lasts(FIT_PART),
+                role: ProbeRole::Fit,
+            },
+            false => find(rate.clamp(floor * 0.8, ceiling)),
+        }
+    }
+
+    /// Returns the next probe where nothing but a rate that was carried and one that was not is
+    /// known: halfway, and at last at both of them once more.
+    fn step_within(&self, line: LoadLine) -> Step {
+        let probe = |rate: f64, part: f64| Step::Probe {
+            rate,
+            seconds: self.lasts(part),
+            role: ProbeRole::Find,
+        };
+        if line.precision() > self.goal.precision.max(BETWEEN_MIN) {
+            let part = if line.precision() <= FOUND { FIT_PART } else { FIND_PART };
+            return probe(line.rate, part);
+        }
+        let once = |rate: f64| self.counted().iter().filter(|of| of.rate == rate).count() == 1;
+        match [line.high, line.low].into_iter().find(|rate| once(*rate)) {
+            Some(rate) => probe(rate, FIT_PART),
+            None => Step::Done,
+        }
+    }
+
+    /// Returns the best that is known of the answer: of what each bound says the lowest.
+    fn best(&self) -> Option<Best> {
+        let counted = self.counted();
+        let fits: Vec<Option<Fit>> = (0..self.goal.shares_max.len())
+            .map(|bound| fit_near(&self.points(&counted, bound), self.goal.shares_max[bound]))
+            .collect();
+        // What a fitted bound explains by itself needs no other reason.
+        let is_else = |probe: &Probe| {
+            let shares = self.goal.shares_max.iter().zip(&fits).enumerate();
+            let too_high =
+                |(bound, (share, _)): (usize, (&f64, _))| probe.is_too_high_for(bound, *share);
+            let by_fitted = shares.clone().filter(|(_, (_, fit))| fit.is_some()).any(too_high);
+            let by_other = shares.filter(|(_, (_, fit))| fit.is_none()).any(too_high);
+            by_other || (probe.is_overloaded && !by_fitted)
+        };
+        let between = self.between(is_else).map(Best::Between);
+        let fitted = fits.into_iter().enumerate().filter_map(|(bound, fit)| {
+            let fit = fit?;
+            let line = fit.meets(self.goal.shares_max[bound])?;
+            Some(Best::Fitted(fit, LoadLine { basis: Basis::Fit(bound), ..line }))
+        });
+        fitted.chain(between).min_by(|a, b| a.line().rate.total_cmp(&b.line().rate))
+    }
+
+    /// Returns the answer as far as a rate that was carried and one that was not say it.
+    fn between(&self, is_too_high: impl Fn(&Probe) -> bool) -> Option<LoadLine> {
+        let (low, high) = self.bracket(is_too_high);
+        let probes = self.counted();
+        let probes_count = probes.iter().filter(|of| of.rate == low || of.rate == high).count();
+        high.is_finite().then_some(LoadLine {
+            rate: f64::midpoint(low, high),
+            low,
+            high,
+            probes_count,
+            basis: Basis::Between,
+        })
+    }
+
+    /// Returns what is to be fitted for a bound.
+    fn points<'p>(&self, probes: &[&'p Probe], bound: usize) -> Vec<Point<'p>> {
+        let point = |probe: &&'p Probe| Point {
+            rate: probe.rate,
+            seconds: probe.seconds,
+            counts: Counts(&probe.bounds[bound]),
+        };
+        probes.iter().map(point).filter(|point| point.counts.ended() > 0).collect()
     }
 
     /// Returns the answer, as far as it is known.
-    ///
-    /// Its interval is that of the rate at which a fitted line meets a given height (the delta
-    /// method; N. R. Draper, H. Smith, *Applied Regression Analysis*, 3rd ed. 1998, section 3.2).
     pub fn line(&self) -> Option<LoadLine> {
-        let fit = self.fit()?;
-        let away = (logit(self.goal.share_max) - fit.at) / fit.slope;
-        let rate = fit.centre + away;
-        let variance =
-            fit.variance_at + away.powi(2) * fit.variance_slope + 2.0 * away * fit.covariance;
-        let freedom = fit.probes_count.saturating_sub(2).max(1) as f64;
-        let half = student_t_quantile(0.5 + CONFIDENCE / 2.0, freedom) * variance.max(0.0).sqrt()
-            / fit.slope;
-        (rate > 0.0).then_some(LoadLine {
-            rate,
-            low: (rate - half).max(0.0),
-            high: rate + half,
-            probes_count: fit.probes_count,
-        })
+        match self.best()?.line() {
+            // All or none missed in each probe, so nothing says how steeply it rises between.
+            line if line.precision() > UNKNOWN => {
+                self.between(|probe| self.is_too_high(probe)).or(Some(line))
+            }
+            line => Some(line),
+        }
     }
-}
-
-/// Returns how much of all that ended misses at a rate by the line.
-fn expected_share(rate: f64, (centre, at, slope): (f64, f64, f64)) -> f64 {
-    1.0 / (1.0 + (-(at + slope * (rate - centre))).exp())
-}
-
-/// Returns a step of Newton's to a line that is more likely, and what is known of it: the
-/// information matrix.
-fn newton(probes: &[&Probe], line: (f64, f64, f64), dispersion: f64) -> ((f64, f64), [f64; 3]) {
-    let (mut score_at, mut score_slope, mut information) = (0.0, 0.0, [0.0; 3]);
-    for probe in probes {
-        let x = probe.rate - line.0;
-        let (share, ended) = (expected_share(probe.rate, line), probe.ended() as f64);
-        let weight = (ended * share * (1.0 - share) / dispersion).max(1e-12);
-        let off = (probe.missed() as f64 - ended * share) / dispersion;
-        score_at += off;
-        score_slope += off * x;
-        information[0] += weight;
-        information[1] += weight * x;
-        information[2] += weight * x * x;
-    }
-    let [i0, i1, i2] = information;
-    let determinant = i0 * i2 - i1 * i1;
-    let step_at = (i2 * score_at - i1 * score_slope) / determinant;
-    let step_slope = (i0 * score_slope - i1 * score_at) / determinant;
-    ((step_at, step_slope), information)
-}
-
-/// Returns the logarithm of the odds of a share.
-fn logit(share: f64) -> f64 {
-    (share / (1.0 - share)).ln()
 }
 
 #[cfg(test)]

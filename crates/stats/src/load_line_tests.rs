@@ -33,7 +33,8 @@ const WARM_UP: f64 = 0.1;
 const PARTS: usize = 10;
 
 impl Store {
-    fn probe(&self, rate: f64, seconds: f64, random: &mut Random) -> Probe {
+    fn probe(&self, step: (f64, f64, ProbeRole), random: &mut Random) -> Probe {
+        let (rate, seconds, role) = step;
         let mut free = vec![0.0_f64; self.servers];
         let (mut now, warm) = (0.0, seconds * WARM_UP);
         let mut parts = vec![ProbePart::default(); PARTS];
@@ -61,13 +62,13 @@ impl Store {
         // What waits has grown by more than a queue at rest sways.
         let (before, after) = (halves[0] / counts[0], halves[1] / counts[1]);
         let is_overloaded = after > 2.0 * before && after > 10.0 * self.bound;
-        Probe { rate, seconds, parts, is_overloaded }
+        Probe { rate, seconds, role, bounds: vec![parts], is_overloaded }
     }
 
     fn search(&self, goal: LoadLineGoal, seed: u64) -> LoadLineSearch {
         let (mut search, mut random) = (LoadLineSearch::new(goal), Random(seed));
-        while let Step::Probe { rate, seconds, .. } = search.step() {
-            search.add(self.probe(rate, seconds, &mut random));
+        while let Step::Probe { rate, seconds, role } = search.step() {
+            search.add(self.probe((rate, seconds, role), &mut random));
         }
         search
     }
@@ -76,7 +77,7 @@ impl Store {
     /// it.
     fn judge(&self, truth: f64, rate_first: f64) -> (usize, usize) {
         let goal = LoadLineGoal {
-            share_max: 0.01,
+            shares_max: vec![0.01],
             precision: 0.0,
             budget_s: 120.0,
             rate_first,
@@ -84,7 +85,7 @@ impl Store {
         };
         let (mut near, mut held) = (0, 0);
         for seed in 0..100 {
-            let search = self.search(goal, seed);
+            let search = self.search(goal.clone(), seed);
             assert!(search.left_s() < PROBE_SECONDS_MIN, "{}", search.left_s());
             let Some(line) = search.line() else { continue };
             near += usize::from((line.rate / truth - 1.0).abs() <= 0.05);
@@ -138,24 +139,29 @@ fn four_servers_are_found_within_a_twentieth() {
 
 fn probe(rate: f64, ended: u64, missed: u64) -> Probe {
     let part = ProbePart { ended: ended / 2, missed: missed / 2 };
-    Probe { rate, seconds: 10.0, parts: vec![part; 2], is_overloaded: false }
+    let role = ProbeRole::Fit;
+    Probe { rate, seconds: 10.0, role, bounds: vec![vec![part; 2]], is_overloaded: false }
 }
 
-const GOAL: LoadLineGoal = LoadLineGoal {
-    share_max: 0.01,
-    precision: 0.02,
-    budget_s: 120.0,
-    rate_first: 100.0,
-    rate_max: 1_000.0,
-};
+fn goal() -> LoadLineGoal {
+    LoadLineGoal {
+        shares_max: vec![0.01],
+        precision: 0.02,
+        budget_s: 120.0,
+        rate_first: 100.0,
+        rate_max: 1_000.0,
+    }
+}
 
 #[test]
 fn a_ramp_goes_up_until_a_rate_is_too_high() {
-    let mut search = LoadLineSearch::new(GOAL);
+    let mut search = LoadLineSearch::new(goal());
     let mut rates = Vec::new();
     while let Step::Probe { rate, seconds, role: ProbeRole::Ramp } = search.step() {
         rates.push(rate.round());
-        search.add(Probe { seconds, ..probe(rate, 1_000, if rate > 600.0 { 900 } else { 0 }) });
+        let role = ProbeRole::Ramp;
+        let missed = if rate > 600.0 { 900 } else { 0 };
+        search.add(Probe { seconds, role, ..probe(rate, 1_000, missed) });
     }
     assert_eq!(rates, [100.0, 160.0, 256.0, 410.0, 655.0]);
     let Step::Probe { rate, role, .. } = search.step() else { panic!("the search goes on") };
@@ -164,7 +170,7 @@ fn a_ramp_goes_up_until_a_rate_is_too_high() {
 
 #[test]
 fn what_carries_all_that_may_be_offered_has_no_line() {
-    let mut search = LoadLineSearch::new(GOAL);
+    let mut search = LoadLineSearch::new(goal());
     while let Step::Probe { rate, seconds, .. } = search.step() {
         search.add(Probe { seconds, ..probe(rate, 1_000, 0) });
     }
@@ -174,7 +180,7 @@ fn what_carries_all_that_may_be_offered_has_no_line() {
 
 #[test]
 fn a_line_through_exact_counts_is_met_exactly() {
-    let mut search = LoadLineSearch::new(GOAL);
+    let mut search = LoadLineSearch::new(goal());
     // Odds that rise by a factor of e for each 50/s, and are 1 to 99 at 500/s.
     for rate in [400.0, 450.0, 500.0, 550.0, 600.0] {
         let odds = ((rate - 500.0_f64) / 50.0).exp() / 99.0;
@@ -186,4 +192,131 @@ fn a_line_through_exact_counts_is_met_exactly() {
     assert!((line.rate - 500.0).abs() < 0.01, "{line:?}");
     assert!(line.low < 500.0 && line.high > 500.0 && line.precision() < 0.01, "{line:?}");
     assert_eq!(search.step(), Step::Done);
+}
+
+/// A store that does as a function of the rate says: how many of 1,000 operations miss the bound,
+/// and whether what waits grows.
+fn search_on(goal: LoadLineGoal, mut store: impl FnMut(f64) -> (u64, bool)) -> LoadLineSearch {
+    let mut search = LoadLineSearch::new(goal);
+    while let Step::Probe { rate, seconds, role } = search.step() {
+        let (missed, is_overloaded) = store(rate);
+        search.add(Probe { seconds, role, is_overloaded, ..probe(rate, 1_000, missed) });
+    }
+    search
+}
+
+#[test]
+fn a_cliff_is_found_between_two_rates() {
+    let search = search_on(goal(), |rate| if rate > 523.0 { (1_000, true) } else { (0, false) });
+    let line = search.line().unwrap();
+    assert_eq!(line.basis, Basis::Between);
+    assert!(line.low <= 523.0 && 523.0 < line.high && line.precision() <= 0.02, "{line:?}");
+    assert_eq!(search.metastable(), None);
+    // Both rates were probed once more at the end.
+    let probed = |rate: f64| search.probes().iter().filter(|of| of.rate == rate).count();
+    assert!(probed(line.low) >= 2 && probed(line.high) >= 2, "{:?}", search.probes());
+}
+
+#[test]
+fn the_bound_that_gives_way_first_is_the_one_that_counts() {
+    // Of the second bound 0.1 % may miss: at 300/s; of the first 1 %: at 500/s.
+    let goal = LoadLineGoal { shares_max: vec![0.01, 0.001], ..goal() };
+    let mut search = LoadLineSearch::new(goal);
+    let odds = |rate: f64, line: f64, share: f64| {
+        let odds = ((rate - line) / 50.0).exp() * share / (1.0 - share);
+        odds / (1.0 + odds)
+    };
+    while let Step::Probe { rate, seconds, role } = search.step() {
+        let ended = 1_000_000;
+        let parts = |line: f64, share: f64| {
+            let missed = (ended as f64 * odds(rate, line, share)).round() as u64;
+            vec![ProbePart { ended, missed }; 10]
+        };
+        let bounds = vec![parts(500.0, 0.01), parts(300.0, 0.001)];
+        search.add(Probe { rate, seconds, role, bounds, is_overloaded: false });
+    }
+    let line = search.line().unwrap();
+    assert_eq!(line.basis, Basis::Fit(1));
+    assert!((line.rate - 300.0).abs() < 3.0, "{line:?}");
+}
+
+#[test]
+fn a_store_that_stays_down_is_found_out() {
+    let mut is_down = false;
+    let search = search_on(goal(), |rate| {
+        // Down it carries 200/s, and is back when it is asked for less than 100/s.
+        is_down = (is_down || rate > 523.0) && rate >= 100.0;
+        let most = if is_down { 200.0 } else { 523.0 };
+        if rate > most { (1_000, true) } else { (0, false) }
+    });
+    let found = search.metastable().unwrap();
+    assert!(found.overloaded_at > 523.0 && found.not_back_at < 523.0, "{found:?}");
+    assert!(found.back_at.is_some_and(|rate| rate < 200.0), "{found:?}");
+    let line = search.line().unwrap();
+    assert!(line.low <= 523.0 && 523.0 <= line.high, "{line:?}");
+
+    // One that was slow for one probe only has come back.
+    let mut slow = 0;
+    let search = search_on(goal(), |rate| {
+        slow = if rate > 523.0 { 2 } else { slow - i32::from(slow > 0) };
+        if rate > 523.0 || slow > 0 { (1_000, true) } else { (0, false) }
+    });
+    assert_eq!(search.metastable(), None);
+}
+
+#[test]
+fn a_store_that_never_comes_back_ends_the_search() {
+    let mut is_down = false;
+    let search = search_on(goal(), |rate| {
+        is_down |= rate > 523.0;
+        if is_down { (1_000, true) } else { (0, false) }
+    });
+    assert_eq!(search.metastable().unwrap().back_at, None);
+    assert!(search.probes().len() < 40, "{}", search.probes().len());
+}
+
+#[test]
+fn a_cold_start_is_not_the_line() {
+    let mut first = true;
+    let search = search_on(goal(), |rate| match std::mem::take(&mut first) {
+        true => (100, false),
+        false if rate > 523.0 => (1_000, true),
+        false => (0, false),
+    });
+    let line = search.line().unwrap();
+    assert!(line.low <= 523.0 && 523.0 < line.high, "{line:?}");
+}
+
+#[test]
+fn what_waits_grows_or_sways() {
+    let counts = |backlog: [u64; PROBE_PARTS + 1]| {
+        let mut counts = ProbeCounts::new(1);
+        let mut before = 0;
+        for (part, waiting) in backlog.into_iter().enumerate() {
+            counts.due[part] = 100;
+            counts.ended[part] = 100 + before - waiting;
+            before = waiting;
+        }
+        counts
+    };
+    assert!(counts([0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100]).is_overloaded());
+    // A queue that was long once, one that sways, and one that has a hiccup at the end.
+    assert!(!counts([0, 0, 60, 90, 60, 30, 0, 0, 0, 0, 0]).is_overloaded());
+    assert!(!counts([40, 5, 60, 10, 30, 50, 20, 60, 10, 50, 40]).is_overloaded());
+    assert!(!counts([0, 1, 2, 1, 0, 2, 1, 0, 1, 2, 90]).is_overloaded());
+}
+
+#[test]
+fn counts_of_parts_add_up() {
+    let mut one = ProbeCounts::new(1);
+    one.note(ProbeStretch::WarmUp, ProbeStretch::Part(0), true);
+    one.note(ProbeStretch::Part(3), ProbeStretch::Part(4), false);
+    one.judge(0, 3, true);
+    let mut both = one.clone();
+    both.merge(&one);
+    both.skip(5);
+    assert_eq!((both.due_count(), both.succeeded_count()), (7, 2));
+    assert_eq!(both.bounds[0][3], ProbePart { ended: 2, missed: 2 });
+    assert_eq!(both.bounds[0][PROBE_PARTS - 1], ProbePart { ended: 5, missed: 5 });
+    assert!(both.fits(1) && !both.fits(2));
 }

@@ -34,7 +34,7 @@ pub use place::{Placed, PlacedJob, PlacedStage, Placing};
 #[cfg(test)]
 pub(crate) use print::yaml_of;
 pub use read::{Position, ReadError, Source, read_as};
-pub use rules::{SloSpec, UntilSpec};
+pub use rules::{SloOf, SloSpec, UntilSpec};
 pub use secrets::{Secrets, TargetSecrets};
 pub use spec::{WORKLOAD_SCHEMA, WorkloadFile};
 pub use units::{

@@ -9,12 +9,19 @@ use plimsoll_conduct::{RunTime, machine};
 use plimsoll_driver_file::facts::{probe, size_bytes};
 
 use crate::args::file::FileCommand;
+use crate::args::load_line::SearchArgs;
 use crate::conducted::{self, Settings, fresh_seed};
 use crate::fleet::{self, Mustered};
+use crate::load_line::searched;
 use crate::lower_files::{self, TargetFacts};
 
 /// Runs one `file` command.
 pub(crate) fn run(command: &FileCommand) -> Result<ExitCode> {
+    searching(command, None)
+}
+
+/// The same, or looks for its load line.
+pub(crate) fn searching(command: &FileCommand, search: Option<&SearchArgs>) -> Result<ExitCode> {
     let common = command.common();
     let seed = common.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch));
     let ui = common.output.print.ui();
@@ -32,7 +39,7 @@ pub(crate) fn run(command: &FileCommand) -> Result<ExitCode> {
         None => target_facts(command)?,
     };
     let file = lower_files::workload(command, &facts, seed);
-    let file = file.map_err(lower_files::in_flags)?;
+    let file = searched(file.map_err(lower_files::in_flags)?, search, None)?;
     if common.explain {
         ui.result(&file.to_yaml())?;
         return Ok(ExitCode::SUCCESS);

@@ -13,9 +13,11 @@ use serde_json::{Value, json};
 
 use crate::args::Form;
 use crate::args::file::FileConductArgs;
+use crate::args::load_line::SearchArgs;
 use crate::args::{PrintArgs, RunArgs};
 use crate::commands::fio;
 use crate::conducted::{self, Settings};
+use crate::load_line::searched;
 use crate::{lower, said};
 
 /// What a scripted store does that nobody has described.
@@ -32,7 +34,12 @@ struct ReadFile {
 
 /// Runs a workload file.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
-    let done = carry_out(args);
+    searching(args, None)
+}
+
+/// The same, or looks for the load line of a stage of it.
+pub(crate) fn searching(args: &RunArgs, search: Option<&SearchArgs>) -> Result<ExitCode> {
+    let done = carry_out(args, search);
     let print = &args.output.print;
     if let (Err(error), true) = (&done, args.check && print.json) {
         print.ui().result(&format!("{:#}\n", refusal(&args.file, error)))?;
@@ -85,9 +92,16 @@ fn explained(file: &WorkloadFile, print: &PrintArgs) -> Result<String> {
     }
 }
 
-fn carry_out(args: &RunArgs) -> Result<ExitCode> {
+fn carry_out(args: &RunArgs, search: Option<&SearchArgs>) -> Result<ExitCode> {
     let text = read(&args.file)?;
     let conduct = args.file_conduct();
+    if search.is_some() && (is_job_file(&text) || cosbench::is_workload(&text)) {
+        bail!(
+            "{} is another tool's file: have --explain write it in the workload language, and look \
+             for the load line of that",
+            args.file.display()
+        );
+    }
     if is_job_file(&text) {
         return run_job_file(args, &text, &conduct);
     }
@@ -101,6 +115,9 @@ fn carry_out(args: &RunArgs) -> Result<ExitCode> {
     }
     let ReadFile { file, source, older } = read_workload(&name, &text)?;
     let file = WorkloadFile { seed: args.seed.or(file.seed), ..file };
+    // What a search makes of it stands nowhere in the file.
+    let source = source.filter(|_| search.is_none());
+    let file = searched(file, search, None)?;
     let located = |error: anyhow::Error| located(error, source.as_ref(), &name);
     let settings = settings(args, &conduct)?;
     if args.check || args.explain {

@@ -6,16 +6,23 @@ use anyhow::Result;
 use plimsoll_conduct::{Consent, RunTime};
 
 use crate::args::YES;
+use crate::args::load_line::SearchArgs;
 use crate::args::s3::S3Command;
 use crate::conducted::{self, Settings, fresh_seed};
+use crate::load_line::searched;
 use crate::lower;
 
 /// Runs one `s3` command.
 pub(crate) fn run(command: &S3Command) -> Result<ExitCode> {
+    searching(command, None)
+}
+
+/// The same, or looks for its load line.
+pub(crate) fn searching(command: &S3Command, search: Option<&SearchArgs>) -> Result<ExitCode> {
     let common = command.common();
     let seed = common.load.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch));
     let asked = lower::asked(command)?;
-    let file = asked.workload(seed)?;
+    let file = searched(asked.workload(seed)?, search, common.load.max_in_flight)?;
     if common.explain {
         common.output.print.ui().result(&file.to_yaml())?;
         return Ok(ExitCode::SUCCESS);

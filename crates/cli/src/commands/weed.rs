@@ -9,9 +9,11 @@ use plimsoll_workload::plan::spec::{RangeSpec, SeaweedTarget, TargetSpec, Target
 use plimsoll_workload::plan::{InvalidField, Size, Time, WorkloadFile};
 
 use crate::args::YES;
+use crate::args::load_line::SearchArgs;
 use crate::args::weed::{ClusterArgs, ListArgs, WeedCommand};
 use crate::conducted::{self, Settings, fresh_seed};
 use crate::environment::variable;
+use crate::load_line::searched;
 use crate::{lower, said};
 
 /// Files that are read, and that are removed, where nothing is said.
@@ -20,6 +22,11 @@ const FILES_REMOVED: u64 = 25_000;
 
 /// Runs one `weed` command.
 pub(crate) fn run(command: &WeedCommand) -> Result<ExitCode> {
+    searching(command, None)
+}
+
+/// The same, or looks for its load line.
+pub(crate) fn searching(command: &WeedCommand, search: Option<&SearchArgs>) -> Result<ExitCode> {
     let common = command.common();
     let seed = common.load.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch));
     let asked = asked(command)?;
@@ -28,6 +35,7 @@ pub(crate) fn run(command: &WeedCommand) -> Result<ExitCode> {
     check_filer(command, target.is_filer())?;
     let targets = Targets::One(TargetSpec::Seaweedfs(Box::new(target)));
     let file = WorkloadFile { name, targets, ..asked.workload(seed)? };
+    let file = searched(file, search, common.load.max_in_flight)?;
     file.judge().map_err(|refused| in_flags(&refused, &asked))?;
     if common.explain {
         common.output.print.ui().result(&file.to_yaml())?;

@@ -11,7 +11,7 @@ use plimsoll_conduct::{
 use plimsoll_engine::{EngineConfig, StageOutcome};
 use plimsoll_model::{RunId, Seed, StageKind};
 use plimsoll_oracle::{Behaviour, Script, ScriptedDriver};
-use plimsoll_record::schema::RunState;
+use plimsoll_record::schema::{RunState, Stage};
 use plimsoll_record::{OpLog, RunDirectory};
 use plimsoll_stats::{Histogram, Percentile};
 use plimsoll_workload::plan::{JobPacing, WorkloadFile};
@@ -89,9 +89,13 @@ impl Observer for Names {
 
 /// Begins the run of a workload on the scripted store.
 fn begin(workload: &str, place: &Path) -> (BegunRun, Arc<Names>) {
+    begin_on(SCRIPT, workload, place)
+}
+
+fn begin_on(script: &str, workload: &str, place: &Path) -> (BegunRun, Arc<Names>) {
     let time = RunTime::simulated();
     let id = RunId::new("doubling", time.wall_epoch, 1);
-    let script = Script::from_yaml(SCRIPT).unwrap();
+    let script = Script::from_yaml(script).unwrap();
     let driver = ScriptedDriver::new(Behaviour::new(&script, 7));
     let file = WorkloadFile::from_yaml("doubling", workload).unwrap();
     let request = RunRequest {
@@ -153,4 +157,86 @@ fn the_rate_doubles_until_the_p99_breaks() {
     let log = OpLog::open(&recording.directory).unwrap();
     log.scan(&mut |op| rows[usize::from(op.stage.0)] += 1).unwrap();
     assert_eq!(rows, [16, 600, 1_200, 2_400, 4_800]);
+}
+
+/// One server of 1,000/s, exponential: M/M/1, of which 1 % take longer than 20 ms at 769.7/s.
+const MM1: &str = "\
+schema: plimsoll.oracle/1
+service: {time: {exponential: {mean: 1ms}}}
+servers: 1
+grace_count: 16
+";
+
+const SEARCH: &str = "\
+schema: plimsoll.workload/2
+name: line
+sets: {o: {count: 16, size: 64B}}
+stages:
+- {name: load, prepares: true, jobs: [{workers: 4, work: {fill: o}}]}
+- name: line
+  search:
+    slo: ['p99<=20ms']
+    budget: 60s
+    precision: 8%
+    max_in_flight: 5000
+    stage: {jobs: [{workers: 4, work: {objects: [{get: o}]}}]}
+- {name: after, ops: 5, jobs: [{workers: 1, work: {objects: [{stat: o}]}}]}
+";
+
+#[test]
+fn a_search_is_made_of_probes_between_other_stages() {
+    let place = tempfile::tempdir().unwrap();
+    let (mut run, names) = begin_on(MM1, SEARCH, place.path());
+    let recorded = run.run(None, None).unwrap();
+    run.recording.settle_measured(&recorded).unwrap();
+    let names = names.0.lock().unwrap().clone();
+    assert_eq!((&*names[0], &*names[1]), ("load", "gauge"));
+    assert_eq!(names.last().map(String::as_str), Some("after"));
+    let manifest = run.recording.directory.read_manifest().unwrap();
+    let probes = &manifest.stages[1..manifest.stages.len() - 1];
+    let lasts = |stage: &Stage| stage.probe.as_ref().unwrap().lasts_ns;
+    assert!(probes.iter().all(|stage| stage.probe.as_ref().unwrap().search_index == 1));
+    // All together last no longer than the budget but for what the last one takes to drain, with
+    // two seconds of the closed loop before.
+    let all: u64 = probes.iter().map(lasts).sum();
+    assert!((10_000_000_000..=62_000_000_000).contains(&all), "{all}");
+    // A closed loop of 4 workers gives what the server gives; the ramp begins at a tenth of it.
+    let rate = |name: &str| {
+        let text = name.rsplit_once(' ')?.1.strip_suffix("/s")?;
+        text.parse::<f64>().ok()
+    };
+    let first = rate(&names[2]).unwrap();
+    assert!((90.0..110.0).contains(&first), "{names:?}");
+    let last = names.iter().rev().find_map(|name| rate(name)).unwrap();
+    assert!((600.0..950.0).contains(&last), "{names:?}");
+    // What was counted while it ran is what the record holds.
+    for (stage, done) in probes.iter().zip(&recorded.stages[1..]) {
+        let counts = done.outcome.probe.as_ref().unwrap();
+        let schedule = stage.jobs[0].schedule.as_ref();
+        let offered = schedule.and_then(|schedule| schedule.offered_count);
+        assert!(offered.is_none_or(|offered| offered >= counts.due_count()), "{}", stage.name);
+    }
+    let draws: Vec<u64> = recorded.stages[2..].iter().map(|of| of.outcome.stream_hash).collect();
+    assert!(draws.iter().all(|hash| draws.iter().filter(|other| *other == hash).count() == 1));
+}
+
+#[test]
+fn a_search_ends_with_the_run() {
+    let place = tempfile::tempdir().unwrap();
+    let (mut run, names) = begin_on(MM1, SEARCH, place.path());
+    let stop = run.recording.stop.clone();
+    let mut stages = 0;
+    let mut order = plimsoll_conduct::in_order(&[]);
+    let choose: Chooser<'_> = Box::new(move |plan, done| {
+        stages += 1;
+        if stages == 5 {
+            stop.request();
+        }
+        order(plan, done)
+    });
+    let recorded = run.run(None, Some(choose)).unwrap();
+    run.recording.settle_measured(&recorded).unwrap();
+    let manifest = run.recording.directory.read_manifest().unwrap();
+    assert_eq!(manifest.state, RunState::Interrupted);
+    assert_eq!(names.0.lock().unwrap().len(), 5);
 }

@@ -3,6 +3,7 @@
 mod changes;
 mod live;
 mod outcome;
+mod probe;
 mod seen;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ pub use changes::ChangesDoc;
 pub use live::{LiveDoc, NewSeen};
 pub(crate) use outcome::ended_by;
 pub use outcome::{OutcomeDoc, StageBounds, StageEndDoc};
+pub use probe::{ProbeCountsDoc, ProbeDoc};
 pub use seen::SeenDoc;
 
 /// A content that is here, or that is too large for a message and kept by the fabric under a name.
@@ -167,6 +169,9 @@ pub struct StageOrder {
     /// as `pacing`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing: Option<(usize, PacingSpec)>,
+    /// What it is to a search, where it is a probe of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<ProbeDoc>,
     /// What the stage before has changed in all parts.
     pub before: Held<ChangesDoc>,
 }

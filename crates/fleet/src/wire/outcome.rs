@@ -17,6 +17,7 @@ use plimsoll_workload::data::WrongKind;
 use serde::{Deserialize, Serialize};
 
 pub use self::vet::StageBounds;
+use super::ProbeCountsDoc;
 use crate::offset::ClockLine;
 
 /// The interval of time lines.
@@ -43,6 +44,8 @@ pub struct OutcomeDoc {
     recorder_waits: u64,
     recorder_wait_ns: u64,
     cpu_ns: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    probe: Option<ProbeCountsDoc>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -185,6 +188,7 @@ impl OutcomeDoc {
             recorder_waits: outcome.recorder_waits,
             recorder_wait_ns: ns(outcome.recorder_wait),
             cpu_ns: ns(outcome.cpu_time),
+            probe: outcome.probe.as_ref().map(ProbeCountsDoc::of),
         }
     }
 
@@ -255,6 +259,7 @@ impl OutcomeDoc {
             recorder_waits: self.recorder_waits,
             recorder_wait: Duration::from_nanos(self.recorder_wait_ns),
             cpu_time: Duration::from_nanos(self.cpu_ns),
+            probe: self.probe.as_ref().map(ProbeCountsDoc::counts),
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use crate::script::RateCap;
+use crate::script::{Collapse, RateCap};
 
 /// Servers with one queue, first come first served. Moments are in ns.
 #[derive(Clone, Debug)]
@@ -47,6 +47,34 @@ impl Servers {
         if self.queue_max.is_some() {
             self.begins.push_back(started);
         }
+    }
+}
+
+/// Whether a store that collapses under load has done so. Moments are in ns.
+#[derive(Clone, Debug)]
+pub(super) struct Collapsing {
+    of: Collapse,
+    /// Since when, if it has, no operation has waited too long for it to be back.
+    calm_since: Option<u64>,
+}
+
+impl Collapsing {
+    pub(super) fn new(of: Collapse) -> Self {
+        Self { of, calm_since: None }
+    }
+
+    /// Returns how many times as long serving takes for one that has come and waits until
+    /// `started`.
+    pub(super) fn factor(&mut self, now: u64, started: u64) -> f64 {
+        let waited = started - now;
+        if waited > self.of.above || (self.calm_since.is_some() && waited > self.of.calm) {
+            self.calm_since = Some(started);
+        }
+        // In time without an operation none has waited.
+        if self.calm_since.is_some_and(|since| started.saturating_sub(since) >= self.of.lasting) {
+            self.calm_since = None;
+        }
+        if self.calm_since.is_some() { self.of.factor } else { 1.0 }
     }
 }
 

@@ -116,6 +116,24 @@ fn brownouts_and_drift_stretch_the_service() {
 }
 
 #[test]
+fn a_collapsed_store_stays_slow_until_it_was_calm() {
+    let mut behaviour = behaviour(
+        "service: {time: {constant: 10ms}}\nservers: 1\n\
+         collapse: {above: 50ms, factor: 3, calm: 20ms, lasting: 1s}",
+    );
+    let mut took = |at_ms: u64| {
+        let verdict = get(&mut behaviour, at_ms * MS);
+        verdict.done.since(verdict.started).as_nanos() as u64 / MS
+    };
+    // They wait 0, 10, … 60 ms.
+    assert_eq!([0; 7].map(&mut took), [10, 10, 10, 10, 10, 10, 30]);
+    // Calm since the moment at which that one began, 60 ms; the last one begins at 930 ms after it
+    // has waited for 30 ms, so that there are to be calm moments until 1,930 ms.
+    assert_eq!([500, 900, 900].map(&mut took), [30, 30, 30]);
+    assert_eq!([1_500, 1_929, 1_960].map(&mut took), [30, 30, 10]);
+}
+
+#[test]
 fn the_first_byte_goes_out_when_the_script_says() {
     for (first_byte, first_ms, done_ms) in [
         ("", 4, 4),

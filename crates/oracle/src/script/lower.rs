@@ -7,11 +7,11 @@ use std::array;
 use plimsoll_model::{Bytes, OpKind, UnitError, parse_duration};
 
 use super::spec::{
-    BrownoutSpec, DistributionSpec, FaultsSpec, FirstByteSpec, KindsSpec, LiesSpec, PlantSpec,
-    RateCapSpec, ScriptSpec, ServiceSpec, StallsSpec,
+    BrownoutSpec, CollapseSpec, DistributionSpec, FaultsSpec, FirstByteSpec, KindsSpec, LiesSpec,
+    PlantSpec, RateCapSpec, ScriptSpec, ServiceSpec, StallsSpec,
 };
 use super::{
-    Brownout, Distribution, FirstByte, KindPlan, Plant, RateCap, SCRIPT_SCHEMA, Script,
+    Brownout, Collapse, Distribution, FirstByte, KindPlan, Plant, RateCap, SCRIPT_SCHEMA, Script,
     ScriptError, Service, Stall,
 };
 use crate::behaviour::{Act, Lie};
@@ -43,6 +43,9 @@ pub(super) fn lower(spec: &ScriptSpec) -> Checked<Script> {
     if spec.queue_max.is_some() && spec.servers.is_none() {
         return refuse("queue_max", "nothing ever waits where `servers` is not given");
     }
+    if spec.collapse.is_some() && spec.servers.is_none() {
+        return refuse("collapse", "nothing ever waits where `servers` is not given");
+    }
     if spec.kinds.all.is_some() {
         return refuse("kinds.all", "what holds for all kinds stands in `service`");
     }
@@ -57,6 +60,7 @@ pub(super) fn lower(spec: &ScriptSpec) -> Checked<Script> {
         },
         stall: spec.stalls.as_ref().map(lower_stalls).transpose()?,
         brownouts: (0..).zip(&spec.brownouts).map(lower_brownout).collect::<Checked<_>>()?,
+        collapse: spec.collapse.as_ref().map(lower_collapse).transpose()?,
         grace_count: spec.grace_count,
         plant: spec.plant.as_ref().map(lower_plant).transpose()?,
         seaweed: spec.seaweed.as_ref().map(seaweed::lower).transpose()?.unwrap_or_default(),
@@ -406,6 +410,16 @@ fn lower_brownout((index, spec): (usize, &BrownoutSpec)) -> Checked<Brownout> {
         every,
         factor: check_positive(&field("factor"), spec.factor)?,
     })
+}
+
+fn lower_collapse(spec: &CollapseSpec) -> Checked<Collapse> {
+    let above = positive("collapse.above", &spec.above)?;
+    let calm = positive("collapse.calm", &spec.calm)?;
+    if calm > above {
+        return refuse("collapse.calm", format!("`{}` is longer than `above`", spec.calm));
+    }
+    let factor = check_positive("collapse.factor", spec.factor)?;
+    Ok(Collapse { above, factor, calm, lasting: positive("collapse.lasting", &spec.lasting)? })
 }
 
 fn lower_plant(spec: &PlantSpec) -> Checked<Plant> {

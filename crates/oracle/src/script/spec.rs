@@ -34,6 +34,9 @@ pub(crate) struct ScriptSpec {
     /// Stretches in which serving takes longer.
     #[serde(default)]
     pub(crate) brownouts: Vec<BrownoutSpec>,
+    /// The store falls into a state in which it is slow and stays there under load that it carried
+    /// before. Needs `servers`.
+    pub(crate) collapse: Option<CollapseSpec>,
     /// So many operations at the beginning are served without fault or lie and are not turned
     /// away, so that a run can prepare its objects; they do not count for `plant`.
     #[serde(default)]
@@ -321,6 +324,22 @@ pub(crate) struct BrownoutSpec {
     pub(crate) every: Option<String>,
     /// How many times as long an operation takes whose service begins within.
     pub(crate) factor: f64,
+}
+
+/// A store that falls into a slow state and stays there under load: a metastable failure (N. Bronson
+/// and others, *Metastable Failures in Distributed Systems*, HotOS 2021).
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CollapseSpec {
+    /// It falls when an operation waits longer than this for a server.
+    pub(crate) above: String,
+    /// How many times as long serving takes then.
+    pub(crate) factor: f64,
+    /// It is back when no operation has waited longer than this,
+    pub(crate) calm: String,
+    /// for so long.
+    pub(crate) lasting: String,
 }
 
 /// Failures by share of the operations.

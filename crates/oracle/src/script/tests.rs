@@ -257,6 +257,14 @@ fn impossible_stores_are_refused() {
             "brownouts[1].factor: 0 is not a finite number above 0",
         ),
         (
+            "collapse: {above: 1s, factor: 2, calm: 1ms, lasting: 1s}",
+            "collapse: nothing ever waits where `servers` is not given",
+        ),
+        (
+            "servers: 1\ncollapse: {above: 1s, factor: 2, calm: 2s, lasting: 1s}",
+            "collapse.calm: `2s` is longer than `above`",
+        ),
+        (
             "brownouts: [{from: 1s, lasting: 5s, every: 5s, factor: 2}]",
             "brownouts[0].lasting: `5s` is not below `every`",
         ),

@@ -223,6 +223,9 @@ impl Schedule {
 
 /// Returns which stage of a plan a recorded one is, whose place among all stages is `index`.
 pub fn stage_of_plan<'p>(plan: &'p Plan, index: usize, stage: &Stage) -> Option<&'p plan::Stage> {
+    if let Some(probe) = &stage.probe {
+        return plan.stages.get(usize::from(probe.search_index));
+    }
     let is_same = |of: &&plan::Stage| of.name == stage.name && of.iteration == stage.iteration;
     plan.stages.get(index).filter(is_same).or_else(|| plan.stages.iter().find(is_same))
 }

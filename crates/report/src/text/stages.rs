@@ -7,6 +7,7 @@ use plimsoll_model::{ErrorClass, OpKind};
 
 use super::tables;
 use crate::format::{self, bytes, count, duration, known};
+use crate::load_line::text as load_line;
 use crate::report::{Report, RowReport, RowView, StageReport};
 use crate::stage_words::{self as words, bytes_per_sec, ops_per_sec};
 use crate::table::{Cell, Paint, Table, Tone, elided_apart, harmless, paragraph, warning};
@@ -29,8 +30,11 @@ pub(super) fn render(report: &Report, width: usize, paint: Paint) -> String {
     let mut writer = Writer { report, width, paint, out: String::new() };
     writer.headline();
     writer.origin();
-    for stage in &report.stages {
+    for stage in report.stages.iter().filter(|stage| stage.probe_of.is_none()) {
         writer.stage(stage);
+    }
+    for load_line in &report.load_lines {
+        load_line::write(load_line, (width, paint), &mut writer.out);
     }
     let is_detailed =
         |stage: &StageReport| stage.rows.iter().any(|row| row.analysis.details.is_some());
@@ -71,6 +75,13 @@ impl Writer<'_> {
     fn headline(&mut self) {
         let report = self.report;
         let title = format!("{}{}:", harmless(&report.what), report.state.remark());
+        if let [first, more @ ..] = &report.load_lines[..] {
+            load_line::headline(first, &title, (self.width, self.paint), &mut self.out);
+            let other = |of| load_line::headline(of, "", (self.width, self.paint), &mut self.out);
+            more.iter().for_each(other);
+            self.out.push('\n');
+            return;
+        }
         let mut parts = figures(report);
         if parts.is_empty() {
             let noun = if report.results().next().is_some() { "result" } else { "stage" };

@@ -432,24 +432,25 @@ fn searches_that_cannot_be() {
     };
     check(&[
         (
-            &search(probe, ""),
-            "stages[1].search.stage.duration: is missing; it says how long each probe lasts",
+            &search(probe, "duration: 1s, "),
+            "stages[1].search.stage.duration: the search says how long each probe lasts; leave it \
+             out",
         ),
         (
-            &search("rate: 1/s..9/s, slo: []", "duration: 1s, "),
+            &search(probe, "prepares: true, "),
+            "stages[1].search.stage.prepares: a search is a result; leave it out",
+        ),
+        (
+            &search(&format!("{probe}, budget: 0s"), ""),
+            "stages[1].search.budget: must be longer than 0s",
+        ),
+        (
+            &search("rate: 1/s..9/s, slo: []", ""),
             "stages[1].search.slo: there is none; a search needs a condition",
         ),
         (
-            &search(&format!("{probe}, job: b"), "duration: 1s, "),
+            &search(&format!("{probe}, job: b"), ""),
             "stages[1].search.job: there is no job `b` in the stage",
-        ),
-        (
-            &format!(
-                "{filled}- repeat: {{times: 2, stages: [{{search: {{{probe}, stage: {{duration: \
-                      1s, jobs: [{{work: {{objects: [{{get: o}}]}}}}]}}}}}}]}}"
-            ),
-            "stages[1].repeat.stages[0].search.budget: is missing; a search within a repeat needs \
-             one",
         ),
     ]);
 }

@@ -13,7 +13,7 @@ use super::Pattern;
 use super::path::FieldPath;
 use super::rules::SloSpec;
 use super::spec::{ArchiveKind, DealSpec, ExistingOf, KeysSpec, TargetSpec, TreeOf, WorkloadFile};
-use super::units::{Cap, SizeRange};
+use super::units::{Cap, RateRange, SizeRange};
 use super::work::Work;
 use crate::data::DataRule;
 use crate::{ArrivalLaw, DataFileSpec, Pacing, SizeDist, StopRule};
@@ -225,16 +225,14 @@ pub struct Stage {
 pub struct Search {
     /// The job that has the rate, 0-based.
     pub job: usize,
-    /// The lowest rate, in operations a second.
-    pub rate_min: f64,
-    /// The highest rate, in operations a second.
-    pub rate_max: f64,
+    /// Between which rates it is looked for; `None`: a closed loop tells where to begin.
+    pub rate: Option<RateRange>,
     /// What each probe is held against.
     pub slo: Vec<SloSpec>,
     /// How closely the rate is to be known, in percent.
     pub precision_percent: f64,
-    /// How long the search lasts at most.
-    pub budget: Option<Duration>,
+    /// How long all probes together last at most.
+    pub budget: Duration,
     /// How arrivals lie about the rate.
     pub arrivals: ArrivalLaw,
     /// How many operations may be under way at once.
@@ -416,7 +414,7 @@ impl Stage {
             Some(time + job.ramp + job.ramp_down + *job.start_delay.end())
         };
         if let Some(search) = &self.search {
-            return search.budget;
+            return Some(search.budget);
         }
         match self.jobs.is_empty() {
             true => self.duration,

@@ -100,7 +100,8 @@ fn stage(tree: &mut Tree) {
     if let Some(search) = tree.get_mut("search") {
         let defaults = [
             ("precision", text("5%")),
-            ("arrivals", text("constant")),
+            ("arrivals", text("poisson")),
+            ("budget", text("10m")),
             ("max_in_flight", Tree::Int(MAX_IN_FLIGHT_DEFAULT.into())),
         ];
         all(search, &defaults);

@@ -4,10 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use plimsoll_model::parse_duration;
+use plimsoll_model::{OpKind, parse_duration};
 
 use super::units::{Percent, Time, written};
-use crate::{Metric, Precision};
+use crate::Precision;
 
 /// warp's window and share, where a rule says none.
 const STEADY_DEFAULT: (Duration, f64) = (Duration::from_secs(15), 7.5);
@@ -29,17 +29,26 @@ pub enum UntilSpec {
     Known(Precision),
 }
 
-/// What a search asks of each probe.
+/// What a search asks of each probe: `p99<=20ms`, `errors<=0.1%`, `get.p99.9<=1s`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum SloSpec {
-    /// `p99<=20ms`: a figure of the latency is at most that.
+pub struct SloSpec {
+    /// Which operations it is about; `None`: all.
+    pub kind: Option<OpKind>,
+    /// What may be missed by how many of them.
+    pub of: SloOf,
+}
+
+/// What a condition is about.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SloOf {
+    /// So much of the latency's distribution is at most that.
     Latency {
-        /// The figure: the mean or a percentile.
-        metric: Metric,
+        /// The percentile.
+        percent: f64,
         /// The most that it may be.
         most: Duration,
     },
-    /// `errors<=0.1%`: so many operations may fail.
+    /// So many operations may fail.
     Errors {
         /// Out of a hundred.
         percent: f64,
@@ -86,9 +95,17 @@ impl fmt::Display for UntilSpec {
     }
 }
 
+/// The highest percentile that a condition may be about: what lies above it is to be seen.
+const PERCENTILE_MAX: f64 = 99.999;
+
 impl SloSpec {
-    const METRICS: [Metric; 5] =
-        [Metric::Mean, Metric::P50, Metric::P90, Metric::P99, Metric::P99_9];
+    /// Returns the share of operations that may miss it, above 0 and below 1.
+    pub fn share_max(&self) -> f64 {
+        match self.of {
+            SloOf::Latency { percent, .. } => 1.0 - percent / 100.0,
+            SloOf::Errors { percent } => percent / 100.0,
+        }
+    }
 }
 
 impl FromStr for SloSpec {
@@ -97,31 +114,62 @@ impl FromStr for SloSpec {
     fn from_str(text: &str) -> Result<Self, String> {
         let (figure, most) = text.split_once("<=").ok_or("it has no `<=`")?;
         let (figure, most) = (figure.trim(), most.trim());
-        if figure == "errors" {
-            let share: Percent = most.parse()?;
-            return match most.ends_with('%') && share.0 <= 100.0 {
-                true => Ok(Self::Errors { percent: share.0 }),
-                false => Err("the share of errors is at most 100%".to_owned()),
-            };
+        let is_figure = |name: &str| name == "errors" || percentile(name).is_some();
+        // `p99.9` has a dot of its own.
+        let (kind, figure) = match figure.split_once('.') {
+            Some((kind, of_kind)) if !is_figure(figure) => (Some(kind), of_kind),
+            _ => (None, figure),
+        };
+        if figure == "mean" {
+            return Err("a mean says nothing of how many operations were slow; take a percentile \
+                        such as p99"
+                .to_owned());
         }
-        let Some(metric) = Self::METRICS.into_iter().find(|metric| metric.name() == figure) else {
-            let names = Self::METRICS.map(Metric::name).join(", ");
-            return Err(format!("there is no figure `{figure}`; there are {names} and errors"));
+        if !is_figure(figure) {
+            return Err(format!(
+                "there is no figure `{figure}`; there are percentiles of the latency, such as p99 \
+                 or p99.9, and errors"
+            ));
+        }
+        let kind = kind.map(|kind| {
+            let unknown = || format!("there is no kind of operation `{kind}`, such as get or put");
+            OpKind::from_name(&kind.to_ascii_uppercase()).ok_or_else(unknown)
+        });
+        let kind = kind.transpose()?;
+        let Some(percent) = percentile(figure) else {
+            let share: Percent = most.parse()?;
+            return match most.ends_with('%') && share.0 > 0.0 && share.0 < 100.0 {
+                true => Ok(Self { kind, of: SloOf::Errors { percent: share.0 } }),
+                false => {
+                    Err("the share of errors is above 0% and below 100%, such as 0.1%".to_owned())
+                }
+            };
         };
         parse_duration(most).map_err(|error| error.to_string())?;
         let most: Time = most.parse()?;
         match most.0.is_zero() {
             true => Err("the time must be above 0".to_owned()),
-            false => Ok(Self::Latency { metric, most: most.0 }),
+            false => Ok(Self { kind, of: SloOf::Latency { percent, most: most.0 } }),
         }
     }
 }
 
+/// Returns the percentile that is called `p99` or `p99.9`.
+fn percentile(name: &str) -> Option<f64> {
+    let digits = name.strip_prefix('p')?;
+    let is_plain = !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let percent: f64 = digits.parse().ok().filter(|_| is_plain)?;
+    (percent > 0.0 && percent <= PERCENTILE_MAX).then_some(percent)
+}
+
 impl fmt::Display for SloSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Latency { metric, most } => write!(f, "{}<={}", metric.name(), Time(*most)),
-            Self::Errors { percent } => write!(f, "errors<={percent}%"),
+        if let Some(kind) = self.kind {
+            write!(f, "{}.", kind.name().to_ascii_lowercase())?;
+        }
+        match self.of {
+            SloOf::Latency { percent, most } => write!(f, "p{percent}<={}", Time(most)),
+            SloOf::Errors { percent } => write!(f, "errors<={percent}%"),
         }
     }
 }
@@ -136,7 +184,9 @@ mod tests {
             assert_eq!(text.parse::<UntilSpec>().unwrap().to_string(), text);
         }
         assert_eq!("steady(15s,7.5%)".parse::<UntilSpec>().unwrap().to_string(), "steady");
-        for text in ["p99<=20ms", "errors<=0.1%", "p99.9<=1s", "mean<=250us"] {
+        for text in
+            ["p99<=20ms", "errors<=0.1%", "p99.9<=1s", "get.p99.99<=250us", "put.errors<=1%"]
+        {
             assert_eq!(text.parse::<SloSpec>().unwrap().to_string(), text);
         }
     }
@@ -146,7 +196,27 @@ mod tests {
         for text in ["steady(", "steady(0s, 5%)", "steady(5s)", "p99<=5%", ""] {
             assert!(text.parse::<UntilSpec>().is_err(), "{text}");
         }
-        for text in ["p99", "rate<=5ms", "p99<=0", "errors<=5", "errors<=200%", "p99<=x"] {
+        let slos = [
+            "p99",
+            "rate<=5ms",
+            "p99<=0",
+            "errors<=5",
+            "errors<=200%",
+            "p99<=x",
+            "mean<=250us",
+            "p100<=1s",
+            "p0<=1s",
+            "p-1<=1s",
+            "p1e1<=1s",
+            "pNaN<=1s",
+            "errors<=0%",
+            "errors<=nan%",
+            "fetch.p99<=1s",
+            "get.mean<=1s",
+            ".p99<=1s",
+            "p99<=-1s",
+        ];
+        for text in slos {
             assert!(text.parse::<SloSpec>().is_err(), "{text}");
         }
     }

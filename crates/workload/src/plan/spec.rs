@@ -167,18 +167,20 @@ pub struct SearchStage {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SearchSpec {
-    /// Between which rates it is looked for.
-    pub rate: RateRange,
+    /// Between which rates it is looked for; the search begins with the lowest. Left out, a closed
+    /// loop tells where to begin, and nothing but the store ends it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<RateRange>,
     /// What each probe is held against, such as `p99<=20ms` and `errors<=0.1%`.
     pub slo: Vec<SloSpec>,
     /// How closely the rate is to be known.
     #[serde(default = "five_percent", skip_serializing_if = "is_five_percent")]
     pub precision: Percent,
-    /// How long the search lasts at most.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub budget: Option<Time>,
+    /// How long all probes together last at most.
+    #[serde(default = "ten_minutes", skip_serializing_if = "is_ten_minutes")]
+    pub budget: Time,
     /// How arrivals lie about the rate: `constant` or `poisson`.
-    #[serde(default, skip_serializing_if = "Arrivals::is_constant")]
+    #[serde(default = "Arrivals::poisson", skip_serializing_if = "Arrivals::is_poisson")]
     pub arrivals: Arrivals,
     /// How many operations may be under way at once.
     #[serde(default = "job::in_flight", skip_serializing_if = "job::is_in_flight")]
@@ -186,7 +188,7 @@ pub struct SearchSpec {
     /// Which job has the rate; the only one may be left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// The stage of each probe; its `duration` is that of a probe.
+    /// The stage of each probe. The search says how long each lasts.
     pub stage: WorkStage,
 }
 
@@ -222,6 +224,14 @@ impl WorkloadFile {
 
 fn workload_name() -> String {
     "workload".to_owned()
+}
+
+fn ten_minutes() -> Time {
+    Time(std::time::Duration::from_secs(600))
+}
+
+fn is_ten_minutes(value: &Time) -> bool {
+    *value == ten_minutes()
 }
 
 fn five_percent() -> Percent {

@@ -20,6 +20,8 @@ pub struct StageBounds {
     pub jobs: usize,
     /// How many addresses the run has.
     pub endpoints: usize,
+    /// How many conditions a search holds it against, where it is a probe of one.
+    pub slos: Option<usize>,
     /// For how many whole seconds it went on at most.
     pub seconds: u64,
 }
@@ -58,6 +60,10 @@ impl OutcomeDoc {
             && self.cpu_ns <= NS_MAX
             && self.looks.is_none_or(|(gap_ns, uncertain)| gap_ns <= NS_MAX && uncertain <= ops_max)
             && self.started_ns <= self.ended_ns
+            && self
+                .probe
+                .as_ref()
+                .is_none_or(|probe| stage.slos.is_some_and(|slos| probe.fits(slos, ops_max)))
     }
 }
 
@@ -73,7 +79,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_not_taken() {
-        let bounds = StageBounds { jobs: 2, endpoints: 1, seconds: 3 };
+        let bounds = StageBounds { jobs: 2, endpoints: 1, slos: None, seconds: 3 };
         let fits = |text: &str| serde_json::from_str::<OutcomeDoc>(text).unwrap().fits(bounds);
         assert!(fits(GOOD));
         let max = u64::MAX.to_string();

@@ -10,9 +10,9 @@ use crate::plan::checked::{Job, Search, Stage};
 use crate::plan::path::FieldPath;
 use crate::plan::rules::UntilSpec;
 use crate::plan::spec::{
-    OpenSpec, PacingSpec, RateSpec, RepeatStage, SearchStage, StageSpec, Step, WorkStage,
+    JobSpec, OpenSpec, PacingSpec, RateSpec, RepeatStage, SearchStage, StageSpec, Step, WorkStage,
 };
-use crate::plan::units::{Profile, Rate};
+use crate::plan::units::{Profile, Rate, RateRange};
 use crate::{MAX_IN_FLIGHT_MAX, Metric, StopRule};
 use plimsoll_model::Ability;
 
@@ -224,11 +224,6 @@ impl Context<'_> {
     ) -> Checked<Stage> {
         let at = path.field("search");
         let inner = at.field("stage");
-        if round.repeats && search.budget.is_none() {
-            return Err(at
-                .field("budget")
-                .refuse("is missing; a search within a repeat needs one"));
-        }
         if search.slo.is_empty() {
             return Err(at.field("slo").refuse("there is none; a search needs a condition"));
         }
@@ -247,18 +242,26 @@ impl Context<'_> {
             };
             return Err(at.field("job").refuse(reason));
         };
-        if search.stage.jobs[job].pacing != PacingSpec::Closed {
-            let at = inner.field("jobs").index(job).field("pacing");
-            return Err(at.refuse("the search says the rate of this job; leave it out"));
+        check_searched(&inner.field("jobs").index(job), &search.stage.jobs[job])?;
+        let says = [
+            ("duration", search.stage.duration.is_some()),
+            ("ops", search.stage.ops.is_some()),
+            ("until", !search.stage.until.is_empty()),
+        ];
+        if let Some((field, _)) = says.into_iter().find(|(_, is_given)| *is_given) {
+            let reason = "the search says how long each probe lasts; leave it out";
+            return Err(inner.field(field).refuse(reason));
         }
-        if search.stage.duration.is_none() {
-            let reason = "is missing; it says how long each probe lasts";
-            return Err(inner.field("duration").refuse(reason));
+        if search.stage.prepares {
+            return Err(inner.field("prepares").refuse("a search is a result; leave it out"));
         }
+        let budget = positive(&at.field("budget"), Some(search.budget.0))?.unwrap_or_default();
         let max_in_flight = in_flight(&at.field("max_in_flight"), search.max_in_flight)?;
         let mut spec = search.stage.clone();
-        let lowest = constant(&at.field("rate"), search.rate.from)?;
-        constant(&at.field("rate"), search.rate.to)?;
+        spec.duration = Some(search.budget);
+        let rates = search.rate.unwrap_or(RateRange { from: 1.0, to: 1.0 });
+        let lowest = constant(&at.field("rate"), rates.from)?;
+        constant(&at.field("rate"), rates.to)?;
         let mut open = OpenSpec::of(RateSpec::Rate(lowest));
         (open.arrivals, open.max_in_flight) = (search.arrivals, search.max_in_flight);
         spec.jobs[job].pacing = PacingSpec::Open(open);
@@ -267,15 +270,39 @@ impl Context<'_> {
         stage.path = path.clone();
         stage.search = Some(Search {
             job,
-            rate_min: search.rate.from,
-            rate_max: search.rate.to,
+            rate: search.rate,
             slo: search.slo.clone(),
             precision_percent: search.precision.0,
-            budget: positive(&at.field("budget"), search.budget.map(|time| time.0))?,
+            budget,
             arrivals: search.arrivals.0,
             max_in_flight,
         });
         Ok(stage)
+    }
+}
+
+/// Refuses of the job that a search gives its rate what would have a say in when its operations
+/// start, or how many there are.
+fn check_searched(at: &FieldPath, job: &JobSpec) -> Checked<()> {
+    if job.pacing != PacingSpec::Closed {
+        let reason = "the search says the rate of this job; leave it out";
+        return Err(at.field("pacing").refuse(reason));
+    }
+    let says = [
+        ("duration", job.duration.is_some()),
+        ("ops", job.ops.is_some()),
+        ("bytes", job.bytes.is_some()),
+        ("ramp", !job.ramp.0.is_zero()),
+        ("ramp_down", !job.ramp_down.0.is_zero()),
+        ("start_delay", !job.start_delay.is_zero()),
+        ("think", job.think.is_some()),
+    ];
+    match says.into_iter().find(|(_, is_given)| *is_given) {
+        Some((field, _)) => {
+            let reason = "the search says when operations of this job start; leave it out";
+            Err(at.field(field).refuse(reason))
+        }
+        None => Ok(()),
     }
 }
 

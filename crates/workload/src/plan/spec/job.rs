@@ -142,6 +142,14 @@ impl Default for Arrivals {
 }
 
 impl Arrivals {
+    pub(super) const fn poisson() -> Self {
+        Self(ArrivalLaw::Poisson)
+    }
+
+    pub(super) fn is_poisson(&self) -> bool {
+        *self == Self::poisson()
+    }
+
     pub(super) fn is_constant(&self) -> bool {
         *self == Self::default()
     }

@@ -1,0 +1,279 @@
+//! From the probes of a record to the line, the curve, and what else they show.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_model::{JobId, Moment, OpRecord, StageId};
+use plimsoll_stats::{
+    Histogram, LoadLine, LoadLineGoal, LoadLineSearch, Metastable, Percentile, Probe, ProbeCounts,
+    ProbeRole,
+};
+use plimsoll_workload::plan::Search;
+
+use super::{ProbeAsked, ProbeCounter, Slo};
+use crate::OpSource;
+
+/// So many probes of an open loop make a curve of which a knee can be told.
+const KNEE_PROBES_MIN: usize = 4;
+/// Of Poisson arrivals as many are due as are to be, give or take so many standard deviations, the
+/// square root of their number; of even ones give or take next to nothing.
+const OFF_DEVIATIONS: f64 = 6.0;
+const OFF_PART: f64 = 0.01;
+
+/// A stage that is a probe.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProbeStage {
+    /// Which stage of the record.
+    pub stage: StageId,
+    /// The rate that was offered, in operations per second; `None`: workers asked for the next
+    /// operation when the one before had ended, to find out where to begin.
+    pub rate: Option<f64>,
+    /// What it was made for; `None` with the rate.
+    pub role: Option<ProbeRole>,
+    /// The job whose rate it is.
+    pub job: JobId,
+    /// When it began.
+    pub started: Moment,
+    /// When its last operation had ended.
+    pub ended: Moment,
+    /// For how long operations were due.
+    pub lasts: Duration,
+    /// How many were due and never issued.
+    pub skipped_count: u64,
+    /// Whether it tells nothing: it ended before its time, or not as much was due in it as was to
+    /// be offered, as the work had run out, an agent was lost, or the
+    /// user ended it.
+    pub is_cut: bool,
+}
+
+/// What is looked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadLineAsked {
+    /// What is to be kept.
+    pub slos: Arc<[Slo]>,
+    /// How well the line is to be known: half the width of its interval over the rate.
+    pub precision: f64,
+    /// How long all probes together may last.
+    pub budget: Duration,
+    /// No higher rate is offered, in operations per second.
+    pub rate_max: f64,
+}
+
+/// A point of the curve: what came of one probe in the stretch that counts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CurvePoint {
+    /// The probe.
+    pub probe: ProbeStage,
+    /// How many operations were due.
+    pub due_count: u64,
+    /// How many of these failed.
+    pub failed_count: u64,
+    /// How many operations a second ended and succeeded.
+    pub achieved_per_sec: f64,
+    /// The latency of those that were due and succeeded, in nanoseconds: the mean,
+    pub latency_ns_mean: Option<f64>,
+    /// and the 50th, 99th and 99.9th percentile.
+    pub latency_ns: Option<[u64; 3]>,
+    /// Whether what was waiting grew as long as it lasted.
+    pub is_overloaded: bool,
+    /// Whether it shows by itself that something was not kept; `None` in a closed loop.
+    pub is_too_high: Option<bool>,
+}
+
+/// Where more load begins to cost more than it gives: the offered rate at which the achieved rate
+/// over the mean latency is highest (the point of most power: L. Kleinrock, *Power and
+/// Deterministic Rules of Thumb for Probabilistic Problems in Computer Communications*, 1979).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Knee {
+    /// The rate of the probe with the most power, in operations per second.
+    pub rate: f64,
+    /// The next lower rate that was probed; 0 where there is none.
+    pub low: f64,
+    /// The next higher one.
+    pub high: f64,
+}
+
+/// What the probes show.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadLineAnalysis {
+    /// The line; `None` where none can be told.
+    pub line: Option<LoadLine>,
+    /// The highest rate that was offered and kept all that was asked, in operations per second;
+    /// `None`: none was.
+    pub carried_max: Option<f64>,
+    /// The lowest one that did not.
+    pub missed_min: Option<f64>,
+    /// The highest rate at which operations succeeded in any probe, in operations per second.
+    pub capacity: Option<f64>,
+    /// Where more load begins to cost more than it gives.
+    pub knee: Option<Knee>,
+    /// What was found of a store that did not come back after an overload.
+    pub metastable: Option<Metastable>,
+    /// The probes, in order of time.
+    pub points: Vec<CurvePoint>,
+}
+
+/// What is gathered of a probe while the record is read.
+struct Gathered {
+    counter: ProbeCounter,
+    latency: Histogram,
+    failed_count: u64,
+}
+
+impl LoadLineAsked {
+    /// Returns what a search of a workload asks.
+    pub fn of(search: &Search) -> Self {
+        Self {
+            slos: search.slo.iter().copied().map(Slo::from).collect(),
+            precision: search.precision_percent / 100.0,
+            budget: search.budget,
+            rate_max: search.rate.map_or(f64::INFINITY, |rate| rate.to),
+        }
+    }
+
+    /// Begins the search, with a ramp from this rate on, in operations per second.
+    pub fn search(&self, rate_first: f64) -> LoadLineSearch {
+        LoadLineSearch::new(LoadLineGoal {
+            shares_max: self.slos.iter().map(Slo::share_max).collect(),
+            precision: self.precision,
+            budget_s: self.budget.as_secs_f64(),
+            rate_first,
+            rate_max: self.rate_max,
+        })
+    }
+}
+
+impl ProbeStage {
+    /// Returns what it has come to as the search takes it in; nothing of a closed loop, of one that
+    /// was cut, or of one in which not as much was due as was to be offered, as an agent was lost
+    /// or the work ran out: it tells nothing of its rate.
+    pub fn taken(&self, counts: &ProbeCounts) -> Option<Probe> {
+        let rate = self.rate.filter(|_| !self.is_cut)?;
+        let expected = rate * ProbeCounter::counted_for(self.lasts).as_secs_f64();
+        let off = (counts.due_count() as f64 - expected).abs();
+        if off > expected.sqrt() * OFF_DEVIATIONS + expected * OFF_PART {
+            return None;
+        }
+        Some(Probe {
+            rate,
+            seconds: self.ended.since(self.started).max(self.lasts).as_secs_f64(),
+            role: self.role?,
+            bounds: counts.bounds.clone(),
+            is_overloaded: counts.is_overloaded(),
+        })
+    }
+}
+
+impl Gathered {
+    fn new(slos: &Arc<[Slo]>, probe: &ProbeStage) -> Self {
+        let asked = ProbeAsked { slos: Arc::clone(slos), job: probe.job, lasts: probe.lasts };
+        Self {
+            counter: ProbeCounter::new(asked, probe.started),
+            latency: Histogram::new(),
+            failed_count: 0,
+        }
+    }
+
+    fn add(&mut self, op: &OpRecord) {
+        self.counter.add(op);
+        if !self.counter.is_counted(op) {
+            return;
+        }
+        match op.outcome.is_ok() {
+            true => self.latency.record(op.latency().as_nanos() as u64),
+            false => self.failed_count += 1,
+        }
+    }
+}
+
+/// Finds the line in the probes of a record.
+pub fn find_load_line<S: OpSource + ?Sized>(
+    source: &S,
+    asked: &LoadLineAsked,
+    probes: &[ProbeStage],
+) -> Result<LoadLineAnalysis, S::Error> {
+    let mut of_stage: [Option<u16>; 256] = [None; 256];
+    for (index, probe) in probes.iter().enumerate() {
+        of_stage[usize::from(probe.stage.0)] = Some(index as u16);
+    }
+    let mut gathered: Vec<Gathered> =
+        probes.iter().map(|probe| Gathered::new(&asked.slos, probe)).collect();
+    source.scan(&mut |op| {
+        if let Some(index) = of_stage[usize::from(op.stage.0)] {
+            gathered[usize::from(index)].add(op);
+        }
+    })?;
+    let rate_first = probes.iter().find_map(|probe| probe.rate).unwrap_or(asked.rate_max);
+    let (mut search, mut points) = (asked.search(rate_first), Vec::new());
+    for (probe, gathered) in probes.iter().zip(gathered) {
+        let counts = gathered.counter.finish(probe.skipped_count);
+        let mut point = point(probe, &counts, &gathered.latency, gathered.failed_count);
+        match probe.taken(&counts) {
+            Some(taken) => search.add(taken),
+            None => point.probe.is_cut = probe.rate.is_some(),
+        }
+        points.push(point);
+    }
+    let mut taken = search.probes().iter();
+    for point in points.iter_mut().filter(|point| point.probe.rate.is_some() && !point.probe.is_cut)
+    {
+        point.is_too_high = taken.next().map(|probe| search.is_too_high(probe));
+    }
+    let rates = |is_too_high: bool| {
+        let like = points.iter().filter(move |point| point.is_too_high == Some(is_too_high));
+        like.filter(|point| point.probe.role != Some(ProbeRole::Descent))
+            .filter_map(|point| point.probe.rate)
+    };
+    Ok(LoadLineAnalysis {
+        line: search.line(),
+        carried_max: rates(false).max_by(f64::total_cmp),
+        missed_min: rates(true).min_by(f64::total_cmp),
+        capacity: points.iter().map(|point| point.achieved_per_sec).max_by(f64::total_cmp),
+        knee: knee(&points),
+        metastable: search.metastable(),
+        points,
+    })
+}
+
+fn point(
+    probe: &ProbeStage,
+    counts: &ProbeCounts,
+    latency: &Histogram,
+    failed_count: u64,
+) -> CurvePoint {
+    let counted_for = ProbeCounter::counted_for(probe.lasts).as_secs_f64();
+    let percentile = |percentile| latency.percentile(percentile);
+    let [p50, p99, p99_9] = [Percentile::P50, Percentile::P99, Percentile::P99_9].map(percentile);
+    let all = || Some([p50?, p99?, p99_9?]);
+    CurvePoint {
+        probe: probe.clone(),
+        due_count: counts.due_count(),
+        failed_count,
+        achieved_per_sec: match counted_for > 0.0 {
+            true => counts.succeeded_count() as f64 / counted_for,
+            false => 0.0,
+        },
+        latency_ns_mean: latency.mean(),
+        latency_ns: all(),
+        is_overloaded: probe.rate.is_some() && counts.is_overloaded(),
+        is_too_high: None,
+    }
+}
+
+/// Returns the knee of the curve. Probes that look whether the store is back are not of it.
+fn knee(points: &[CurvePoint]) -> Option<Knee> {
+    let of_curve = |point: &&CurvePoint| {
+        point.probe.role.is_some_and(|role| role != ProbeRole::Descent)
+            && point.latency_ns_mean.is_some()
+    };
+    let power = |point: &CurvePoint| {
+        Some((point.probe.rate?, point.achieved_per_sec / point.latency_ns_mean?))
+    };
+    let mut powers: Vec<(f64, f64)> = points.iter().filter(of_curve).filter_map(power).collect();
+    powers.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let at = (0..powers.len()).max_by(|a, b| powers[*a].1.total_cmp(&powers[*b].1))?;
+    let higher = powers.iter().find(|(rate, _)| *rate > powers[at].0);
+    let lower = powers.iter().rev().find(|(rate, _)| *rate < powers[at].0);
+    (powers.len() >= KNEE_PROBES_MIN).then_some(())?;
+    Some(Knee { rate: powers[at].0, low: lower.map_or(0.0, |(rate, _)| *rate), high: higher?.0 })
+}

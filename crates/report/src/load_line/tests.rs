@@ -1,0 +1,1 @@
+//! What is said of a load line, in words and letters.

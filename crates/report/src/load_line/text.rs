@@ -1,0 +1,115 @@
+//! The load line for people: the line, what it rests on, the curve, the probes.
+
+use std::time::Duration;
+
+use plimsoll_model::OpRate;
+
+use super::{LoadLineReport, plot};
+use crate::format::{UNKNOWN, count, duration, known, number, op_rate};
+use crate::table::{Cell, Paint, Table, Tone, harmless, paragraph};
+
+/// Writes what was found as a headline after a title, in the colour of how good it is.
+pub(crate) fn headline(
+    load_line: &LoadLineReport,
+    title: &str,
+    (width, paint): (usize, Paint),
+    out: &mut String,
+) {
+    let tone = match (&load_line.line, &load_line.metastable) {
+        (Some(_), None) => Tone::Good,
+        (Some(_), Some(_)) => Tone::Warn,
+        (None, _) => Tone::Bad,
+    };
+    let mut lines = String::new();
+    let lead = if title.is_empty() { "  " } else { title };
+    paragraph("", &harmless(&format!("{lead} {}", load_line.headline())), width, &mut lines);
+    let lines: Vec<&str> = lines.lines().collect();
+    for (at, line) in lines.iter().enumerate() {
+        match (at, line.strip_prefix(title)) {
+            (0, Some(rest)) => {
+                out.push_str(&paint.apply(Tone::Bold, title));
+                out.push_str(&paint.apply(tone, rest));
+            }
+            _ => {
+                out.push_str("  ");
+                out.push_str(&paint.apply(tone, line));
+            }
+        }
+        out.push('\n');
+    }
+}
+
+/// Writes the line, what it rests on, the curve and the probes.
+pub(crate) fn write(load_line: &LoadLineReport, (width, paint): (usize, Paint), out: &mut String) {
+    out.push_str(&format!("\n{}\n", paint.apply(Tone::Bold, &harmless(&load_line.name))));
+    for (name, text) in facts(load_line) {
+        paragraph(&format!("  {name:<10}"), &harmless(&text), width, out);
+    }
+    let curve = plot::plot(load_line, width);
+    if !curve.is_empty() {
+        out.push('\n');
+        out.push_str(&curve);
+        let line = if load_line.line.is_some() { ", | the line" } else { "" };
+        paragraph("  ", &format!(". p50, o p99, 9 p99.9{line}; {LATENCY}"), width, out);
+    }
+    if !load_line.probes.is_empty() {
+        out.push('\n');
+        probes(load_line).write(paint, out);
+    }
+}
+
+/// From which instant to which latencies are measured.
+pub(crate) const LATENCY: &str = "latency from the intended start, successes only";
+
+/// Returns what is known of the line, by name.
+pub(crate) fn facts(load_line: &LoadLineReport) -> Vec<(&'static str, String)> {
+    let rate = |rate: f64| op_rate(OpRate(rate));
+    let mut facts = vec![("load", "open loop, Poisson arrivals, one probe a stage".to_owned())];
+    let line = load_line
+        .basis()
+        .or_else(|| load_line.no_line_because.as_ref().map(|because| format!("none: {because}")));
+    facts.extend(line.map(|text| ("line", text)));
+    facts.extend(load_line.knee_words().map(|text| ("knee", text)));
+    let capacity = load_line.capacity_ops_per_sec;
+    facts.extend(capacity.map(|of| ("capacity", format!("{} succeeded at most", rate(of)))));
+    facts.extend(load_line.recovery().map(|text| ("overload", text)));
+    facts
+}
+
+/// Returns the table of the probes.
+fn probes(load_line: &LoadLineReport) -> Table {
+    let mut table = Table::new(&[
+        "probes",
+        "offered/s",
+        "achieved",
+        "for",
+        "p50",
+        "p99",
+        "p99.9",
+        "failed",
+        "outcome",
+    ]);
+    let time = |ns: Option<u64>| Cell::from(known(ns, |ns| duration(Duration::from_nanos(ns))));
+    for probe in &load_line.probes {
+        let outcome = probe.outcome.as_deref().unwrap_or(UNKNOWN);
+        let tone = match outcome {
+            "kept" => Tone::Good,
+            "missed" => Tone::Warn,
+            "overloaded" => Tone::Bad,
+            _ => Tone::Dim,
+        };
+        let failed = if probe.ops_failed_count > 0 { Tone::Bad } else { Tone::Plain };
+        let cells = [
+            known(probe.offered_ops_per_sec, number).into(),
+            number(probe.achieved_ops_per_sec).into(),
+            duration(Duration::from_nanos(probe.duration_ns)).into(),
+            time(probe.latency_ns_p50),
+            time(probe.latency_ns_p99),
+            time(probe.latency_ns_p99_9),
+            Cell::new(count(probe.ops_failed_count), failed),
+            Cell::new(outcome, tone),
+        ];
+        table.row(&probe.role, Tone::Plain, cells);
+    }
+    table
+}

@@ -1,0 +1,137 @@
+//! What a probe has come to, in counts that are added up exactly over threads and agents.
+
+use super::ProbePart;
+
+/// In so many equal stretches a probe is counted, its warm-up left out.
+pub const PROBE_PARTS: usize = 10;
+/// Those, what comes before them and what comes after.
+const STRETCHES: usize = PROBE_PARTS + 2;
+/// What waits has grown where at the end of each of the last so many stretches more was waiting
+/// than at the end of any of the first so many,
+const COMPARED: usize = 3;
+/// and by more than this part of what was due, and than so many operations: a queue that is at
+/// rest sways.
+const GROWTH_PART: f64 = 0.02;
+const GROWTH_MIN: f64 = 20.0;
+
+/// A stretch of a probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeStretch {
+    /// The beginning, which does not count.
+    WarmUp,
+    /// One of those that count, from 0 on.
+    Part(usize),
+    /// After the last of them.
+    After,
+}
+
+impl ProbeStretch {
+    const fn index(self) -> usize {
+        match self {
+            Self::WarmUp => 0,
+            Self::Part(part) => 1 + part,
+            Self::After => STRETCHES - 1,
+        }
+    }
+}
+
+/// What a probe has come to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProbeCounts {
+    /// By bound: its stretches.
+    pub bounds: Vec<Vec<ProbePart>>,
+    /// How many operations were due in the warm-up, in each stretch, and after them.
+    pub due: Vec<u64>,
+    /// How many ended there,
+    pub ended: Vec<u64>,
+    /// and succeeded.
+    pub succeeded: Vec<u64>,
+}
+
+impl ProbeCounts {
+    /// Returns those of a probe of so many bounds in which nothing has happened.
+    pub fn new(bounds_count: usize) -> Self {
+        let none = vec![0; STRETCHES];
+        Self {
+            bounds: vec![vec![ProbePart::default(); PROBE_PARTS]; bounds_count],
+            due: none.clone(),
+            ended: none.clone(),
+            succeeded: none,
+        }
+    }
+
+    /// Tells whether they are as long as those of a probe of so many bounds.
+    pub fn fits(&self, bounds_count: usize) -> bool {
+        let counts = [&self.due, &self.ended, &self.succeeded];
+        self.bounds.len() == bounds_count
+            && self.bounds.iter().all(|parts| parts.len() == PROBE_PARTS)
+            && counts.iter().all(|counts| counts.len() == STRETCHES)
+    }
+
+    /// Takes note of an operation by when it was due and when it ended.
+    pub fn note(&mut self, due: ProbeStretch, ended: ProbeStretch, is_ok: bool) {
+        self.due[due.index()] += 1;
+        self.ended[ended.index()] += 1;
+        self.succeeded[ended.index()] += u64::from(is_ok);
+    }
+
+    /// Takes note of whether an operation that was due in a stretch missed a bound.
+    pub fn judge(&mut self, bound: usize, part: usize, is_missed: bool) {
+        let part = &mut self.bounds[bound][part];
+        part.ended += 1;
+        part.missed += u64::from(is_missed);
+    }
+
+    /// Takes note of operations that were due near the end and never began.
+    pub fn skip(&mut self, count: u64) {
+        self.due[PROBE_PARTS] += count;
+        for parts in &mut self.bounds {
+            parts[PROBE_PARTS - 1].ended += count;
+            parts[PROBE_PARTS - 1].missed += count;
+        }
+    }
+
+    /// Adds those of another part of the same probe.
+    pub fn merge(&mut self, other: &Self) {
+        let add = |own: &mut Vec<u64>, other: &[u64]| {
+            own.iter_mut().zip(other).for_each(|(own, other)| *own = own.saturating_add(*other));
+        };
+        add(&mut self.due, &other.due);
+        add(&mut self.ended, &other.ended);
+        add(&mut self.succeeded, &other.succeeded);
+        for (own, other) in self.bounds.iter_mut().zip(&other.bounds) {
+            for (own, other) in own.iter_mut().zip(other) {
+                own.ended = own.ended.saturating_add(other.ended);
+                own.missed = own.missed.saturating_add(other.missed);
+            }
+        }
+    }
+
+    /// Returns how many operations were due in the stretches that count.
+    pub fn due_count(&self) -> u64 {
+        self.due[1..=PROBE_PARTS].iter().sum()
+    }
+
+    /// Returns how many operations ended in them, whenever they were due, and succeeded.
+    pub fn succeeded_count(&self) -> u64 {
+        self.succeeded[1..=PROBE_PARTS].iter().sum()
+    }
+
+    /// Tells whether what was waiting, or under way, grew as long as the probe lasted.
+    pub fn is_overloaded(&self) -> bool {
+        let mut waiting = 0.0;
+        let ends = self.due[..=PROBE_PARTS].iter().zip(&self.ended);
+        let waiting: Vec<f64> = ends
+            .map(|(due, ended)| {
+                waiting += *due as f64 - *ended as f64;
+                waiting
+            })
+            .collect();
+        let (first, last) = (&waiting[..COMPARED], &waiting[waiting.len() - COMPARED..]);
+        let most_before = first.iter().copied().fold(0.0, f64::max);
+        let least_after = last.iter().copied().fold(f64::INFINITY, f64::min);
+        let growth = waiting[waiting.len() - 1] - waiting[0];
+        least_after > most_before
+            && growth > (self.due_count() as f64 * GROWTH_PART).max(GROWTH_MIN)
+    }
+}
