@@ -5,6 +5,7 @@
 
 mod agents;
 mod check;
+mod evidence;
 mod files;
 mod histogram;
 mod jobs;
@@ -19,6 +20,10 @@ use serde::{Deserialize, Serialize};
 
 pub use agents::{Agent, AgentLoss, ClockReading};
 pub(crate) use check::STAGES_MAX;
+pub use evidence::{
+    ClientEvidence, DeviceEvidence, EVIDENCE_KEPT_MAX, InterfaceEvidence, ProcessorsEvidence,
+    QuotaEvidence, SocketsEvidence, ThreadEvidence, ThreadsEvidence, join_evidence,
+};
 pub use files::{FilesStage, OlderFilesStage, ProcessUsage};
 pub use histogram::{Histogram, StoredHistogram};
 pub use jobs::{MergedJob, StageJob, Verification, stage_of_plan};
@@ -285,6 +290,10 @@ pub struct Stage {
     /// What is known of a stage on files; absent for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<FilesStage>,
+    /// What was seen of the clients while it ran, each by itself; absent in virtual time and where
+    /// nothing was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<ClientEvidence>,
 }
 
 /// What only older records say of a stage; empty once one was opened.
@@ -327,6 +336,7 @@ impl Stage {
             uploads_left_count: 0,
             wrong: Vec::new(),
             files: None,
+            evidence: Vec::new(),
         }
     }
 }
