@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use plimsoll_driver::{DriverError, Settled};
 use plimsoll_model::{
-    EndpointId, ErrorClass, JobId, Moment, OpKind, OpRecord, PackedOp, SeriesKey,
+    EndpointId, ErrorClass, JobId, Moment, OpKind, OpRecord, PackedOp, SeriesKey, SocketsSeen,
+    ThreadUsage,
 };
 use plimsoll_stats::Timeline;
 use plimsoll_workload::data::WrongKind;
@@ -165,6 +166,11 @@ pub struct StageOutcome {
     pub recorder_wait: Duration,
     /// Processor time of the worker threads and the recorder during the stage.
     pub cpu_time: Duration,
+    /// What each worker thread used from when it was let go; empty in virtual time, and of parts
+    /// that others carried out.
+    pub threads: Vec<ThreadUsage>,
+    /// What the connections of all worker threads told.
+    pub sockets: SocketsSeen,
 }
 
 impl StageOutcome {
@@ -204,6 +210,8 @@ impl StageOutcome {
         self.recorder_waits += other.recorder_waits;
         self.recorder_wait += other.recorder_wait;
         self.cpu_time += other.cpu_time;
+        self.threads.extend(other.threads);
+        self.sockets.merge(other.sockets);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::facts::{ClientFacts, LoadFacts, Paced, RowFacts};
+use super::facts::{ClientFacts, LoadFacts, RowFacts};
 
 /// How many lines there are of one client, and how many clients have lines of their own: a fleet
 /// has hundreds, and the one that matters is named by what decides.
@@ -81,12 +81,8 @@ pub(super) fn known(load: &LoadFacts<'_>, clients: &[ClientFacts]) -> Vec<String
 pub(super) fn in_flight(row: &RowFacts<'_>) -> Option<String> {
     let mean = row.in_flight()?;
     let (rate, service) = (row.analysis.total.rates?.ops.0, row.analysis.total.service().mean?);
-    let what = match row.paced {
-        Paced::Open => "operations could be under way",
-        Paced::Closed | Paced::Capped(_) => "operations could be under way, one for each worker",
-    };
     Some(format!(
-        "{} of {} {what} ({}/s × {} by Little's law)",
+        "{} of {} operations at most were under way on average ({}/s × {}, Little's law)",
         number(mean),
         row.in_flight_max,
         number(rate),

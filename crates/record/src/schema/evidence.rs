@@ -1,7 +1,7 @@
 //! What was seen of the clients while a stage ran, by which its verdict says who was the limit.
 //!
-//! Everything is counted from the first reading of the stage to its last. What the machine does not
-//! tell is null.
+//! Threads count from when they were let go to their end; what the machine counts is read just
+//! before the stage and right after it. What the machine does not tell is null.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub struct ClientEvidence {
     /// What people call it, where it is an agent of a fleet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// From the first reading to the last.
+    /// From when its workers were let go to the end of the last of them.
     pub took_ns: u64,
     /// How many processors it may use at once, in thousandths.
     pub cores_milli: Option<u64>,
