@@ -248,6 +248,9 @@ impl Accumulator {
         }
         let latency = op.latency();
         self.stage.latency_max = self.stage.latency_max.max(Some(latency));
+        let service = op.service_time();
+        self.stage.service_min =
+            Some(self.stage.service_min.map_or(service, |min| min.min(service)));
         let reaches_beyond = start < frame.end && end > frame.end;
         if frame.is_empty() || !(ended_inside || reaches_beyond) {
             return;
@@ -320,6 +323,8 @@ impl Accumulator {
         self.stage.bytes += other.stage.bytes;
         self.stage.objects += other.stage.objects;
         self.stage.latency_max = self.stage.latency_max.max(other.stage.latency_max);
+        let mins = [self.stage.service_min, other.stage.service_min];
+        self.stage.service_min = mins.into_iter().flatten().min();
         self.stage.late += other.stage.late;
         self.share.add(&other.share);
         self.by_first_done.0 += other.by_first_done.0;

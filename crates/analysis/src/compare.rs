@@ -77,6 +77,9 @@ pub struct Comparison {
     /// Each kind that occurred on either side, in the order of [`OpKind::ALL`], then all kinds
     /// together where there are several; of one stage and job after the other.
     pub kinds: Vec<KindComparison>,
+    /// The runs whose client was the limit, before and after, so that they compare clients: each by
+    /// its name with the sentence that says so.
+    pub client_limits: Vec<(String, String)>,
 }
 
 /// One kind of operation before and after.
@@ -243,7 +246,8 @@ pub fn compare_within(before: &[RunFigures], after: &[RunFigures], margin: Margi
             KindComparison { of: of.clone(), ..compared }
         }));
     }
-    Comparison { margin, before: names(before), after: names(after), kinds }
+    let (before, after) = (names(before), names(after));
+    Comparison { margin, before, after, kinds, client_limits: Vec::new() }
 }
 
 fn compare_kind(

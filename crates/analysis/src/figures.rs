@@ -115,6 +115,10 @@ pub struct StageTotals {
     #[serde(rename = "latency_ns_max", serialize_with = "serial::ns_if_known")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub latency_max: Option<Duration>,
+    /// The shortest service time of a success: those before all workers were at it, which waited
+    /// for nobody, count here.
+    #[serde(skip)]
+    pub service_min: Option<Duration>,
     /// How many, failed ones included, were issued more than 1 ms after their intended start.
     #[serde(rename = "ops_late_count")]
     pub late: u64,

@@ -18,6 +18,7 @@ mod serial;
 mod series;
 mod span;
 mod times;
+pub mod verdict;
 pub mod warp;
 mod window;
 

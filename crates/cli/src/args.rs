@@ -262,6 +262,9 @@ pub(crate) struct OutputArgs {
     /// Put what `plimsoll prove --certificate FILE` wrote into the record and the report
     #[arg(long, value_name = "FILE")]
     pub(crate) certificate: Option<PathBuf>,
+    /// Exit with 3 where the client, not the store, was the limit of a measured stage
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub(crate) fail_on_client_limit: bool,
     #[command(flatten)]
     pub(crate) telemetry: TelemetryArgs,
     #[command(flatten)]

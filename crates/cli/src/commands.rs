@@ -29,8 +29,15 @@ pub(crate) mod weed_benchmark;
 /// What has the workload printed that another tool's words mean, wherever it stands among them.
 const EXPLAIN: &str = "--explain";
 
+/// Has a run fail whose client was the limit, likewise.
+const FAIL_ON_CLIENT_LIMIT: &str = "--fail-on-client-limit";
+
 /// Returns whether our own flag stands among another tool's words, and the words without it.
 fn take_explain(words: &[String]) -> (bool, Vec<String>) {
-    let others: Vec<String> = words.iter().filter(|word| *word != EXPLAIN).cloned().collect();
+    take(words, EXPLAIN)
+}
+
+fn take(words: &[String], flag: &str) -> (bool, Vec<String>) {
+    let others: Vec<String> = words.iter().filter(|word| *word != flag).cloned().collect();
     (others.len() < words.len(), others)
 }

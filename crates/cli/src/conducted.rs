@@ -19,7 +19,7 @@ use plimsoll_fleet::wire::{ConductDoc, FilesConductDoc};
 use plimsoll_model::{Interface, RunId, Seed, StageKind};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::Manifest;
-use plimsoll_report::format;
+use plimsoll_report::{format, verdict};
 use plimsoll_results::Asked;
 use plimsoll_workload::mix64;
 use plimsoll_workload::plan::spec::{OracleTarget, TargetSpec};
@@ -85,6 +85,8 @@ pub(crate) struct Settings<'a> {
     pub(crate) mustered: Cell<Option<Mustered>>,
     /// What ends it; `None`: a signal does.
     pub(crate) stop: Option<Stop>,
+    /// Whether its client was the limit of a stage that was measured, once it was shown.
+    pub(crate) client_limited: Cell<bool>,
 }
 
 impl<'a> Settings<'a> {
@@ -110,6 +112,7 @@ impl<'a> Settings<'a> {
             observe: None,
             mustered: Cell::default(),
             stop: None,
+            client_limited: Cell::default(),
         }
     }
 
@@ -370,7 +373,9 @@ impl Conducted {
 
     /// Has the run shown, cleans up, and returns the exit code.
     pub(crate) fn end(self, done: Result<Recorded>, settings: &Settings<'_>) -> Result<ExitCode> {
-        self.finish(done, settings).map(shown::exit_code)
+        let good = self.finish(done, settings)?;
+        let fails = settings.output.fail_on_client_limit && settings.client_limited.get();
+        Ok(if good && fails { shown::client_limit() } else { shown::exit_code(good) })
     }
 
     /// Has the run shown, cleans up, and tells whether all is as it should be.
@@ -439,6 +444,14 @@ fn report(
     match settings.show {
         Some(show) => show(recording, ui)?,
         None => shown::print(&report, settings.output.print.form(), ui)?,
+    }
+    let is_client = report.verdict.as_ref().is_some_and(|verdict| verdict.is_client);
+    settings.client_limited.set(is_client);
+    if settings.show.is_some()
+        && let Some(line) = verdict::line(&report)
+    {
+        // Other layouts have no place for it.
+        if is_client { ui.warn(&line) } else { ui.note(&format!("verdict: {line}")) }
     }
     let flaws = plimsoll_results::flaws(&report, settings.max_error_rate);
     flaws.iter().for_each(|flaw| recording.observer.warn(flaw));

@@ -18,6 +18,8 @@ use crate::ui::Ui;
 
 /// Ran, but something about the result is not as it should be.
 const EXIT_NOT_GOOD: u8 = 1;
+/// Ran, and what it measured is the client and not the store.
+const EXIT_CLIENT_LIMIT: u8 = 3;
 
 /// Returns the report of a record.
 pub(crate) fn report(record: &Record, asked: &Asked) -> Result<Report, ResultsError> {
@@ -88,6 +90,11 @@ pub(crate) fn look(ui: &Ui) -> Look {
 /// Returns the exit code of a command that ran.
 pub(crate) fn exit_code(good: bool) -> ExitCode {
     if good { ExitCode::SUCCESS } else { ExitCode::from(EXIT_NOT_GOOD) }
+}
+
+/// Returns the exit code of a run whose client was the limit, where that is not to pass.
+pub(crate) fn client_limit() -> ExitCode {
+    ExitCode::from(EXIT_CLIENT_LIMIT)
 }
 
 /// Returns how many seconds the local time of this machine was ahead of UTC at that moment.

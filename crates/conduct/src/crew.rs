@@ -48,13 +48,13 @@ pub trait Crew {
     fn await_start(&mut self, files: Option<FilesReady>) -> Result<Option<Moment>, CallerError>;
 
     /// Tells the others what came of a stage here and what it has changed, and returns what it has
-    /// changed in all parts, in the same order for all of them. `files` is what is known here of
-    /// its files now.
+    /// changed in all parts, in the same order for all of them. `entry` is what the record here
+    /// says of the stage.
     fn exchange(
         &mut self,
         own: &Done,
         changes: Changes,
-        files: Option<&FilesStage>,
+        entry: &schema::Stage,
     ) -> Result<Changes, CallerError>;
 
     /// Tells whether others say when the run is over, so that a stage that was ended early is not
@@ -142,7 +142,7 @@ impl Crew for Alone {
         &mut self,
         _: &Done,
         changes: Changes,
-        _: Option<&FilesStage>,
+        _: &schema::Stage,
     ) -> Result<Changes, CallerError> {
         Ok(changes)
     }

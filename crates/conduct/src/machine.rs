@@ -2,11 +2,14 @@
 #![expect(clippy::disallowed_methods, reason = "reads what the kernel tells about the machine")]
 
 mod cpu;
+mod readings;
 
 use std::time::Duration;
 
 use plimsoll_record::schema::{Machine, ProcessUsage};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+pub(crate) use readings::Readings;
 
 /// Returns what is known about this machine.
 pub fn describe() -> Machine {

@@ -183,7 +183,7 @@ impl<'a> PlanWork<'a> {
             false => {
                 let entry = &recording.manifest.stages[usize::from(last.stage.0)];
                 let changes = self.changes(&last.outcome);
-                let changed = self.crew.exchange(last, changes, entry.files.as_ref());
+                let changed = self.crew.exchange(last, changes, entry);
                 changed.map_err(ConductError::Caller)?
             }
         };

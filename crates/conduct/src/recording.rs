@@ -15,7 +15,7 @@ use plimsoll_stats::Timeline;
 use plimsoll_workload::data::{Generator, WrongKind};
 use plimsoll_workload::plan::{Plan, TargetIndex};
 
-use crate::{ConductError, NextStage, Observer, Permit, RunTime, StageView, Stop, Work};
+use crate::{ConductError, NextStage, Observer, Permit, RunTime, StageView, Stop, Work, machine};
 
 /// The interval of the summary.
 const INTERVAL_NS: u64 = 1_000_000_000;
@@ -211,9 +211,16 @@ impl Recording {
             clock: &self.time.clock,
             endpoints: &endpoints,
         };
+        let files = self.manifest.targets().filter(|of| of.files.is_some());
+        let files: Vec<String> = files.flat_map(|of| of.endpoints.clone()).collect();
+        let is_real = self.time.virtual_time.is_none();
+        let before = is_real.then(|| machine::Readings::now(&files));
         let mut outcome = None;
         self.observer.during(&view, &mut || outcome = Some(work.run(stage, &context, sink)));
         let outcome = outcome.expect("the observer calls the work")?;
+        let seen =
+            before.and_then(|before| before.until(&machine::Readings::now(&files), &outcome));
+        self.manifest.stages[usize::from(stage.0)].evidence = seen.into_iter().collect();
         if self.time.virtual_time.is_none() {
             // What comes next may be a pause of hours, and a kill in it.
             sink.0.tick(self.time.clock.now().after(SAVE_AGE))?;

@@ -11,7 +11,7 @@ use plimsoll_driver::{Admin, Completion, Driver, Operation, Session, Settled};
 use plimsoll_driver_s3::{Lookup, S3Config, S3Driver};
 use plimsoll_driver_seaweed::{FilerConfig, FilerDriver, SeaweedConfig, SeaweedDriver};
 use plimsoll_driver_swift::{SwiftConfig, SwiftDriver};
-use plimsoll_model::{Ability, EndpointId, SharedClock};
+use plimsoll_model::{Ability, EndpointId, SharedClock, SocketsSeen};
 use plimsoll_oracle::{ScriptedDriver, ScriptedFiles};
 use plimsoll_record::schema;
 
@@ -64,6 +64,12 @@ macro_rules! drivers {
             fn connections_max(&self, sessions: u64, threads: u64) -> u64 {
                 match self {
                     $(Self::$kind(driver) => driver.connections_max(sessions, threads),)*
+                }
+            }
+
+            fn sockets_seen(&self) -> SocketsSeen {
+                match self {
+                    $(Self::$kind(driver) => driver.sockets_seen(),)*
                 }
             }
 

@@ -34,7 +34,7 @@ use std::time::Duration;
 
 use plimsoll_driver::Driver;
 use plimsoll_http::{Endpoint, HostChooser, Options};
-use plimsoll_model::SharedClock;
+use plimsoll_model::{SharedClock, SocketsSeen};
 
 use crate::addressing::Target;
 use crate::connection::Connections;
@@ -111,6 +111,10 @@ impl Driver for S3Driver {
     fn open_sessions(&self, clock: &SharedClock, count: usize) -> Vec<S3Session> {
         // How long an operation may take in all is for the engine to say, connecting and all.
         self.open(clock, count, self.config.stall_timeout, false)
+    }
+
+    fn sockets_seen(&self) -> SocketsSeen {
+        plimsoll_http::seen::take()
     }
 
     fn endpoints(&self) -> Vec<String> {

@@ -36,7 +36,7 @@ use std::sync::Arc;
 
 use plimsoll_driver::{Driver, DriverError};
 use plimsoll_http::Options;
-use plimsoll_model::{ErrorClass, SharedClock, WallTime};
+use plimsoll_model::{ErrorClass, SharedClock, SocketsSeen, WallTime};
 
 pub use address::{AddressError, ServerAddress};
 pub use admin::SeaweedAdmin;
@@ -128,6 +128,10 @@ impl Driver for SeaweedDriver {
         thread.idle_max = count + IDLE_SPARE;
         let thread = Rc::new(thread);
         (0..count).map(|number| SeaweedSession::new(Rc::clone(&thread), number)).collect()
+    }
+
+    fn sockets_seen(&self) -> SocketsSeen {
+        plimsoll_http::seen::take()
     }
 
     fn endpoints(&self) -> Vec<String> {

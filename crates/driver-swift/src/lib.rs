@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use plimsoll_driver::{Driver, DriverError};
 use plimsoll_http::{Client, Options, TlsConfig};
-use plimsoll_model::{ErrorClass, SharedClock};
+use plimsoll_model::{ErrorClass, SharedClock, SocketsSeen};
 
 pub use access::{Access, AccessError, SECRET_VARIABLES, Said, VARIABLES, Version};
 pub use admin::SwiftAdmin;
@@ -130,6 +130,10 @@ impl Driver for SwiftDriver {
         let stall = self.shared.config.stall_timeout;
         let session = |_| SwiftSession::new(Arc::clone(&self.shared), clock.clone(), stall);
         (0..count).map(session).collect()
+    }
+
+    fn sockets_seen(&self) -> SocketsSeen {
+        plimsoll_http::seen::take()
     }
 
     fn endpoints(&self) -> Vec<String> {

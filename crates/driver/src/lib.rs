@@ -20,7 +20,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use plimsoll_model::{Ability, EndpointId, Moment, SharedClock, WallTime};
+use plimsoll_model::{Ability, EndpointId, Moment, SharedClock, SocketsSeen, WallTime};
 
 pub use content::{ContentSink, ContentSource, EntrySink};
 pub use error::{DriverError, MESSAGE_CHARS_MAX, one_line};
@@ -310,6 +310,11 @@ pub trait Driver: Send + Sync {
     fn connections_max(&self, sessions: u64, threads: u64) -> u64 {
         let _ = threads;
         sessions * self.endpoints().len() as u64
+    }
+
+    /// Returns what the connections of the calling thread told until now, and begins anew.
+    fn sockets_seen(&self) -> SocketsSeen {
+        SocketsSeen::default()
     }
 
     /// Returns what the target can do where that needs no look at it; `None`: its [`Admin`] tells.

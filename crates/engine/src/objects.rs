@@ -156,7 +156,10 @@ pub(crate) async fn run_thread<'d, D: Driver>(
     all(tasks).await;
     drop(shares);
     let ended = jobs.first().map_or(started, |job| job.facts.clock.now());
-    Ok(records.into_inner().finish(ended))
+    let mut outcome = records.into_inner().finish(ended);
+    // All sessions are closed by now, so that each connection has told what it came to.
+    jobs.iter().for_each(|job| outcome.sockets.merge(job.driver.sockets_seen()));
+    Ok(outcome)
 }
 
 /// Carries tasks to their end.

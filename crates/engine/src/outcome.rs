@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use plimsoll_driver::{DriverError, Settled};
 use plimsoll_model::{
-    EndpointId, ErrorClass, JobId, Moment, OpKind, OpRecord, PackedOp, SeriesKey,
+    EndpointId, ErrorClass, JobId, Moment, OpKind, OpRecord, PackedOp, SeriesKey, SocketsSeen,
+    ThreadUsage,
 };
 use plimsoll_stats::{ProbeCounts, Timeline};
 use plimsoll_workload::data::WrongKind;
@@ -173,6 +174,11 @@ pub struct StageOutcome {
     pub cpu_time: Duration,
     /// What was counted of it, where it is a probe of a search.
     pub probe: Option<ProbeCounts>,
+    /// What each worker thread used from when it was let go; empty in virtual time, and of parts
+    /// that others carried out.
+    pub threads: Vec<ThreadUsage>,
+    /// What the connections of all worker threads told.
+    pub sockets: SocketsSeen,
 }
 
 impl StageOutcome {
@@ -216,6 +222,8 @@ impl StageOutcome {
             (Some(own), Some(other)) => own.merge(&other),
             (own, other) => *own = own.take().or(other),
         }
+        self.threads.extend(other.threads);
+        self.sockets.merge(other.sockets);
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use plimsoll_driver::{DriverError, Settled};
-use plimsoll_model::{JobId, Moment, OpKind, OpRecord, PackedOp, SeriesKey, WorkerId};
+use plimsoll_model::{JobId, Moment, OpKind, OpRecord, PackedOp, SeriesKey, SocketsSeen, WorkerId};
 use plimsoll_stats::{Sample, Timeline};
 use plimsoll_workload::data::WrongKind;
 use plimsoll_workload::mix64;
@@ -90,6 +90,8 @@ pub(crate) struct ThreadOutcome {
     pub(crate) wrong: BTreeMap<WrongKind, u64>,
     /// How often which number of the protocol's own came with a failure.
     pub(crate) failed_statuses: BTreeMap<u16, u64>,
+    /// What its connections told.
+    pub(crate) sockets: SocketsSeen,
     /// By [`JobId`]; the last is that of the last job that the thread works for.
     pub(crate) jobs: Vec<JobTally>,
 }
@@ -106,6 +108,7 @@ impl Default for ThreadOutcome {
             settled: Settled::default(),
             wrong: BTreeMap::new(),
             failed_statuses: BTreeMap::new(),
+            sockets: SocketsSeen::default(),
             jobs: Vec::new(),
         }
     }

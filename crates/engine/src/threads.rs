@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
-use plimsoll_model::{JobId, Moment, PackedOp, SharedClock};
+use plimsoll_model::{JobId, Moment, PackedOp, SharedClock, ThreadUsage};
 use rtrb::{Consumer, RingBuffer};
 
 use crate::clock::{block_for, block_until, thread_cpu_time};
@@ -15,6 +15,7 @@ use crate::outcome::{
     keep_first_errors,
 };
 use crate::records::{JobTally, Outlet, ThreadOutcome};
+use crate::thread_usage;
 use crate::timing::{Stops, Verdict};
 use crate::watch::Watch;
 
@@ -29,8 +30,8 @@ const RECORDER_REST: Duration = Duration::from_millis(2);
 /// Below this many records a round the recorder rests.
 const RECORDER_BATCH_MIN: usize = 1_024;
 
-/// What a thread comes to, with its processor time.
-type Ended = Result<(ThreadOutcome, Duration), EngineError>;
+/// What a thread comes to, with its processor time and what it used since the stage began.
+type Ended = Result<(ThreadOutcome, Duration, ThreadUsage), EngineError>;
 type Handle<'scope> = ScopedJoinHandle<'scope, Ended>;
 
 /// What one thread does: it makes itself ready, calls [`Gate::wait`] and works.
@@ -89,7 +90,7 @@ impl<'a> StageThreads<'a> {
                     // The others must not go on without this one.
                     let outcome = body(Outlet::Ring(producer), gate);
                     let outcome = outcome.inspect_err(|_| stop.set());
-                    outcome.map(|outcome| (outcome, thread_cpu_time()))
+                    outcome.map(|outcome| (outcome, thread_cpu_time(), thread_usage::used()))
                 };
                 let name = format!("worker-{index}");
                 match std::thread::Builder::new().name(name).spawn_scoped(scope, body) {
@@ -116,7 +117,11 @@ impl<'a> StageThreads<'a> {
                     handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
                 })
                 .collect();
-            let mut outcome = sum(stops, jobs, begun, joined?);
+            let joined = joined?;
+            let usage = joined.iter().map(|(_, _, usage)| *usage).collect();
+            let ended = joined.into_iter().map(|(thread, cpu, _)| (thread, cpu));
+            let mut outcome = sum(stops, jobs, begun, ended);
+            outcome.threads = usage;
             outcome.cpu_time += thread_cpu_time() - recorder_cpu;
             drained?;
             Ok(outcome)
@@ -156,6 +161,7 @@ pub(crate) fn sum(
         }
         all.recorder_waits += thread.recorder_waits;
         all.recorder_wait += thread.recorder_wait;
+        all.sockets.merge(thread.sockets);
         cpu_time += cpu;
     }
     // Where a part of a run has no worker, nobody handed anything in.
@@ -192,6 +198,8 @@ pub(crate) fn sum(
         recorder_wait: all.recorder_wait,
         cpu_time,
         probe: None,
+        threads: Vec::new(),
+        sockets: all.sockets,
     }
 }
 
@@ -262,6 +270,7 @@ impl Gate {
         };
         drop(state);
         block_until(&*self.clock, started, || stop.is_set());
+        thread_usage::begin();
         started
     }
 

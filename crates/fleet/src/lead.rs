@@ -316,11 +316,12 @@ impl Lead {
         let mut changed = Changes::default();
         let mut parts: Vec<Option<PartOutcome>> = Vec::new();
         let mut on_files: Vec<FilesStage> = Vec::new();
+        let mut evidence = Vec::new();
         for (index, answer) in self.answers() {
             parts.push(None);
-            let (doc, changes, now_ns, files) = match answer {
-                Some(Answer::Ended { outcome, changes, now_ns, files }) => {
-                    (outcome, changes, now_ns, files)
+            let (doc, changes, now_ns, files, seen) = match answer {
+                Some(Answer::Ended { outcome, changes, now_ns, files, evidence }) => {
+                    (outcome, changes, now_ns, files, evidence)
                 }
                 Some(Answer::Failed { why }) => {
                     self.give_up(index, why);
@@ -355,6 +356,7 @@ impl Lead {
             };
             changed.append(own);
             on_files.extend(files.map(|files| *files));
+            evidence.extend(files::evidence(&self.recruits[index].about.name, seen));
             self.latest = self.latest.max(Moment::from_ns(now_ns));
             match &mut all {
                 Some(all) => all.merge(outcome),
@@ -367,6 +369,7 @@ impl Lead {
         }
         self.outcomes[usize::from(stage)] = parts;
         self.note_losses()?;
+        self.files.evidence = evidence;
         self.files.stage = FilesStage::sum(&on_files.iter().collect::<Vec<_>>());
         Ok((all.ok_or("no agent has ended the stage")?, changed))
     }

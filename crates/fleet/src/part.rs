@@ -13,7 +13,7 @@ use plimsoll_conduct::{
     Targets, machine,
 };
 use plimsoll_model::{Moment, RunId, Seed};
-use plimsoll_record::schema::FilesStage;
+use plimsoll_record::schema;
 use plimsoll_record::{Lease, OpLog, RunDirectory};
 use plimsoll_workload::Share;
 use plimsoll_workload::plan::spec::TargetSpec;
@@ -494,7 +494,7 @@ impl Crew for PartCrew {
         &mut self,
         own: &Done,
         changes: Changes,
-        files: Option<&FilesStage>,
+        entry: &schema::Stage,
     ) -> Result<Changes, CallerError> {
         let mut directed = self.directed.borrow_mut();
         let changes = ChangesDoc::of(&changes);
@@ -502,8 +502,10 @@ impl Crew for PartCrew {
         let outcome = Box::new(OutcomeDoc::of(&own.outcome));
         let now_ns = directed.clock.now().as_ns();
         let step = directed.part.step;
-        let files = files.cloned().map(Box::new);
-        directed.part.link.answer(step, Answer::Ended { outcome, changes, now_ns, files });
+        let files = entry.files.clone().map(Box::new);
+        let evidence = entry.evidence.clone();
+        let ended = Answer::Ended { outcome, changes, now_ns, files, evidence };
+        directed.part.link.answer(step, ended);
         directed.hear()
     }
 

@@ -16,7 +16,7 @@ use crate::http2::Http2Connection;
 use crate::proxy::{Proxies, ProxyServer};
 use crate::response::ResponseParser;
 use crate::stall::Stall;
-use crate::{Endpoint, Exchange, ExchangeError, Request, ResponseSink, TlsConfig};
+use crate::{Endpoint, Exchange, ExchangeError, Request, ResponseSink, TlsConfig, seen};
 
 /// How much one read takes at most; measured with 1 MiB bodies on 32 connections: 64 KiB costs
 /// more, 256 KiB not less.
@@ -203,6 +203,7 @@ impl Client {
         let body_bytes = self.parser.body_bytes();
         match outcome {
             Ok(end) => {
+                seen::look(connection.tcp(), end.at);
                 if end.reusable && self.options.keep_alive {
                     self.slots[endpoint].kept = Some((connection, end.at));
                 }

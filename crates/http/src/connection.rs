@@ -8,6 +8,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
+use crate::seen;
+
 /// An open connection.
 pub(crate) enum Connection {
     Plain(TcpStream),
@@ -17,6 +19,14 @@ pub(crate) enum Connection {
 impl Connection {
     pub(crate) fn is_tls(&self) -> bool {
         matches!(self, Self::Tls(_))
+    }
+
+    /// Returns the socket below.
+    pub(crate) fn tcp(&self) -> &TcpStream {
+        match self {
+            Self::Plain(tcp) => tcp,
+            Self::Tls(tls) => tls.get_ref().0,
+        }
     }
 
     /// Reads into `buffer`; tokio spares the system call where it knows that nothing is there.
@@ -63,6 +73,13 @@ impl Connection {
             Poll::Ready(read.is_ready())
         })
         .await
+    }
+}
+
+impl Drop for Connection {
+    /// What the kernel knows of the connection goes with it.
+    fn drop(&mut self) {
+        seen::closed(self.tcp());
     }
 }
 

@@ -14,7 +14,7 @@ use crate::connection::Connection;
 use crate::error::Failure;
 use crate::proxy::ProxyServer;
 use crate::tls::{ALPN_TWO, identity_refusal};
-use crate::{Endpoint, ExchangeErrorKind, HttpVersion, Options, TlsConfig};
+use crate::{Endpoint, ExchangeErrorKind, HttpVersion, Options, TlsConfig, seen};
 
 const NO_HTTP2: &str = "the server does not speak HTTP/2";
 
@@ -127,12 +127,16 @@ async fn connect(
     let mut failure = None;
     for index in 0..addresses.len() {
         let attempt = timeout(share, TcpStream::connect(addresses[index])).await;
-        match attempt.map(|connected| connected.and_then(without_delay)) {
+        match attempt.map(|made| made.and_then(seen::leaving_room).and_then(without_delay)) {
             Ok(Ok(tcp)) => {
+                seen::opened();
                 addresses.swap(0, index);
                 return Ok(tcp);
             }
-            Ok(Err(error)) => failure = Some(connect_failure(endpoint, &error)),
+            Ok(Err(error)) => {
+                seen::refused(&error);
+                failure = Some(connect_failure(endpoint, &error));
+            }
             Err(_) => failure = Some(overdue(endpoint, Step::Connect, limit)),
         }
     }

@@ -21,6 +21,7 @@ pub mod patterns;
 mod proxy;
 mod range;
 pub mod response;
+pub mod seen;
 mod send;
 mod srv;
 mod stall;

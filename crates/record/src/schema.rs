@@ -5,6 +5,7 @@
 
 mod agents;
 mod check;
+mod evidence;
 mod files;
 mod histogram;
 mod jobs;
@@ -20,6 +21,10 @@ use serde::{Deserialize, Serialize};
 
 pub use agents::{Agent, AgentLoss, ClockReading};
 pub(crate) use check::STAGES_MAX;
+pub use evidence::{
+    ClientEvidence, DeviceEvidence, EVIDENCE_KEPT_MAX, InterfaceEvidence, ProcessorsEvidence,
+    QuotaEvidence, SocketsEvidence, ThreadEvidence, ThreadsEvidence, join_evidence,
+};
 pub use files::{FilesStage, OlderFilesStage, ProcessUsage};
 pub use histogram::{Histogram, StoredHistogram};
 pub use jobs::{MergedJob, StageJob, Verification, stage_of_plan};
@@ -290,6 +295,10 @@ pub struct Stage {
     /// What it was to a search of the workload; absent where it was no probe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<StageProbe>,
+    /// What was seen of the clients while it ran, each by itself; absent in virtual time and where
+    /// nothing was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<ClientEvidence>,
 }
 
 /// What only older records say of a stage; empty once one was opened.
@@ -333,6 +342,7 @@ impl Stage {
             wrong: Vec::new(),
             files: None,
             probe: None,
+            evidence: Vec::new(),
         }
     }
 }

@@ -16,7 +16,7 @@ use plimsoll_model::OpKind;
 
 use crate::format::plural;
 use crate::format::{UNKNOWN, known};
-use crate::table::{Cell, Paint, Table, Tone, elided_apart, harmless, paragraph};
+use crate::table::{Cell, Paint, Table, Tone, elided_apart, harmless, paragraph, warning};
 use crate::text::Look;
 
 use figure::{figure, percent_signed, percent_spread, signed};
@@ -58,9 +58,20 @@ pub fn text(
         writer.kind(kind);
     }
     writer.presence();
+    writer.client_limits();
     writer.legend();
     writer.gates(gates);
     writer.out
+}
+
+impl Writer<'_> {
+    /// Writes which runs were not measurements of the store.
+    fn client_limits(&mut self) {
+        for (run, sentence) in &self.comparison.client_limits {
+            let text = harmless(&format!("{run}: {sentence}"));
+            warning(&text, self.width, self.paint, &mut self.out);
+        }
+    }
 }
 
 /// Returns what a kind is called; all kinds together are the total.

@@ -19,9 +19,9 @@ use plimsoll_analysis::Advice;
 use serde_json::Value;
 
 use crate::format::{byte_rate, count, duration, object_rate, op_rate, percent, plural};
-use crate::report::RowView;
+use crate::report::{RowView, StageReport};
 use crate::table::harmless;
-use crate::{Report, json, stage_words, text, weka, words};
+use crate::{Report, json, stage_words, text, verdict, weka, words};
 use charts::{Chart, Charts};
 
 const STYLE: &str = include_str!("html/page.css");
@@ -52,7 +52,10 @@ pub fn render(report: &Report, environment: &Environment) -> String {
     let title = format!("{}{}", report.what, report.state.remark());
     let mut html = head(&title);
     html += &match report.only_row() {
-        Some(row) => headline(&row) + &warnings(&row) + &origin(&row) + &body(row, ""),
+        Some(row) => {
+            let judged = section("verdict", "Who was the limit", &judged(row.stage));
+            headline(&row) + &warnings(&row) + &judged + &origin(&row) + &body(row, "")
+        }
         None => several(report),
     };
     html += &section("agents", "The agents", &tables::agents(&report.agents));
@@ -81,7 +84,10 @@ fn several(report: &Report) -> String {
         0 => None,
         failed => Some(format!("{} failed", plural(failed, "operation"))),
     };
-    html += &lines(failed.into_iter().collect(), &text::warnings(report), &report.notes);
+    let failures = failed
+        .into_iter()
+        .chain(verdict::headline(report).map(|_| verdict::line(report).unwrap_or_default()));
+    html += &lines(failures.collect(), &text::warnings(report), &report.notes);
     html.extend(report.load_lines.iter().map(load_line::section_of));
     if let Some(table) = weka::table(report) {
         let table: String = table.lines().map(|line| escaped(line) + "\n").collect();
@@ -237,8 +243,15 @@ fn warnings(report: &RowView<'_>) -> String {
         report.row.analysis.advice.iter().filter(|of| matches!(of, Advice::Throttled { .. }));
     let wrong = words::wrong(report).into_iter().map(|(class, text)| format!("{class}: {text}"));
     let warnings = shed.map(words::advice).chain(wrong).chain(words::warnings(report));
-    let not_kept = report.schedule_warning().into_iter().collect();
-    lines(not_kept, &warnings.collect::<Vec<_>>(), &report.notes)
+    let not_the_store = verdict::headline(report).and_then(|_| verdict::line(report));
+    let failures = not_the_store.into_iter().chain(report.schedule_warning()).collect();
+    lines(failures, &warnings.collect::<Vec<_>>(), &report.notes)
+}
+
+/// Returns who was the limit of a stage, with all evidence; nothing where that is not known.
+fn judged(stage: &StageReport) -> String {
+    let facts = verdict::facts(stage);
+    if facts.is_empty() { String::new() } else { tables::facts(facts) }
 }
 
 /// Returns where the figures come from and how to get them again.

@@ -12,6 +12,7 @@ pub mod proof;
 pub mod segments;
 pub mod table;
 pub mod text;
+pub mod verdict;
 pub mod weka;
 
 mod agents;
@@ -35,7 +36,7 @@ pub use facts::{
     LoopModel, OpLogCheck, ProcessUsage, RunState, TargetReport, Verification, VerificationMode,
 };
 pub use load_line::{KneeFigure, LineFigure, LoadLineReport, MetastableFigure, ProbeFigure};
-pub use report::{Report, ReportSchema, RowReport, StageReport};
+pub use report::{Report, ReportSchema, RowReport, RunVerdict, StageReport};
 pub use schedule::ScheduleReport;
 pub use stage_words::stage_title;
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use plimsoll_analysis::verdict::{LimitClass, Verdict};
 use plimsoll_analysis::{KindAnalysis, RowAnalysis};
 use plimsoll_model::{EndpointId, Interface, Moment, OpKind, RunId, Seed, WallTime};
 use serde::Serialize;
@@ -80,6 +81,9 @@ pub struct Report {
     /// The load lines that were looked for; absent where none was.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub load_lines: Vec<LoadLineReport>,
+    /// Who was the limit: of the last stage that its client limited, else of the last result; null
+    /// where that was not looked at.
+    pub verdict: Option<RunVerdict>,
     /// The stages in order.
     pub stages: Vec<StageReport>,
     /// How read content was checked; null when nothing is read.
@@ -98,6 +102,26 @@ pub struct Report {
     pub advice: Vec<String>,
     /// Remarks that are no warnings.
     pub notes: Vec<String>,
+}
+
+/// The verdict on the stage that says most of the run; its evidence stands with the stage.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunVerdict {
+    /// The stage.
+    pub stage: String,
+    /// Which repetition of it, 0-based.
+    #[serde(rename = "iteration_index")]
+    pub iteration: u32,
+    /// Who.
+    pub class: LimitClass,
+    /// Whether that is the client: the figures are then not a measurement of the store.
+    #[serde(rename = "is_client_limit")]
+    pub is_client: bool,
+    /// The same in one sentence.
+    pub sentence: String,
+    /// What to do to confirm it or to find out that it is wrong.
+    pub experiment: String,
 }
 
 /// One stage: jobs that ran at once.
@@ -164,6 +188,9 @@ pub struct StageReport {
     /// time.
     #[serde(rename = "ops_uncertain_count")]
     pub uncertain_count: Option<u64>,
+    /// Who was its limit; null where that was not looked at: of what only prepares, of a part, in
+    /// virtual time, of older records and of those made elsewhere.
+    pub verdict: Option<Verdict>,
     /// What ran at once, each job or group of jobs by itself.
     pub rows: Vec<RowReport>,
 }
@@ -301,6 +328,7 @@ impl StageReport {
             errors: Vec::new(),
             look_gap_max: None,
             uncertain_count: None,
+            verdict: None,
             rows,
         }
     }
@@ -348,6 +376,22 @@ impl StageReport {
     }
 }
 
+/// Returns the verdict of the last result that its client limited, else of the last.
+fn run_verdict(stages: &[StageReport]) -> Option<RunVerdict> {
+    let judged = stages.iter().filter(|stage| stage.is_result);
+    let judged = judged.filter_map(|stage| Some((stage, stage.verdict.as_ref()?)));
+    // The last of those that are alike.
+    let (stage, verdict) = judged.max_by_key(|(_, verdict)| verdict.is_client)?;
+    Some(RunVerdict {
+        stage: stage.name.clone(),
+        iteration: stage.iteration,
+        class: verdict.class,
+        is_client: verdict.is_client,
+        sentence: verdict.sentence.clone(),
+        experiment: verdict.experiment.clone(),
+    })
+}
+
 impl Report {
     /// Returns a report of which nothing but its stages is known.
     pub fn of(what: &str, epoch: WallTime, stages: Vec<StageReport>) -> Self {
@@ -371,6 +415,7 @@ impl Report {
             seed: None,
             virtual_time: false,
             load_lines: Vec::new(),
+            verdict: run_verdict(&stages),
             stages,
             verification: None,
             recorder_wait: Duration::ZERO,

@@ -14,7 +14,7 @@ use crate::format::{UNKNOWN, byte_rate, count, duration, known, object_rate, op_
 use crate::report::RowView;
 use crate::table::{Cell, Paint, Table, Tone, elided, harmless, paragraph, warning};
 use crate::words;
-use crate::{Report, agents};
+use crate::{Report, agents, verdict};
 
 /// How the text may look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,7 @@ pub fn render(report: &Report, look: &Look) -> String {
     let mut writer = Writer { report, width, paint, out: String::new() };
     writer.headline();
     writer.schedule_not_kept();
+    writer.verdict();
     writer.origin();
     writer.figures();
     writer.remarks();
@@ -121,9 +122,11 @@ impl Writer<'_> {
             }
             Some(_) => "0 failed".to_owned(),
         });
+        let not_the_store = verdict::headline(&report);
+        parts.extend(not_the_store.map(str::to_owned));
         let title = format!("{}{}:", harmless(&report.what), report.state.remark());
         self.out.push_str(&self.paint.apply(Tone::Bold, &title));
-        let tone = match failed > 0 || total.stage.ops_ok == 0 {
+        let tone = match failed > 0 || total.stage.ops_ok == 0 || not_the_store.is_some() {
             true => Tone::Bad,
             false if report.row.schedule_kept() => Tone::Good,
             false => Tone::Warn,
@@ -152,6 +155,14 @@ impl Writer<'_> {
         let lines = lines.lines().map(|line| self.paint.apply(Tone::Bad, line) + "\n");
         self.out.extend(lines);
         self.out.push('\n');
+    }
+
+    /// Writes who was the limit.
+    fn verdict(&mut self) {
+        if self.report.stage.verdict.is_some() {
+            verdict::write(self.report.stage, self.width, self.paint, &mut self.out);
+            self.out.push('\n');
+        }
     }
 
     /// Writes one named line.

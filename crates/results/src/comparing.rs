@@ -6,7 +6,7 @@ use plimsoll_analysis::compare::{
     Comparison, Difference, Margin, RunFigures, compare_within, differing,
 };
 use plimsoll_record::schema::{Manifest, StageKind};
-use plimsoll_report::{Report, stage_title};
+use plimsoll_report::{Report, stage_title, verdict};
 use serde_json::Value;
 
 use crate::asked::Asked;
@@ -21,6 +21,8 @@ type Parameters = Vec<(String, String)>;
 pub struct Side {
     figures: Vec<RunFigures>,
     parameters: Vec<Parameters>,
+    /// The runs whose client was the limit, each with the sentence that says so.
+    client_limits: Vec<(String, String)>,
 }
 
 impl Side {
@@ -28,6 +30,9 @@ impl Side {
     pub fn add(&mut self, path: &Path, record: &Record, asked: &Asked) -> Result<(), ResultsError> {
         let report = record.report(asked)?;
         let is_foreign = report.foreign.is_some();
+        let limited = report.verdict.as_ref().is_some_and(|verdict| verdict.is_client);
+        let sentence = verdict::line(&report).filter(|_| limited);
+        self.client_limits.extend(sentence.map(|text| (path.display().to_string(), text)));
         self.figures.push(figures(path.display().to_string(), &report, is_foreign));
         self.parameters.push(match &record.origin {
             Origin::Run { manifest, .. } => parameters(manifest),
@@ -49,7 +54,9 @@ impl Side {
             self.forget_rows();
             after.forget_rows();
         }
-        let comparison = compare_within(&self.figures, &after.figures, margin);
+        let mut comparison = compare_within(&self.figures, &after.figures, margin);
+        comparison.client_limits = self.client_limits;
+        comparison.client_limits.append(&mut after.client_limits);
         (comparison, differing(&self.parameters, &after.parameters))
     }
 

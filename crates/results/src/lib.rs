@@ -18,6 +18,7 @@ mod names;
 mod open;
 mod raw_file;
 mod report;
+mod verdict;
 mod warp_file;
 mod warp_record;
 
@@ -38,5 +39,6 @@ pub use flaws::flaws;
 pub use merging::{RawWritten, parts, write_raw};
 pub use open::{Opened, Origin, Record, RecordStage, Source, open, runs};
 pub use report::typed_again;
+pub use verdict::client_facts;
 pub use warp_file::WarpFile;
 pub use warp_record::WarpRecord;

@@ -20,11 +20,12 @@ use serde::Deserialize;
 use crate::agents::{agents, machine_line};
 use crate::analyze::{AnalyzedStage, at};
 use crate::asked::Asked;
-use crate::clients::{ClientStage, RowJobs};
+use crate::clients::{ClientStage, RowJobs, Rows};
 use crate::described::described;
 use crate::error::{ReadError, ResultsError};
 use crate::names::row_name;
 use crate::open::{Origin, Record, RecordStage, Source};
+use crate::verdict::verdict;
 
 /// How many texts of one class of failure are kept of a record made elsewhere.
 const ERRORS_KEPT_PER_CLASS: usize = 3;
@@ -164,6 +165,10 @@ impl Record {
             ..StageReport::of(&entry.name, rows.collect())
         };
         let rows = report.ended_count();
+        if whole && report.is_result && asked.rows == Rows::Jobs {
+            let took = report.took;
+            report.verdict = verdict(manifest, entry, &of_clients, &report.rows, took);
+        }
         let counted = entry.ops_count.filter(|_| whole);
         report.op_log = counted.map(|counted| OpLogCheck { rows, counted });
         report

@@ -43,6 +43,7 @@ const READING: WarpReading<'static> = WarpReading { variable: &variable, hosts: 
 /// Carries out a command line of warp's; `words` begin with the command.
 pub(crate) fn run(words: &[String]) -> Result<ExitCode> {
     let (explains, words) = super::take_explain(words);
+    let (fails, words) = super::take(&words, super::FAIL_ON_CLIENT_LIMIT);
     let runs_file = words.first().is_some_and(|word| word == "run");
     let is_yes = |word: &String| runs_file && YESES.contains(&&**word);
     let consents = words.iter().any(is_yes);
@@ -56,7 +57,7 @@ pub(crate) fn run(words: &[String]) -> Result<ExitCode> {
         }
         bail!("put {} before its flags: plimsoll as warp {} ...", words[0], words[0]);
     };
-    carry_out(benchmark, &line, explains)
+    carry_out(benchmark, &line, (explains, fails))
 }
 
 /// Returns the value of a variable that warp knows; ours counts where that of warp's name is not
@@ -92,13 +93,17 @@ fn of_file(line: &WarpLine, consents: bool) -> Result<WarpLine> {
     Ok(asked)
 }
 
-fn carry_out(benchmark: WarpBenchmark, line: &WarpLine, explains: bool) -> Result<ExitCode> {
+fn carry_out(
+    benchmark: WarpBenchmark,
+    line: &WarpLine,
+    (explains, fails_on_client_limit): (bool, bool),
+) -> Result<ExitCode> {
     let mut run = line.run(benchmark)?;
     if let Some(Sizes::Written(text)) = &run.workload.size {
         run.workload.size = Some(lower::sizes(text)?);
     }
     let file = run.workload.workload(fresh_seed(RunTime::machine().wall_epoch))?;
-    let output = output(&run)?;
+    let output = output(&run, fails_on_client_limit)?;
     let ui = output.print.ui();
     if explains {
         ui.result(&format!("{}{}", line.explain(), file.to_yaml()))?;
@@ -129,7 +134,7 @@ fn in_warps_words(error: anyhow::Error) -> anyhow::Error {
     Absent::named_by(error, "--warp-client")
 }
 
-fn output(run: &WarpRun) -> Result<OutputArgs> {
+fn output(run: &WarpRun, fail_on_client_limit: bool) -> Result<OutputArgs> {
     let (metrics, otlp) = ("PLIMSOLL_METRICS", "PLIMSOLL_OTLP");
     let metrics = environment::variable(metrics).map(|at| at.parse().context(metrics));
     Ok(OutputArgs {
@@ -138,6 +143,7 @@ fn output(run: &WarpRun) -> Result<OutputArgs> {
         run_dir: run.run_directory.as_ref().map(PathBuf::from),
         full_span: false,
         certificate: None,
+        fail_on_client_limit,
         telemetry: TelemetryArgs {
             metrics: metrics.transpose()?,
             otlp: secret(&environment::variable(otlp)),

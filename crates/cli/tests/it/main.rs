@@ -43,5 +43,6 @@ mod safety_s3;
 mod secrets;
 mod signals;
 mod telemetry;
+mod verdicts;
 mod weed_benchmark;
 mod workloads;

@@ -9,7 +9,7 @@ use plimsoll_conduct::{
 };
 use plimsoll_driver::null::NullDriver;
 use plimsoll_model::{Moment, OpKind, OpRecord, RunId, Seed};
-use plimsoll_record::schema::FilesStage;
+use plimsoll_record::schema;
 use plimsoll_record::{OpLog, RunDirectory};
 use plimsoll_workload::Share;
 use plimsoll_workload::plan::WorkloadFile;
@@ -82,7 +82,7 @@ impl Crew for Part {
         &mut self,
         _own: &Done,
         changes: Changes,
-        _files: Option<&FilesStage>,
+        _entry: &schema::Stage,
     ) -> Result<Changes, Box<dyn std::error::Error + Send + Sync>> {
         self.meeting.changes.lock().unwrap()[self.index] = changes;
         self.meeting.all.wait();

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use plimsoll_conduct::{FilesReady, Recording};
-use plimsoll_record::schema::{self, Cleanup, CleanupState, FilesStage, FilesTarget};
+use plimsoll_record::schema::{
+    self, Cleanup, CleanupState, ClientEvidence, EVIDENCE_KEPT_MAX, FilesStage, FilesTarget,
+};
 use plimsoll_report::format;
 
 use super::Lead;
@@ -18,11 +20,14 @@ pub(super) struct OnFiles {
     are_shared: bool,
     /// What the agents tell of the stage that has ended.
     pub(super) stage: Option<FilesStage>,
+    /// What they tell that was seen of them while it ran.
+    pub(super) evidence: Vec<ClientEvidence>,
 }
 
 impl OnFiles {
     /// Adds to the record of the stage that has ended what the agents tell of its files.
     pub(super) fn note_end(&self, entry: &mut schema::Stage) {
+        entry.evidence.clone_from(&self.evidence);
         let Some(stage) = &self.stage else { return };
         entry.note_unverified(stage.unverified_bytes);
         // The ends were noted with what came of the stage.
@@ -31,6 +36,17 @@ impl OnFiles {
             (files.usage, files.unverified_bytes) = (usage, unverified_bytes);
         }
     }
+}
+
+/// Returns what an agent tells that was seen of it, under the name by which it is known here, and
+/// no more than one client has.
+pub(super) fn evidence(name: &str, told: Vec<ClientEvidence>) -> Option<ClientEvidence> {
+    let mut own = told.into_iter().next()?;
+    own.agent = Some(name.to_owned());
+    own.threads.busiest.truncate(EVIDENCE_KEPT_MAX);
+    own.interfaces.truncate(EVIDENCE_KEPT_MAX);
+    own.devices.truncate(EVIDENCE_KEPT_MAX);
+    Some(own)
 }
 
 impl Lead {

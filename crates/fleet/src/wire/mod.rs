@@ -9,7 +9,7 @@ mod seen;
 use std::collections::BTreeMap;
 
 use plimsoll_conduct::{FilesReady, FoundObjects};
-use plimsoll_record::schema::{FilesStage, FilesTarget};
+use plimsoll_record::schema::{ClientEvidence, FilesStage, FilesTarget};
 use plimsoll_workload::plan::SetIndex;
 use plimsoll_workload::plan::spec::PacingSpec;
 use plimsoll_workload::{ExistingObject, Share};
@@ -209,6 +209,9 @@ pub enum Answer {
         /// What is known of its files, where it had some.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         files: Option<Box<FilesStage>>,
+        /// What was seen of it while it worked.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        evidence: Vec<ClientEvidence>,
     },
     /// What was recorded is kept by the fabric under these names, in order.
     HandedIn {

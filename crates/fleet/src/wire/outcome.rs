@@ -10,7 +10,7 @@ use plimsoll_driver::Settled;
 use plimsoll_engine::{
     EndReason, ErrorSample, JobOutcome, LooksOutcome, ScheduleOutcome, StageOutcome, Unchecked,
 };
-use plimsoll_model::{EndpointId, ErrorClass, JobId, Moment, OpKind, StageId};
+use plimsoll_model::{EndpointId, ErrorClass, JobId, Moment, OpKind, SocketsSeen, StageId};
 use plimsoll_record::schema;
 use plimsoll_stats::Timeline;
 use plimsoll_workload::data::WrongKind;
@@ -260,6 +260,9 @@ impl OutcomeDoc {
             recorder_wait: Duration::from_nanos(self.recorder_wait_ns),
             cpu_time: Duration::from_nanos(self.cpu_ns),
             probe: self.probe.as_ref().map(ProbeCountsDoc::counts),
+            // What was seen of an agent travels beside, as its record keeps it.
+            threads: Vec::new(),
+            sockets: SocketsSeen::default(),
         })
     }
 }

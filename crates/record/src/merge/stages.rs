@@ -8,6 +8,7 @@ use super::clients::Client;
 use super::{MergeError, MergePart};
 use crate::schema::{
     FilesStage, MergedJob, MergedStage, STAGES_MAX, Stage, StageJob, StageKind, WrongCount,
+    join_evidence,
 };
 
 /// What a stage ended by that had done all of its work, whatever time that took.
@@ -439,6 +440,7 @@ fn sum<E>(index: u8, column: &Column, parts: &[MergePart<'_, E>]) -> Option<Stag
         uploads_left_count: add(|stage| stage.uploads_left_count),
         wrong: WrongCount::sum(own().flat_map(|stage| &stage.wrong)),
         files: FilesStage::sum(&on_files),
+        evidence: join_evidence(own().map(|stage| &stage.evidence)),
         ..first.clone()
     })
 }

@@ -27,6 +27,7 @@ pub fn json(
         margin_percent: comparison.margin.percent(),
         parameters: differences.iter().map(ParameterOut::of).collect(),
         kinds: comparison.kinds.iter().map(KindOut::of).collect(),
+        client_limits: comparison.client_limits.iter().map(ClientLimitOut::of).collect(),
         gates: gates.iter().map(GateOut::of).collect(),
         exit_code: (!gates.is_empty()).then(|| exit_code(gates)),
     };
@@ -58,11 +59,29 @@ struct Document {
     parameters: Vec<ParameterOut>,
     /// Each kind that occurred on a side, then all kinds together where there are several.
     kinds: Vec<KindOut>,
+    /// The runs whose client was the limit: their figures are not a measurement of the store.
+    client_limits: Vec<ClientLimitOut>,
     /// Each gate on each kind it is about.
     gates: Vec<GateOut>,
     /// What the gates come to: 0 all pass, 1 one is broken, 3 one cannot be told; null without
     /// gates.
     exit_code: Option<u8>,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ClientLimit"))]
+struct ClientLimitOut {
+    /// The run, as in `before` or `after`.
+    run: String,
+    /// Its verdict in one sentence.
+    sentence: String,
+}
+
+impl ClientLimitOut {
+    fn of((run, sentence): &(String, String)) -> Self {
+        Self { run: run.clone(), sentence: sentence.clone() }
+    }
 }
 
 #[derive(Serialize)]

@@ -75,7 +75,8 @@ pub(super) fn stage(report: &Report, number: usize, stage: &StageReport) -> Stri
         let prefix = format!("{id}-{index}-");
         html += &super::body(RowView { report, stage, row }, &prefix);
     }
-    let mut facts = vec![("ran", words::ran(stage))];
+    let mut facts = crate::verdict::facts(stage);
+    facts.push(("ran", words::ran(stage)));
     facts.extend(stage.ended_because.clone().map(|because| ("ended early", because)));
     facts.extend(told.into_iter().flat_map(|told| told.facts));
     facts.extend(stage.cpu.map(|cpu| {

@@ -11,7 +11,7 @@ use crate::load_line::text as load_line;
 use crate::report::{Report, RowReport, RowView, StageReport};
 use crate::stage_words::{self as words, bytes_per_sec, ops_per_sec};
 use crate::table::{Cell, Paint, Table, Tone, elided_apart, harmless, paragraph, warning};
-use crate::{ErrorSample, agents, weka, words as shared};
+use crate::{ErrorSample, agents, verdict, weka, words as shared};
 
 /// How many texts of one class of error are shown.
 const MESSAGES_PER_CLASS_MAX: usize = 3;
@@ -89,10 +89,18 @@ impl Writer<'_> {
         }
         let failed = report.failed_count();
         parts.push(format!("{} failed", count(failed)));
-        let tone = if failed > 0 { Tone::Bad } else { Tone::Good };
+        let not_the_store = verdict::headline(report);
+        parts.extend(not_the_store.map(str::to_owned));
+        let is_bad = failed > 0 || not_the_store.is_some();
+        let tone = if is_bad { Tone::Bad } else { Tone::Good };
         let title = self.paint.apply(Tone::Bold, &title);
         let parts: Vec<String> = parts.iter().map(|part| self.paint.apply(tone, part)).collect();
         self.out.push_str(&format!("{title} {}\n\n", parts.join(" · ")));
+        if let Some(line) = verdict::line(report) {
+            let tone = if not_the_store.is_some() { Tone::Bad } else { Tone::Plain };
+            self.toned(tone, &format!("{:<12}", "verdict"), &line);
+            self.out.push('\n');
+        }
     }
 
     fn origin(&mut self) {
@@ -142,6 +150,7 @@ impl Writer<'_> {
             paragraph("    ", &(lead + &text), self.width, &mut lines);
             self.out.push_str(&lines[2..]);
         }
+        verdict::write(stage, self.width, self.paint, &mut self.out);
         let told = words::schedules_told(stage);
         for warning in told.iter().filter_map(|told| told.warning.as_deref()) {
             self.toned(Tone::Bad, "", warning);

@@ -90,6 +90,7 @@ impl LocalRunner {
             run_dir,
             full_span: false,
             certificate: None,
+            fail_on_client_limit: false,
             telemetry: TelemetryArgs::default(),
             fleet: self.fleet.clone(),
         }

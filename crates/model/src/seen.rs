@@ -1,0 +1,73 @@
+//! What worker threads and connections tell of themselves while a stage runs.
+
+use std::time::Duration;
+
+/// What a thread used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadUsage {
+    /// Time on a processor.
+    pub cpu: Duration,
+    /// Time ready to run without a processor; `None` where the kernel does not tell.
+    pub run_delay: Option<Duration>,
+}
+
+/// How many times of connections one thread keeps of each kind; those after them are counted only.
+pub const SOCKET_SAMPLES_MAX: usize = 1_024;
+
+/// What connections told, as the kernel counts; counts are of whole lives of connections.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SocketsSeen {
+    /// How many were made.
+    pub opened: u64,
+    /// How many were looked at when they were closed.
+    pub closed: u64,
+    /// How many could not be made as no local port was free.
+    pub no_port: u64,
+    /// How many could not be made as no descriptor was free.
+    pub no_descriptor: u64,
+    /// The shortest round trip of each, in microseconds.
+    pub rtt_min_us: Vec<u32>,
+    /// The smoothed round trip at each look, in microseconds.
+    pub rtt_us: Vec<u32>,
+    /// The rate at which content was acknowledged at each look, bytes a second.
+    pub delivery: Vec<u64>,
+    /// Segments with content that were sent.
+    pub segments_sent: u64,
+    /// Segments that were sent again.
+    pub retransmits: u64,
+    /// Segments with content that came.
+    pub segments_received: u64,
+    /// Of these, out of order.
+    pub out_of_order: u64,
+    /// Time with something to send.
+    pub busy: Duration,
+    /// Of this, as the receiver's window was full.
+    pub window_limited: Duration,
+    /// Of this, as the send buffer was full.
+    pub buffer_limited: Duration,
+}
+
+impl SocketsSeen {
+    /// Adds what others told.
+    pub fn merge(&mut self, mut other: Self) {
+        self.opened += other.opened;
+        self.closed += other.closed;
+        self.no_port += other.no_port;
+        self.no_descriptor += other.no_descriptor;
+        self.rtt_min_us.append(&mut other.rtt_min_us);
+        self.rtt_us.append(&mut other.rtt_us);
+        self.delivery.append(&mut other.delivery);
+        self.segments_sent += other.segments_sent;
+        self.retransmits += other.retransmits;
+        self.segments_received += other.segments_received;
+        self.out_of_order += other.out_of_order;
+        self.busy += other.busy;
+        self.window_limited += other.window_limited;
+        self.buffer_limited += other.buffer_limited;
+    }
+
+    /// Tells whether no connection was made or tried in vain.
+    pub fn is_empty(&self) -> bool {
+        self.opened + self.closed + self.no_port + self.no_descriptor == 0
+    }
+}

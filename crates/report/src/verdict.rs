@@ -1,0 +1,155 @@
+//! Who was the limit, as text and as HTML: a sentence, what it rests on, and what would confirm it.
+
+use plimsoll_analysis::verdict::Verdict;
+
+use crate::report::{Report, StageReport};
+use crate::table::{Paint, Tone, harmless, paragraph};
+
+/// What the headline says of a run that its client limited.
+pub const NOT_THE_STORE: &str = "not a measurement of the store";
+
+/// How many of the lines that decided are shown where not all are.
+const DECIDING_SHOWN_MAX: usize = 3;
+
+/// Returns what the headline says besides the figures.
+pub(crate) fn headline(report: &Report) -> Option<&'static str> {
+    report.verdict.as_ref().filter(|verdict| verdict.is_client).map(|_| NOT_THE_STORE)
+}
+
+/// Returns the verdict in a sentence.
+pub(crate) fn sentence(is_client: bool, sentence: &str) -> String {
+    if is_client { format!("{NOT_THE_STORE}: {sentence}") } else { sentence.to_owned() }
+}
+
+/// Returns the verdict on a run in one line, for who prints it beside another layout.
+pub fn line(report: &Report) -> Option<String> {
+    let verdict = report.verdict.as_ref()?;
+    let of_several = report.results().nth(1).is_some();
+    let stage = if of_several { format!("{}: ", verdict.stage) } else { String::new() };
+    Some(format!("{stage}{}", sentence(verdict.is_client, &verdict.sentence)))
+}
+
+/// Returns the lines of evidence that are shown: all where details were asked for, else those that
+/// decided.
+fn shown<'a>(stage: &StageReport, verdict: &'a Verdict) -> Vec<&'a str> {
+    let is_detailed = stage.rows.iter().any(|row| row.analysis.details.is_some());
+    let lines = verdict.evidence.iter();
+    match is_detailed {
+        true => lines.map(|line| &*line.text).collect(),
+        false => {
+            let deciding = lines.filter(|line| line.decides).take(DECIDING_SHOWN_MAX);
+            deciding.map(|line| &*line.text).collect()
+        }
+    }
+}
+
+/// Writes the verdict on a stage.
+pub(crate) fn write(stage: &StageReport, width: usize, paint: Paint, out: &mut String) {
+    let Some(verdict) = &stage.verdict else { return };
+    let mut lines = String::new();
+    let text = sentence(verdict.is_client, &verdict.sentence);
+    paragraph(&format!("{:<12}", "verdict"), &harmless(&text), width, &mut lines);
+    let tone = if verdict.is_client { Tone::Bad } else { Tone::Plain };
+    out.extend(lines.lines().map(|line| paint.apply(tone, line) + "\n"));
+    for (index, text) in shown(stage, verdict).into_iter().enumerate() {
+        let lead = if index == 0 { "  because" } else { "" };
+        paragraph(&format!("{lead:<12}"), &harmless(text), width, out);
+    }
+    paragraph(&format!("{:<12}", "  to check"), &harmless(&verdict.experiment), width, out);
+}
+
+/// Returns the verdict on a stage as names and texts, with all evidence.
+pub(crate) fn facts(stage: &StageReport) -> Vec<(&'static str, String)> {
+    let Some(verdict) = &stage.verdict else { return Vec::new() };
+    let mut facts = vec![("verdict", sentence(verdict.is_client, &verdict.sentence))];
+    let mut lead = Some("because");
+    for line in verdict.evidence.iter().filter(|line| line.decides) {
+        facts.push((lead.take().unwrap_or(""), line.text.clone()));
+    }
+    facts.push(("to check", verdict.experiment.clone()));
+    let mut lead = Some("also known");
+    for line in verdict.evidence.iter().filter(|line| !line.decides) {
+        facts.push((lead.take().unwrap_or(""), line.text.clone()));
+    }
+    facts
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_analysis::verdict::{EvidenceLine, LimitClass};
+    use plimsoll_model::WallTime;
+
+    use super::*;
+    use crate::text::{self, Look};
+    use crate::{fixture, html, json};
+
+    fn verdict(class: LimitClass) -> Verdict {
+        let line = |text: &str, decides| EvidenceLine { text: text.to_owned(), decides };
+        Verdict {
+            class,
+            is_client: class.is_client(),
+            sentence: "the client's threads were the limit: each had as much to do as one \
+                       processor can"
+                .to_owned(),
+            evidence: vec![
+                line("2 of 2 worker threads wanted a processor at least 90 % of the time", true),
+                line("32 connections made", false),
+            ],
+            experiment: "double --threads: if the rate grows, the client was the limit".to_owned(),
+        }
+    }
+
+    fn judged(class: LimitClass) -> Report {
+        let mut stages = fixture::steady().stages;
+        let last = stages.last_mut().unwrap();
+        last.verdict = Some(verdict(class));
+        Report::of("s3 get", WallTime::from_unix_ns(0), stages)
+    }
+
+    #[test]
+    fn a_run_that_its_client_limited_says_so_first() {
+        let report = judged(LimitClass::ClientThreads);
+        let text = text::render(&report, &Look { width: 80, color: false });
+        let headline = text.split("\n\n").next().unwrap();
+        assert!(headline.contains(NOT_THE_STORE), "{text}");
+        assert!(
+            text.contains("verdict     not a measurement of the store: the client's"),
+            "{text}"
+        );
+        assert!(text.contains("  because   2 of 2 worker threads"), "{text}");
+        assert!(text.contains("  to check  double --threads"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let document = json::render(&report);
+        assert_eq!(document["verdict"]["class"], "client-threads");
+        assert_eq!(document["verdict"]["is_client_limit"], true);
+        let page = html::render(&report, &html::Environment::default());
+        assert!(page.contains(NOT_THE_STORE) && page.contains("32 connections made"), "{page}");
+    }
+
+    #[test]
+    fn what_did_not_decide_is_told_with_the_details() {
+        let mut report = judged(LimitClass::ClientThreads);
+        let look = Look { width: 80, color: false };
+        let has_details = report.stages.iter().flat_map(|stage| &stage.rows);
+        let has_details = has_details.clone().any(|row| row.analysis.details.is_some());
+        let text = text::render(&report, &look);
+        assert_eq!(text.contains("32 connections made"), has_details, "{text}");
+        let rows = report.stages.iter_mut().flat_map(|stage| &mut stage.rows);
+        rows.for_each(|row| row.analysis.details = None);
+        assert!(!text::render(&report, &look).contains("32 connections made"));
+    }
+
+    #[test]
+    fn the_stages_that_a_client_limited_come_first() {
+        let mut stages = fixture::steady().stages;
+        let mut first = stages.pop().unwrap();
+        let mut second = first.clone();
+        first.verdict = Some(verdict(LimitClass::Recorder));
+        second.verdict = Some(verdict(LimitClass::Store));
+        let of = |stages| Report::of("run", WallTime::from_unix_ns(0), stages).verdict.unwrap();
+        assert_eq!(of(vec![first.clone(), second.clone()]).class, LimitClass::Recorder);
+        assert_eq!(of(vec![second.clone(), second.clone()]).class, LimitClass::Store);
+        second.is_result = false;
+        assert!(Report::of("run", WallTime::from_unix_ns(0), vec![second]).verdict.is_none());
+    }
+}
