@@ -12,6 +12,7 @@ mod console;
 pub(crate) mod cosbench;
 pub(crate) mod file;
 pub(crate) mod fleet;
+pub(crate) mod outages;
 mod prove;
 pub(crate) mod requests;
 mod run;
@@ -259,6 +260,8 @@ pub(crate) struct OutputArgs {
     /// Put what `plimsoll prove --certificate FILE` wrote into the record and the report
     #[arg(long, value_name = "FILE")]
     pub(crate) certificate: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) outages: outages::OutageArgs,
     #[command(flatten)]
     pub(crate) telemetry: TelemetryArgs,
     #[command(flatten)]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{
-    BeforeMeasuring, BegunRun, Chooser, ConductError, Consent, ContentFiles, ContentFrom,
+    BeforeMeasuring, BegunRun, Chooser, ConductError, Consent, ContentFiles, ContentFrom, Events,
     FileSettings, Observer, Reached, Recorded, Recording, RunRequest, RunSettings, RunTime,
     Scripted, StandIn, Stop, Target, Targets, embedded, machine, with_files,
 };
@@ -171,6 +171,20 @@ impl<'a> Settings<'a> {
         mustered.direct(run, args, conduct, &access, content)
     }
 
+    /// Refuses commands at instants of a run that has no real time.
+    fn check_events(&self) -> Result<()> {
+        if self.is_simulated() && !self.output.outages.event.is_empty() {
+            bail!("--event runs commands at instants of real time, and --virtual has none");
+        }
+        Ok(())
+    }
+
+    /// Returns the commands that the user has run at instants of it.
+    fn events(&self) -> Events {
+        let asked = self.output.outages.event.iter().map(|event| event.0.clone()).collect();
+        Events::new(asked, Arc::new(said::without_known_secrets))
+    }
+
     /// Returns how stores are reached.
     fn stores<'s>(&'s self, time: &'s RunTime, seed: Seed) -> Stores<'s> {
         let (args, found, secrets) = (self.store, Vec::new(), &self.secrets);
@@ -280,6 +294,7 @@ impl Conducted {
         let mustered = settings.muster(&mut plan, &ui)?;
         let plan = Arc::new(plan);
         time_until(settings.syncstart)?;
+        settings.check_events()?;
         let certificate = manifest::certificate(settings.output.certificate.as_deref())?;
         let mut request =
             request(Arc::clone(&plan), Vec::new(), time.clone(), settings.run_settings(false));
@@ -334,6 +349,7 @@ impl Conducted {
             None => terminal,
         };
         let mut run = open.begin(directory, manifest, observer, stop)?;
+        run.recording.events = settings.events();
         if let Some(mustered) = mustered
             && let Err(error) = settings.hand_over(&mut run, &plan, &stores, mustered, content)
         {

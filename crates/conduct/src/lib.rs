@@ -5,11 +5,13 @@
 
 mod admin;
 mod bucket_work;
+pub mod child;
 mod consent;
 mod content;
 mod crew;
 pub mod embedded;
 mod error;
+mod events;
 mod files;
 pub mod input;
 pub mod lease;
@@ -35,6 +37,7 @@ pub use consent::{BucketGlob, Consent, Permit};
 pub use content::{ContentFiles, ContentFrom, with_files};
 pub use crew::{Agents, Alone, Changes, Crew, DirectedStage, FilesReady};
 pub use error::{CallerError, ConductError};
+pub use events::{EventAsked, Events, GRACE, Hide, OUTPUT_BYTES_MAX};
 pub use files::{FileSettings, FilesPart, FilesRun};
 pub use lease::{BucketLease, Marked};
 pub use manifest::{Opening, of_workload};

@@ -5,6 +5,7 @@
 
 mod agents;
 mod check;
+mod events;
 mod files;
 mod histogram;
 mod jobs;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use agents::{Agent, AgentLoss, ClockReading};
 pub(crate) use check::STAGES_MAX;
+pub use events::Event;
 pub use files::{FilesStage, OlderFilesStage, ProcessUsage};
 pub use histogram::{Histogram, StoredHistogram};
 pub use jobs::{MergedJob, StageJob, Verification, stage_of_plan};
@@ -114,6 +116,9 @@ pub struct Manifest {
     /// Those that carried it out, where that was not the process that recorded it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<Agent>,
+    /// Commands of the user's own that were run at instants of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<Event>,
     /// Whether its time was simulated: no store was asked, and no moment is one of a machine.
     #[serde(default, skip_serializing_if = "is_false")]
     pub virtual_time: bool,

@@ -7,6 +7,7 @@
 mod axis;
 mod charts;
 mod distribution;
+mod marks;
 mod plot;
 mod stages;
 mod tables;
@@ -291,6 +292,8 @@ fn body<'a>(report: RowView<'a>, prefix: &str) -> String {
     html += &section("sizes", "By size", &sizes);
     html += &section("hosts", "By host", &(draw(&Charts::hosts) + &tables::hosts(&report)));
     html += &section("clients", "By client", &tables::clients(&report));
+    let ledger = crate::ledger::lines(&report);
+    html += &section("outages", "Outages", &tables::facts(ledger));
     html += &section("accesses", "First and last access of an object", &tables::accesses(&report));
     html + &section("errors", "Errors", &(draw(&Charts::errors) + &tables::errors(&report)))
 }

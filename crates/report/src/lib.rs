@@ -16,7 +16,9 @@ pub mod weka;
 
 mod agents;
 mod detail;
+mod events;
 mod facts;
+mod ledger;
 mod report;
 mod schedule;
 mod serial;
@@ -29,6 +31,7 @@ mod fixture;
 mod fixture_files;
 
 pub use agents::{AgentReport, LossReport};
+pub use events::EventReport;
 pub use facts::{
     AdviceLine, CacheState, CertificateLine, CleanupReport, CleanupState, ErrorSample, JobSchedule,
     LoopModel, OpLogCheck, ProcessUsage, RunState, TargetReport, Verification, VerificationMode,

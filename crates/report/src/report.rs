@@ -13,7 +13,7 @@ use crate::facts::{
     OpLogCheck, ProcessUsage, RunState, TargetReport, Verification,
 };
 use crate::stage_words::schedules_told;
-use crate::{AgentReport, ScheduleReport, serial, words};
+use crate::{AgentReport, EventReport, ScheduleReport, serial, words};
 
 /// The version of the document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -157,6 +157,8 @@ pub struct StageReport {
     /// time.
     #[serde(rename = "ops_uncertain_count")]
     pub uncertain_count: Option<u64>,
+    /// Commands of the user's own that were run at instants of it.
+    pub events: Vec<EventReport>,
     /// What ran at once, each job or group of jobs by itself.
     pub rows: Vec<RowReport>,
 }
@@ -293,6 +295,7 @@ impl StageReport {
             errors: Vec::new(),
             look_gap_max: None,
             uncertain_count: None,
+            events: Vec::new(),
             rows,
         }
     }

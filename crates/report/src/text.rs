@@ -78,6 +78,7 @@ impl Writer<'_> {
         self.times();
         self.hosts();
         self.errors();
+        self.ledger();
         crate::detail::write(&self.report, self.width, self.paint, &mut self.out);
     }
 
@@ -362,6 +363,15 @@ impl Writer<'_> {
                 self.messages(kind.kind, class);
             }
         }
+    }
+
+    /// Writes when nothing succeeded, and when it took long.
+    fn ledger(&mut self) {
+        let lines = crate::ledger::lines(&self.report);
+        if !lines.is_empty() {
+            self.out.push('\n');
+        }
+        lines.iter().for_each(|(name, text)| self.fact(name, text));
     }
 
     /// Writes the first texts of one class.

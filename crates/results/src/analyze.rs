@@ -54,6 +54,7 @@ impl Record {
                 kind: asked.kind.filter(|_| filtered),
                 endpoint: endpoint.filter(|_| filtered),
                 client_of: self.agent_of.get(stage.index).unwrap_or(&self.client_of),
+                latency_p99_max: asked.latency_p99_max,
                 depth: depth(asked),
             }
         };
@@ -144,6 +145,7 @@ impl Record {
         }
         for row in answers.iter_mut().flat_map(|answer| &mut answer.rows) {
             row.is_part = true;
+            row.ledger = None;
             // What is left out by the order of the record is no fault of the run.
             row.advice.retain(|advice| !advice.is_of_length());
         }

@@ -29,6 +29,9 @@ pub struct Asked {
     pub job: Option<String>,
     /// How workers are put into rows.
     pub rows: Rows,
+    /// What the 99th percentile of the latency must not exceed: beyond it the ledger tells of a
+    /// brown-out.
+    pub latency_p99_max: Option<Duration>,
     /// Also gives the whole distributions of times and every segment.
     pub distributions: bool,
     /// Also gives hosts, clients, sizes and accesses.

@@ -10,6 +10,7 @@ mod comparing;
 mod described;
 mod environment;
 mod error;
+mod events;
 mod export;
 mod flaws;
 mod merging;

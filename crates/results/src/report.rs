@@ -159,6 +159,7 @@ impl Record {
             errors: first_errors(manifest, entry),
             look_gap_max: facts.look_gap_max_ns.map(Duration::from_nanos),
             uncertain_count: facts.uncertain_count,
+            events: crate::events::events(manifest, entry),
             ..StageReport::of(&entry.name, rows.collect())
         };
         let rows = report.ended_count();

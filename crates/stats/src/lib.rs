@@ -28,4 +28,4 @@ pub use steady::{AmountSeries, STEADY_PARTS, STEADY_PARTS_COMPARED, Steady, Stea
 pub use timeline::{
     Cell, INTERVALS_PER_STRETCH, OUTCOMES_MAX, Sample, SeriesView, Timeline, Times,
 };
-pub use welch::{Interval, Welch, mean, std_dev, student_t_quantile};
+pub use welch::{Interval, Welch, mean, normal_quantile, std_dev, student_t_quantile};

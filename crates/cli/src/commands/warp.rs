@@ -18,6 +18,7 @@ use plimsoll_results::Record;
 use plimsoll_workload::plan::spec::Lookup;
 
 use crate::args::fleet::FleetArgs;
+use crate::args::outages::OutageArgs;
 use crate::args::requests::{Pair, ProxyArg, RequestArgs, SignatureArg};
 use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs};
 use crate::args::{
@@ -138,6 +139,7 @@ fn output(run: &WarpRun) -> Result<OutputArgs> {
         run_dir: run.run_directory.as_ref().map(PathBuf::from),
         full_span: false,
         certificate: None,
+        outages: OutageArgs::default(),
         telemetry: TelemetryArgs {
             metrics: metrics.transpose()?,
             otlp: secret(&environment::variable(otlp)),

@@ -145,6 +145,9 @@ impl Writer<'_> {
         for row in stage.rows.iter().filter(|row| row.is_on_files) {
             let view = RowView { report: self.report, stage, row };
             crate::detail::write(&view, self.width, self.paint, &mut self.out);
+            for (name, text) in crate::ledger::lines(&view) {
+                self.fact(name, &text);
+            }
             for advice in &row.advice {
                 warning(&advice.text, self.width, self.paint, &mut self.out);
             }
