@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::{Failures, serial};
 
-pub(crate) use tell::RowTelling;
+pub(crate) use tell::{RowTelling, Telling};
 pub(crate) use watch::RowWatch;
 
 /// How many outages and brown-outs of a row are told one by one; all are counted.

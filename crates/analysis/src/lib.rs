@@ -8,6 +8,7 @@ mod access;
 mod accumulator;
 mod advice;
 pub mod compare;
+mod crimes;
 mod detail;
 mod ended;
 mod figures;
@@ -17,6 +18,7 @@ mod ledger;
 mod serial;
 mod series;
 mod span;
+mod steadiness;
 mod times;
 pub mod warp;
 mod window;
@@ -34,6 +36,7 @@ use serde::Serialize;
 
 pub use access::AccessSummary;
 pub use advice::Advice;
+pub use crimes::{Crime, CrimeFacts, crimes};
 pub use detail::{
     ClientDetails, ClientKind, EndpointSeries, KindDetails, RateSummary, RowDetails, SegmentRow,
     SegmentTimes, SizeClass,
@@ -46,11 +49,12 @@ pub use figures::{
 pub use in_flight::{FullLoad, InFlight, Level};
 pub use ledger::{BrownOut, BrownOuts, FailedAt, FailedOf, FailureSpan, Gap, Ledger, Outage};
 pub use span::{KindSpan, MeasuredSpan, Span, SpanRule, StageSurvey, Survey};
+pub use steadiness::{Cliff, Steadiness};
 pub use times::Times;
 pub use window::Window;
 
 use accumulator::Frame;
-use ledger::{RowTelling, RowWatch};
+use ledger::{RowTelling, RowWatch, Telling};
 use series::Series;
 use span::RowSurvey;
 
@@ -383,6 +387,8 @@ pub struct RowAnalysis {
     /// When nothing succeeded, what failed, and when the latency was far above the usual; null
     /// where no operation ended, or where only some of them were asked for by their count.
     pub ledger: Option<Ledger>,
+    /// How steady it was; null in an open loop, and where there is too little to say.
+    pub steadiness: Option<Steadiness>,
     /// Whether the question left out operations of the row.
     pub is_part: bool,
     /// What limits the trust in these figures.
@@ -444,22 +450,6 @@ pub fn measure<S: OpSource + ?Sized>(
     }
     let answer = |(of, told): (Measuring<'_>, Telling<'_>)| of.answer(told.rows);
     Ok(asked.into_iter().zip(telling).map(answer).collect())
-}
-
-/// The outage ledgers of the rows of a question on their way to the answer.
-struct Telling<'a> {
-    question: &'a Question<'a>,
-    wants_more: bool,
-    rows: Vec<Option<RowTelling<'a>>>,
-}
-
-impl Telling<'_> {
-    fn add(&mut self, op: &OpRecord) {
-        let Some((row, worker)) = self.question.row_of(op) else { return };
-        if self.question.asks_for(op) && worker.is_none_or(|worker| worker.counts(op)) {
-            self.rows[row].as_mut().into_iter().for_each(|row| row.add(op));
-        }
-    }
 }
 
 /// A question on its way to the answer.
@@ -545,7 +535,13 @@ impl<'a> MeasuringRow<'a> {
         Self { asked, survey, span, series, watch, in_flight, ramp: RampCounts::default() }
     }
 
-    fn answer(self, question: &Question<'_>, ledger: Option<Ledger>) -> RowAnalysis {
+    fn answer(
+        self,
+        question: &Question<'_>,
+        ledger: Option<(Ledger, Option<Steadiness>)>,
+    ) -> RowAnalysis {
+        let steadiness = ledger.as_ref().and_then(|(_, steadiness)| *steadiness);
+        let steadiness = steadiness.filter(|_| !self.asked.open);
         let (survey, series, frame) = (self.survey, &self.series, self.series.frame());
         let total = series.merged(|_, _| true);
         let kinds = series.kinds().into_iter().map(|kind| {
@@ -574,7 +570,8 @@ impl<'a> MeasuringRow<'a> {
             total: total.figures(frame),
             endpoints: series.endpoints(None),
             in_flight: self.in_flight,
-            ledger,
+            ledger: ledger.map(|(ledger, _)| ledger),
+            steadiness,
             is_part: question.is_of_part(),
             advice: Vec::new(),
             details: series.details(),

@@ -257,6 +257,10 @@ pub(crate) struct OutputArgs {
     /// Take figures from the whole measured stage, not only from while all workers ran
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) full_span: bool,
+    /// Take figures from the end of the warm-up on, as MSER-5 finds it in each measured stage; says
+    /// how much was left out, and refuses where that would be more than half
+    #[arg(long, conflicts_with = "full_span")]
+    pub(crate) steady: bool,
     /// Put what `plimsoll prove --certificate FILE` wrote into the record and the report
     #[arg(long, value_name = "FILE")]
     pub(crate) certificate: Option<PathBuf>,

@@ -171,12 +171,19 @@ impl<'a> Settings<'a> {
         mustered.direct(run, args, conduct, &access, content)
     }
 
-    /// Refuses commands at instants of a run that has no real time.
-    fn check_events(&self) -> Result<()> {
+    /// Returns a workload with what flags add to it; refuses commands at instants of a run that
+    /// has no real time.
+    fn asked_of(&self, file: WorkloadFile) -> Result<WorkloadFile> {
         if self.is_simulated() && !self.output.outages.event.is_empty() {
             bail!("--event runs commands at instants of real time, and --virtual has none");
         }
-        Ok(())
+        self.output.outages.added_to(file)
+    }
+
+    /// Returns where the record of a simulation lies that nobody keeps.
+    fn passing(&self) -> Result<Option<tempfile::TempDir>> {
+        let passes = self.is_simulated() && self.output.run_dir.is_none();
+        passes.then(tempfile::tempdir).transpose().context("cannot make a temporary directory")
     }
 
     /// Returns the commands that the user has run at instants of it.
@@ -290,11 +297,11 @@ impl Conducted {
     pub(crate) fn begin(file: &WorkloadFile, settings: &Settings<'_>) -> Result<Self> {
         let ui = settings.output.print.ui();
         let time = settings.time();
-        let mut plan = with_files(file)?.check().map_err(ConductError::from)?;
+        let file = settings.asked_of(with_files(file)?.into_owned())?;
+        let mut plan = file.check().map_err(ConductError::from)?;
         let mustered = settings.muster(&mut plan, &ui)?;
         let plan = Arc::new(plan);
         time_until(settings.syncstart)?;
-        settings.check_events()?;
         let certificate = manifest::certificate(settings.output.certificate.as_deref())?;
         let mut request =
             request(Arc::clone(&plan), Vec::new(), time.clone(), settings.run_settings(false));
@@ -318,8 +325,8 @@ impl Conducted {
         request.targets = all;
         request.settings = settings.run_settings(is_embedded);
         let open = request.lay_out()?;
-        let commit = option_env!("PLIMSOLL_BUILT_OF");
-        let mut manifest = open.manifest(said::command_line(), commit, certificate);
+        let built_of = option_env!("PLIMSOLL_BUILT_OF");
+        let mut manifest = open.manifest(said::command_line(), built_of, certificate);
         let embedded = embedded_stores(&plan, &stores);
         let notes = notes(&plan, &manifest, &embedded, mustered.is_none());
         manifest.notes.splice(0..0, settings.notes.iter().cloned());
@@ -332,9 +339,7 @@ impl Conducted {
             .map(|(kinds, store)| ServerProfile::check(kinds, &store.config, &time.clock))
             .transpose();
         let profile = profile.map_err(unprofiled)?;
-        let passing = settings.is_simulated() && settings.output.run_dir.is_none();
-        let passing = passing.then(tempfile::tempdir).transpose();
-        let passing = passing.context("cannot make a temporary directory")?;
+        let passing = settings.passing()?;
         let path = match &passing {
             Some(place) => place.path().join("run"),
             None => manifest::directory_for(settings.output.run_dir.as_deref(), &id),
@@ -447,8 +452,17 @@ fn report(
     if recorded.stage(StageKind::Measure).is_none() {
         bail!("nothing was measured");
     }
-    let asked = Asked { full_span: settings.output.full_span, ..Asked::default() };
-    let mut report = shown::report_of_run(recording, &asked)?;
+    let OutputArgs { full_span, steady, .. } = *settings.output;
+    let mut asked = Asked { full_span, steady, ..Asked::default() };
+    let mut report = match shown::report_of_run(recording, &asked) {
+        // What was measured is shown all the same.
+        Err(error) if steady => {
+            recording.observer.warn(&format!("--steady: {error:#}"));
+            asked.steady = false;
+            shown::report_of_run(recording, &asked)?
+        }
+        report => report?,
+    };
     if !is_kept {
         report.run_directory = None;
     }

@@ -144,7 +144,7 @@ fn given(arg: &Arg, matches: &ArgMatches, path: &[&str]) -> Vec<TypedFlag> {
             true => value.to_string_lossy().into_owned(),
             false => text(value),
         };
-        let values: Vec<String> = occurrence.map(|value| read(value)).collect();
+        let values: Vec<String> = occurrence.map(read).collect();
         let index = indices.by_ref().take(values.len().max(1)).next().unwrap_or_default();
         let values: Vec<String> = match is_event {
             true => values.iter().map(|value| without_known_secrets(value)).collect(),

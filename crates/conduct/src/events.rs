@@ -111,8 +111,12 @@ impl Events {
         }
     }
 
-    /// Has nothing begin any more, as the stage has ended.
+    /// Has nothing begin any more, as the stage has ended in which the commands were to be run;
+    /// stages before it, which only prepare, end nothing.
     pub(crate) fn stage_ended(&self) {
+        if self.begun.is_empty() {
+            return;
+        }
         let _ = self.state.compare_exchange(RUNS, OVER, Ordering::SeqCst, Ordering::SeqCst);
     }
 
@@ -308,6 +312,20 @@ mod tests {
         let [event] = &events.await_all(&Stop::default(), &clock)[..] else { panic!() };
         assert_eq!((event.began_ns, event.exit_code), (None, None));
         assert_eq!(event.reason.as_deref(), Some("not run: the stage had ended before"));
+    }
+
+    #[test]
+    fn a_stage_that_ends_before_any_command_was_begun_ends_none() {
+        let asked = vec![EventAsked { after: Duration::ZERO, command: "echo ran".to_owned() }];
+        let mut events = Events::new(asked, Arc::new(str::to_owned));
+        // The stage that prepares.
+        events.stage_ended();
+        let clock: SharedClock = Arc::new(RunClock::start());
+        let live = Arc::new(Live::new(1));
+        live.begin(clock.now());
+        events.begin(1, &live, &clock);
+        all_done(&events);
+        assert_eq!(events.await_all(&Stop::default(), &clock)[0].output, "ran\n");
     }
 
     #[test]

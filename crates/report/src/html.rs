@@ -81,7 +81,7 @@ fn several(report: &Report) -> String {
         0 => None,
         failed => Some(format!("{} failed", plural(failed, "operation"))),
     };
-    html += &lines(failed.into_iter().collect(), &text::warnings(report), &report.notes);
+    html += &lines(failed.into_iter().collect(), &text::warnings(report), &remarked(report));
     if let Some(table) = weka::table(report) {
         let table: String = table.lines().map(|line| escaped(line) + "\n").collect();
         html += &section("summary", "Summary", &format!("<pre>{table}</pre>\n"));
@@ -236,7 +236,13 @@ fn warnings(report: &RowView<'_>) -> String {
     let wrong = words::wrong(report).into_iter().map(|(class, text)| format!("{class}: {text}"));
     let warnings = shed.map(words::advice).chain(wrong).chain(words::warnings(report));
     let not_kept = report.schedule_warning().into_iter().collect();
-    lines(not_kept, &warnings.collect::<Vec<_>>(), &report.notes)
+    lines(not_kept, &warnings.collect::<Vec<_>>(), &remarked(report))
+}
+
+/// Returns what may mislead, and the notes.
+fn remarked(report: &Report) -> Vec<String> {
+    let crimes = report.crimes.iter().map(|of| format!("beware: {}", of.text));
+    crimes.chain(report.notes.iter().cloned()).collect()
 }
 
 /// Returns where the figures come from and how to get them again.

@@ -394,6 +394,10 @@ impl Writer<'_> {
             self.fact(name, &text);
         }
         self.fact("units", "1 MiB = 1,048,576 bytes; – is unknown or from too few samples");
+        let is_detailed = report.row.analysis.details.is_some();
+        for (name, text) in crate::crimes::lines(&report, is_detailed) {
+            self.fact(name, &text);
+        }
         self.warnings();
         for note in &report.notes {
             paragraph("note: ", &harmless(note), self.width, &mut self.out);

@@ -7,6 +7,7 @@ mod analyze;
 mod asked;
 mod clients;
 mod comparing;
+mod crimes;
 mod described;
 mod environment;
 mod error;
@@ -17,7 +18,9 @@ mod merging;
 mod names;
 mod open;
 mod raw_file;
+mod read_back;
 mod report;
+mod steady;
 mod warp_file;
 mod warp_record;
 

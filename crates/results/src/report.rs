@@ -40,6 +40,10 @@ impl Record {
         report.endpoints.clone_from(&self.endpoints);
         report.clients.clone_from(&self.clients);
         report.losses.clone_from(&self.losses);
+        report.notes.extend(self.steady_notes(asked)?);
+        if let Origin::Run { manifest, clients, .. } = &self.origin {
+            crate::crimes::note(&mut report, manifest, clients.plan());
+        }
         Ok(report)
     }
 
@@ -80,6 +84,7 @@ impl Record {
             seed: manifest.merged.is_empty().then_some(Seed(manifest.seed)),
             virtual_time: manifest.virtual_time,
             verification,
+            read_back: self.read_back(manifest)?,
             recorder_wait: Duration::from_nanos(
                 manifest.recorder.map_or(0, |recorder| recorder.wait_ns),
             ),
@@ -139,6 +144,7 @@ impl Record {
         let mut report = StageReport {
             iteration: entry.iteration,
             is_result: entry.kind != StageKind::Prepare && !entry.is_on_buckets(),
+            is_read_back: entry.is_read_back(),
             clients_apart,
             started_after: Duration::from_nanos(stage.started.as_ns().saturating_sub(first_ns)),
             took: stage.ended.since(stage.started),

@@ -10,6 +10,7 @@ mod goodness;
 mod grid;
 mod histogram;
 mod load_line;
+mod mser;
 mod share;
 mod steady;
 mod timeline;
@@ -24,6 +25,7 @@ pub use coarse::CoarseHistogram;
 pub use goodness::KolmogorovSmirnov;
 pub use histogram::{Bin, CompactHistogram, Histogram, Percentile};
 pub use load_line::{LoadLine, LoadLineGoal, LoadLineSearch, Probe, ProbePart, ProbeRole, Step};
+pub use mser::{WarmUp, mser5};
 pub use steady::{AmountSeries, STEADY_PARTS, STEADY_PARTS_COMPARED, Steady, SteadyRule};
 pub use timeline::{
     Cell, INTERVALS_PER_STRETCH, OUTCOMES_MAX, Sample, SeriesView, Timeline, Times,

@@ -1,17 +1,18 @@
 //! What a second scan tells of the outages that the first one found: what failed in each, where.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use plimsoll_model::{EndpointId, ErrorClass, Moment, OpRecord};
 
 use super::stall::Stall;
 use super::watch::Watching;
 use super::{FailedAt, FailedOf, FailureSpan, Ledger, Outage};
-use crate::{Failures, Question, ns};
+use crate::{Failures, Question, Steadiness};
 
 /// An outage as it is told.
 #[derive(Debug)]
-struct Telling {
+struct OutageTelling {
     stall: Stall,
     first_failure: Option<Moment>,
     failed: Failures,
@@ -26,13 +27,30 @@ pub(crate) struct RowTelling<'a> {
     ledger: Ledger,
     failed: Option<(u64, u64)>,
     success_before: Option<Moment>,
-    outages: Vec<Telling>,
+    outages: Vec<OutageTelling>,
+    steadiness: Option<Steadiness>,
+}
+
+/// The outage ledgers of the rows of a question on their way to the answer.
+pub(crate) struct Telling<'a> {
+    pub(crate) question: &'a Question<'a>,
+    pub(crate) wants_more: bool,
+    pub(crate) rows: Vec<Option<RowTelling<'a>>>,
+}
+
+impl Telling<'_> {
+    pub(crate) fn add(&mut self, op: &OpRecord) {
+        let Some((row, worker)) = self.question.row_of(op) else { return };
+        if self.question.asks_for(op) && worker.is_none_or(|worker| worker.counts(op)) {
+            self.rows[row].as_mut().into_iter().for_each(|row| row.add(op));
+        }
+    }
 }
 
 impl Watching {
     /// Returns what a second scan is to complete.
     pub(crate) fn telling<'a>(self, question: &'a Question<'a>) -> RowTelling<'a> {
-        let telling = |stall: Stall| Telling {
+        let telling = |stall: Stall| OutageTelling {
             stall,
             first_failure: None,
             failed: Failures::default(),
@@ -45,6 +63,7 @@ impl Watching {
             failed: self.failed,
             success_before: None,
             outages: self.stalls.into_iter().map(telling).collect(),
+            steadiness: self.steadiness,
         }
     }
 }
@@ -78,14 +97,14 @@ impl RowTelling<'_> {
         }
     }
 
-    /// Returns the ledger.
-    pub(crate) fn told(self) -> Ledger {
+    /// Returns the ledger, and how steady the row was.
+    pub(crate) fn told(self) -> (Ledger, Option<Steadiness>) {
         let failures = self.failed.map(|(first, last)| FailureSpan {
             success_before: self.success_before,
             first: Moment::from_ns(first),
             last: Moment::from_ns(last),
         });
-        let outage = |of: Telling| {
+        let outage = |of: OutageTelling| {
             let stall = of.stall;
             let at = |(endpoint, count)| FailedAt { endpoint, count };
             Outage {
@@ -94,7 +113,7 @@ impl RowTelling<'_> {
                 last_success: stall.last_success.map(Moment::from_ns),
                 first_failure: of.first_failure,
                 next_success: stall.next_success.map(Moment::from_ns),
-                gap: std::time::Duration::from_nanos(stall.until - stall.from),
+                gap: Duration::from_nanos(stall.until - stall.from),
                 failed: of.failed,
                 failed_by_endpoint: of.at.into_iter().map(at).collect(),
                 failed_by_client: of
@@ -103,9 +122,10 @@ impl RowTelling<'_> {
                     .map(|(client, count)| FailedOf { client, count })
                     .collect(),
                 rate_before: stall.rate_before,
-                regained_after: stall.regained_after.filter(|of| ns(*of) < u64::MAX),
+                regained_after: stall.regained_after,
             }
         };
-        Ledger { failures, outages: self.outages.into_iter().map(outage).collect(), ..self.ledger }
+        let outages = self.outages.into_iter().map(outage).collect();
+        (Ledger { failures, outages, ..self.ledger }, self.steadiness)
     }
 }

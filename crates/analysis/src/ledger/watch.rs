@@ -8,7 +8,10 @@ use plimsoll_stats::{CoarseHistogram, Percentile};
 
 use super::stall::{self, Stall};
 use super::{BrownOut, BrownOuts, Gap, Ledger, TOLD_MAX};
-use crate::{Question, ns};
+use crate::steadiness::{
+    self, INTERVALS_MAX as STEADY_INTERVALS_MAX, INTERVALS_MIN as STEADY_INTERVALS_MIN, OKS_MIN,
+};
+use crate::{Question, Steadiness, ns};
 
 /// Cells of a row, and of all its endpoints or all its clients together.
 const CELLS_MAX: u64 = 65_536;
@@ -119,6 +122,7 @@ pub(crate) struct Watching {
     pub(super) ledger: Ledger,
     pub(super) stalls: Vec<Stall>,
     pub(super) failed: Option<(u64, u64)>,
+    pub(super) steadiness: Option<Steadiness>,
 }
 
 impl<'a> RowWatch<'a> {
@@ -213,7 +217,30 @@ impl<'a> RowWatch<'a> {
             outages: Vec::new(),
             brown_outs,
         };
-        Some(Watching { ledger, stalls, failed: self.failed })
+        let steadiness = self.steadiness();
+        Some(Watching { ledger, stalls, failed: self.failed, steadiness })
+    }
+
+    /// Returns how steady the successes came.
+    fn steadiness(&self) -> Option<Steadiness> {
+        let Cells { cells, cell_ns, started, ended } = &self.whole;
+        let oks: u64 = cells.iter().map(|cell| u64::from(cell.oks)).sum();
+        let wanted = (oks / OKS_MIN).min(STEADY_INTERVALS_MAX);
+        let width = (ended - started).div_ceil(wanted.max(1)).div_ceil(*cell_ns).max(1);
+        let whole = (ended - started) / (width * cell_ns);
+        if wanted < STEADY_INTERVALS_MIN || whole < STEADY_INTERVALS_MIN {
+            return None;
+        }
+        let mut series = vec![0; whole as usize];
+        for (index, cell) in (0u64..).zip(cells) {
+            if let Some(interval) = series.get_mut((index / width) as usize) {
+                *interval += u64::from(cell.oks);
+            }
+        }
+        let medians = self.services.iter().flatten();
+        let medians = medians.filter_map(|times| times.percentile(Percentile::P50));
+        let service = Duration::from_nanos(medians.max().unwrap_or(0));
+        steadiness::steadiness(&series, Duration::from_nanos(width * cell_ns), service)
     }
 
     /// Returns when the latency was above the limit; an interval that an outage touches tells of

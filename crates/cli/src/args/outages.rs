@@ -2,9 +2,11 @@
 
 use std::str::FromStr;
 
+use anyhow::{Result, anyhow};
 use clap::Args;
 use plimsoll_conduct::EventAsked;
 use plimsoll_model::parse_duration;
+use plimsoll_workload::plan::WorkloadFile;
 
 /// What is done to a store while a run goes on.
 #[derive(Args, Clone, Debug, Default)]
@@ -15,6 +17,23 @@ pub(crate) struct OutageArgs {
     /// shell take secrets from a file or a variable
     #[arg(long, value_name = "WHEN:COMMAND")]
     pub(crate) event: Vec<EventArg>,
+    /// When the measured stages are over, read back every object whose last write was acknowledged
+    /// and that was not removed since, check every byte, and name those that are lost or wrong: the
+    /// command then ends with status 1
+    #[arg(long)]
+    pub(crate) verify_acked: bool,
+}
+
+impl OutageArgs {
+    /// Returns a workload with what these flags add to it.
+    pub(crate) fn added_to(&self, file: WorkloadFile) -> Result<WorkloadFile> {
+        if !self.verify_acked {
+            return Ok(file);
+        }
+        file.with_read_back().map_err(|refused| {
+            anyhow!(refused).context("--verify-acked: the workload cannot be read back")
+        })
+    }
 }
 
 /// A command and when it is to be run: `30s:docker kill node-3`.
@@ -24,7 +43,7 @@ pub(crate) struct EventArg(pub(crate) EventAsked);
 impl FromStr for EventArg {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
         let form = "give a time and a command, such as 30s:'docker kill node-3'";
         let (after, command) = text.split_once(':').ok_or(form)?;
         let after = parse_duration(after).map_err(|error| format!("{error}; {form}"))?;

@@ -15,7 +15,7 @@ pub(crate) fn run(command: &S3Command) -> Result<ExitCode> {
     let common = command.common();
     let seed = common.load.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch));
     let asked = lower::asked(command)?;
-    let file = asked.workload(seed)?;
+    let file = common.output.outages.added_to(asked.workload(seed)?)?;
     if common.explain {
         common.output.print.ui().result(&file.to_yaml())?;
         return Ok(ExitCode::SUCCESS);

@@ -138,6 +138,7 @@ fn output(run: &WarpRun) -> Result<OutputArgs> {
         print: PrintArgs { json: run.json, quiet: run.quiet, no_color: run.no_color },
         run_dir: run.run_directory.as_ref().map(PathBuf::from),
         full_span: false,
+        steady: false,
         certificate: None,
         outages: OutageArgs::default(),
         telemetry: TelemetryArgs {

@@ -28,6 +28,7 @@ pub(crate) fn run(command: &WeedCommand) -> Result<ExitCode> {
     check_filer(command, target.is_filer())?;
     let targets = Targets::One(TargetSpec::Seaweedfs(Box::new(target)));
     let file = WorkloadFile { name, targets, ..asked.workload(seed)? };
+    let file = common.output.outages.added_to(file)?;
     file.judge().map_err(|refused| in_flags(&refused, &asked))?;
     if common.explain {
         common.output.print.ui().result(&file.to_yaml())?;

@@ -90,6 +90,7 @@ impl LocalRunner {
             print: PrintArgs { json: false, quiet: true, no_color: true },
             run_dir,
             full_span: false,
+            steady: false,
             certificate: None,
             // Nobody on the network may have a command run.
             outages: OutageArgs::default(),
