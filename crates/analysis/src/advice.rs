@@ -5,7 +5,7 @@ use std::time::Duration;
 use plimsoll_model::{ErrorClass, OpKind};
 
 use crate::accumulator::Accumulator;
-use crate::{Question, RowAnalysis, RowAsked, Span, SpanRule, Times, ns};
+use crate::{Cliff, Question, RowAnalysis, RowAsked, Span, SpanRule, Times, ns};
 
 /// A warning about the trust of a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,6 +69,18 @@ pub enum Advice {
     SlowBeyondEnd {
         /// Its latency.
         latency: Duration,
+    },
+    /// The rate changed over the row, by this part of its mean.
+    Drift {
+        /// The part.
+        part: f64,
+    },
+    /// The rate changed at once.
+    Cliff(Cliff),
+    /// The rate paused again and again.
+    Pauses {
+        /// How far apart.
+        period: Duration,
     },
     /// The segments asked for would have been too many.
     SegmentLengthened {
@@ -153,6 +165,7 @@ pub(crate) fn collect(
         let of = |segments: usize| analysis.segment.saturating_mul(segments as u32);
         advice.push(Advice::NothingSucceeded { length: of(outage.len()), after: of(outage.start) });
     }
+    advice.extend(unsteady(analysis));
     if let Some(latency) = counted
         .latency_beyond_end()
         .filter(|latency| analysis.total.latency.max.is_none_or(|inside| *latency > inside))
@@ -160,6 +173,15 @@ pub(crate) fn collect(
         advice.push(Advice::SlowBeyondEnd { latency });
     }
     advice
+}
+
+/// Returns in what way the rate was not steady; an outage explains what it does to the rate.
+fn unsteady(analysis: &RowAnalysis) -> Option<Advice> {
+    let had_outage = analysis.ledger.as_ref().is_some_and(|ledger| ledger.outages_count > 0);
+    let found = analysis.steadiness.filter(|_| !had_outage)?;
+    let cliff = found.cliff.map(Advice::Cliff);
+    let pauses = found.period.map(|period| Advice::Pauses { period });
+    cliff.or(pauses).or(found.drift.map(|part| Advice::Drift { part }))
 }
 
 /// Returns whether workers did nothing, or were done long before others.

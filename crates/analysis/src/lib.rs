@@ -8,15 +8,18 @@ mod access;
 mod accumulator;
 mod advice;
 pub mod compare;
+mod crimes;
 mod detail;
 mod ended;
 mod figures;
 pub mod history;
 mod in_flight;
+mod ledger;
 pub mod load_line;
 mod serial;
 mod series;
 mod span;
+mod steadiness;
 mod times;
 pub mod verdict;
 pub mod warp;
@@ -35,6 +38,7 @@ use serde::Serialize;
 
 pub use access::AccessSummary;
 pub use advice::Advice;
+pub use crimes::{Crime, CrimeFacts, crimes};
 pub use detail::{
     ClientDetails, ClientKind, EndpointSeries, KindDetails, RateSummary, RowDetails, SegmentRow,
     SegmentTimes, SizeClass,
@@ -45,11 +49,14 @@ pub use figures::{
     StageTotals,
 };
 pub use in_flight::{FullLoad, InFlight, Level};
+pub use ledger::{BrownOut, BrownOuts, FailedAt, FailedOf, FailureSpan, Gap, Ledger, Outage};
 pub use span::{KindSpan, MeasuredSpan, Span, SpanRule, StageSurvey, Survey};
+pub use steadiness::{Cliff, Steadiness};
 pub use times::Times;
 pub use window::Window;
 
 use accumulator::Frame;
+use ledger::{RowTelling, RowWatch, Telling};
 use series::Series;
 use span::RowSurvey;
 
@@ -187,6 +194,8 @@ pub struct Question<'a> {
     pub endpoint: Option<EndpointId>,
     /// Which client each worker belongs to, by the worker's number; empty when there is but one.
     pub client_of: &'a [u16],
+    /// What the 99th percentile of the latency must not exceed, where that is asked for.
+    pub latency_p99_max: Option<Duration>,
     /// How much is given beside the figures.
     pub depth: Depth,
 }
@@ -216,6 +225,7 @@ impl<'a> Question<'a> {
             kind: None,
             endpoint: None,
             client_of: &[],
+            latency_p99_max: None,
             depth: Depth::Figures,
         }
     }
@@ -224,6 +234,21 @@ impl<'a> Question<'a> {
     fn asks_for(&self, op: &OpRecord) -> bool {
         self.kind.is_none_or(|kind| op.kind == kind)
             && self.endpoint.is_none_or(|endpoint| op.endpoint == endpoint)
+    }
+
+    /// Returns the row that an operation of the stages belongs to, with its worker's place in it
+    /// where there are several rows.
+    fn row_of(&self, op: &OpRecord) -> Option<(usize, Option<&'a WorkerRow>)> {
+        if !self.stages.contains(op.stage) {
+            return None;
+        }
+        match self.rows {
+            Rows::One(_) => Some((0, None)),
+            Rows::Several { workers, .. } => {
+                let worker = workers.get(op.worker.0 as usize)?.as_ref()?;
+                Some((worker.row as usize, Some(worker)))
+            }
+        }
     }
 
     /// Tells whether operations are left out.
@@ -361,6 +386,11 @@ pub struct RowAnalysis {
     /// Operations in flight over time; `None` unless the row is an open loop, asked for whole.
     #[serde(skip)]
     pub in_flight: Option<InFlight>,
+    /// When nothing succeeded, what failed, and when the latency was far above the usual; null
+    /// where no operation ended, or where only some of them were asked for by their count.
+    pub ledger: Option<Ledger>,
+    /// How steady it was; null in an open loop, and where there is too little to say.
+    pub steadiness: Option<Steadiness>,
     /// Whether the question left out operations of the row.
     pub is_part: bool,
     /// What limits the trust in these figures.
@@ -406,7 +436,8 @@ pub fn analyze<S: OpSource + ?Sized>(
     Ok(answers.pop().expect("one question has one answer"))
 }
 
-/// Returns the answer to each question; reads the source once more than the survey did.
+/// Returns the answer to each question; reads the source once more than the survey did, and twice
+/// where there are failures or stalls to tell of.
 pub fn measure<S: OpSource + ?Sized>(
     source: &S,
     survey: &Survey,
@@ -415,7 +446,12 @@ pub fn measure<S: OpSource + ?Sized>(
     let mut asked: Vec<_> =
         questions.iter().map(|question| Measuring::new(survey, question)).collect();
     source.scan(&mut |op| asked.iter_mut().for_each(|asked| asked.add(op)))?;
-    Ok(asked.into_iter().map(Measuring::answer).collect())
+    let mut telling: Vec<Telling<'_>> = asked.iter_mut().map(Measuring::telling).collect();
+    if telling.iter().any(|of| of.wants_more) {
+        source.scan(&mut |op| telling.iter_mut().for_each(|of| of.add(op)))?;
+    }
+    let answer = |(of, told): (Measuring<'_>, Telling<'_>)| of.answer(told.rows);
+    Ok(asked.into_iter().zip(telling).map(answer).collect())
 }
 
 /// A question on its way to the answer.
@@ -430,6 +466,7 @@ struct MeasuringRow<'a> {
     survey: RowSurvey,
     span: MeasuredSpan,
     series: Series<'a>,
+    watch: Option<RowWatch<'a>>,
     in_flight: Option<InFlight>,
     ramp: RampCounts,
 }
@@ -443,16 +480,7 @@ impl<'a> Measuring<'a> {
     }
 
     fn add(&mut self, op: &OpRecord) {
-        if !self.question.stages.contains(op.stage) {
-            return;
-        }
-        let (row, worker) = match self.question.rows {
-            Rows::One(_) => (0, None),
-            Rows::Several { workers, .. } => {
-                let Some(Some(worker)) = workers.get(op.worker.0 as usize) else { return };
-                (worker.row as usize, Some(worker))
-            }
-        };
+        let Some((row, worker)) = self.question.row_of(op) else { return };
         let row = &mut self.rows[row];
         // An `fsync` comes with the writes and not by the schedule.
         if let (Some(in_flight), false) = (&mut row.in_flight, op.kind == OpKind::Sync) {
@@ -469,11 +497,28 @@ impl<'a> Measuring<'a> {
             return;
         }
         row.series.add(op);
+        row.watch.as_mut().into_iter().for_each(|watch| watch.add(op));
     }
 
-    fn answer(self) -> StageAnalysis {
+    /// Returns what a second scan is to tell.
+    fn telling(&mut self) -> Telling<'a> {
         let question = self.question;
-        StageAnalysis { rows: self.rows.into_iter().map(|row| row.answer(question)).collect() }
+        let mut wants_more = false;
+        let found = self.rows.iter_mut().map(|row| {
+            let found = row.watch.take()?.found()?;
+            wants_more |= found.wants_more();
+            Some(found.telling(question))
+        });
+        let rows = found.collect();
+        Telling { question, wants_more, rows }
+    }
+
+    fn answer(self, told: Vec<Option<RowTelling<'_>>>) -> StageAnalysis {
+        let question = self.question;
+        let answer = |(row, told): (MeasuringRow<'_>, Option<RowTelling<'_>>)| {
+            row.answer(question, told.map(RowTelling::told))
+        };
+        StageAnalysis { rows: self.rows.into_iter().zip(told).map(answer).collect() }
     }
 }
 
@@ -488,10 +533,17 @@ impl<'a> MeasuringRow<'a> {
         let series = Series::new(question, frame);
         let is_filtered = question.kind.is_some() || question.endpoint.is_some();
         let in_flight = (asked.open && !is_filtered).then(|| InFlight::new(question.started));
-        Self { asked, survey, span, series, in_flight, ramp: RampCounts::default() }
+        let watch = Some(RowWatch::new(question, question.rows.each().len()));
+        Self { asked, survey, span, series, watch, in_flight, ramp: RampCounts::default() }
     }
 
-    fn answer(self, question: &Question<'_>) -> RowAnalysis {
+    fn answer(
+        self,
+        question: &Question<'_>,
+        ledger: Option<(Ledger, Option<Steadiness>)>,
+    ) -> RowAnalysis {
+        let steadiness = ledger.as_ref().and_then(|(_, steadiness)| *steadiness);
+        let steadiness = steadiness.filter(|_| !self.asked.open);
         let (survey, series, frame) = (self.survey, &self.series, self.series.frame());
         let total = series.merged(|_, _| true);
         let kinds = series.kinds().into_iter().map(|kind| {
@@ -520,11 +572,17 @@ impl<'a> MeasuringRow<'a> {
             total: total.figures(frame),
             endpoints: series.endpoints(None),
             in_flight: self.in_flight,
+            ledger: ledger.map(|(ledger, _)| ledger),
+            steadiness,
             is_part: question.is_of_part(),
             advice: Vec::new(),
             details: series.details(),
         };
         analysis.advice = advice::collect(&analysis, (question, &self.asked), &total);
+        if analysis.ledger.as_ref().is_some_and(|ledger| ledger.outages_count > 0) {
+            // The ledger says so exactly.
+            analysis.advice.retain(|of| !matches!(of, Advice::NothingSucceeded { .. }));
+        }
         analysis
     }
 }

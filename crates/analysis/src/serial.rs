@@ -48,3 +48,13 @@ pub(crate) fn op_rate<S: Serializer>(rate: &OpRate, to: S) -> Result<S::Ok, S::E
 pub(crate) fn byte_rate<S: Serializer>(rate: &ByteRate, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_f64(rate.0)
 }
+
+pub(crate) fn endpoint_if_known<S: Serializer>(
+    endpoint: &Option<EndpointId>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    match endpoint {
+        Some(endpoint) => to.serialize_some(&endpoint.0),
+        None => to.serialize_none(),
+    }
+}

@@ -181,17 +181,15 @@ fn an_outage_of_few_failures_is_told_of() {
     ops.extend(back_to_back(0, 7_000, 8_001, 1));
     let answer = analysis(&ops, &question(8_001, 1));
     assert!(answer.error_rate().unwrap() < 0.01);
-    let told = |answer: &RowAnalysis| {
-        let of = |advice: &&Advice| matches!(advice, Advice::NothingSucceeded { .. });
-        answer.advice.iter().find(of).copied()
-    };
-    // The segment of the span that ends at 7,001 ms has one success again.
-    assert_eq!(span_ms(&answer), (1, 8_001));
-    let three = Duration::from_secs(3);
-    assert_eq!(told(&answer), Some(Advice::NothingSucceeded { length: three, after: three }));
+    // From the success that ended at 3,000 ms to the one at 7,001 ms, with 20 failures between. The
+    // ledger says so, and no advice besides.
+    let ledger = answer.ledger.as_ref().unwrap();
+    let [outage] = &ledger.outages[..] else { panic!("{:?}", ledger.outages) };
+    assert_eq!((outage.gap, outage.failed.count()), (Duration::from_millis(4_001), 20));
+    assert!(!answer.advice.iter().any(|of| matches!(of, Advice::NothingSucceeded { .. })));
     // Without a failure there was nothing to do, which is no outage.
     ops.retain(|op| op.outcome.is_ok());
-    assert_eq!(told(&analysis(&ops, &question(8_001, 1))), None);
+    assert_eq!(analysis(&ops, &question(8_001, 1)).ledger.unwrap().outages, []);
 }
 
 #[test]

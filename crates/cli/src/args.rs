@@ -13,6 +13,7 @@ pub(crate) mod cosbench;
 pub(crate) mod file;
 pub(crate) mod fleet;
 pub(crate) mod load_line;
+pub(crate) mod outages;
 mod prove;
 pub(crate) mod requests;
 mod run;
@@ -259,12 +260,18 @@ pub(crate) struct OutputArgs {
     /// Take figures from the whole measured stage, not only from while all workers ran
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) full_span: bool,
+    /// Take figures from the end of the warm-up on, as MSER-5 finds it in each measured stage; says
+    /// how much was left out, and refuses where that would be more than half
+    #[arg(long, conflicts_with = "full_span")]
+    pub(crate) steady: bool,
     /// Put what `plimsoll prove --certificate FILE` wrote into the record and the report
     #[arg(long, value_name = "FILE")]
     pub(crate) certificate: Option<PathBuf>,
     /// Exit with 3 where the client, not the store, was the limit of a measured stage
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) fail_on_client_limit: bool,
+    #[command(flatten)]
+    pub(crate) outages: outages::OutageArgs,
     #[command(flatten)]
     pub(crate) telemetry: TelemetryArgs,
     #[command(flatten)]

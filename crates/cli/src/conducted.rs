@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{
-    BeforeMeasuring, BegunRun, Chooser, ConductError, Consent, ContentFiles, ContentFrom,
+    BeforeMeasuring, BegunRun, Chooser, ConductError, Consent, ContentFiles, ContentFrom, Events,
     FileSettings, Observer, Reached, Recorded, Recording, RunRequest, RunSettings, RunTime,
     Scripted, StandIn, Stop, Target, Targets, embedded, machine, with_files,
 };
@@ -174,6 +174,27 @@ impl<'a> Settings<'a> {
         mustered.direct(run, args, conduct, &access, content)
     }
 
+    /// Returns a workload with what flags add to it; refuses commands at instants of a run that
+    /// has no real time.
+    fn asked_of(&self, file: WorkloadFile) -> Result<WorkloadFile> {
+        if self.is_simulated() && !self.output.outages.event.is_empty() {
+            bail!("--event runs commands at instants of real time, and --virtual has none");
+        }
+        self.output.outages.added_to(file)
+    }
+
+    /// Returns where the record of a simulation lies that nobody keeps.
+    fn passing(&self) -> Result<Option<tempfile::TempDir>> {
+        let passes = self.is_simulated() && self.output.run_dir.is_none();
+        passes.then(tempfile::tempdir).transpose().context("cannot make a temporary directory")
+    }
+
+    /// Returns the commands that the user has run at instants of it.
+    fn events(&self) -> Events {
+        let asked = self.output.outages.event.iter().map(|event| event.0.clone()).collect();
+        Events::new(asked, Arc::new(said::without_known_secrets))
+    }
+
     /// Returns how stores are reached.
     fn stores<'s>(&'s self, time: &'s RunTime, seed: Seed) -> Stores<'s> {
         let (args, found, secrets) = (self.store, Vec::new(), &self.secrets);
@@ -279,7 +300,8 @@ impl Conducted {
     pub(crate) fn begin(file: &WorkloadFile, settings: &Settings<'_>) -> Result<Self> {
         let ui = settings.output.print.ui();
         let time = settings.time();
-        let mut plan = with_files(file)?.check().map_err(ConductError::from)?;
+        let file = settings.asked_of(with_files(file)?.into_owned())?;
+        let mut plan = file.check().map_err(ConductError::from)?;
         let mustered = settings.muster(&mut plan, &ui)?;
         let plan = Arc::new(plan);
         time_until(settings.syncstart)?;
@@ -306,8 +328,8 @@ impl Conducted {
         request.targets = all;
         request.settings = settings.run_settings(is_embedded);
         let open = request.lay_out()?;
-        let commit = option_env!("PLIMSOLL_BUILT_OF");
-        let mut manifest = open.manifest(said::command_line(), commit, certificate);
+        let built_of = option_env!("PLIMSOLL_BUILT_OF");
+        let mut manifest = open.manifest(said::command_line(), built_of, certificate);
         let embedded = embedded_stores(&plan, &stores);
         let notes = notes(&plan, &manifest, &embedded, mustered.is_none());
         manifest.notes.splice(0..0, settings.notes.iter().cloned());
@@ -320,9 +342,7 @@ impl Conducted {
             .map(|(kinds, store)| ServerProfile::check(kinds, &store.config, &time.clock))
             .transpose();
         let profile = profile.map_err(unprofiled)?;
-        let passing = settings.is_simulated() && settings.output.run_dir.is_none();
-        let passing = passing.then(tempfile::tempdir).transpose();
-        let passing = passing.context("cannot make a temporary directory")?;
+        let passing = settings.passing()?;
         let path = match &passing {
             Some(place) => place.path().join("run"),
             None => manifest::directory_for(settings.output.run_dir.as_deref(), &id),
@@ -337,6 +357,7 @@ impl Conducted {
             None => terminal,
         };
         let mut run = open.begin(directory, manifest, observer, stop)?;
+        run.recording.events = settings.events();
         if let Some(mustered) = mustered
             && let Err(error) = settings.hand_over(&mut run, &plan, &stores, mustered, content)
         {
@@ -436,8 +457,17 @@ fn report(
     if recorded.stage(StageKind::Measure).is_none() {
         bail!("nothing was measured");
     }
-    let asked = Asked { full_span: settings.output.full_span, ..Asked::default() };
-    let mut report = shown::report_of_run(recording, &asked)?;
+    let OutputArgs { full_span, steady, .. } = *settings.output;
+    let mut asked = Asked { full_span, steady, ..Asked::default() };
+    let mut report = match shown::report_of_run(recording, &asked) {
+        // What was measured is shown all the same.
+        Err(error) if steady => {
+            recording.observer.warn(&format!("--steady: {error:#}"));
+            asked.steady = false;
+            shown::report_of_run(recording, &asked)?
+        }
+        report => report?,
+    };
     if !is_kept {
         report.run_directory = None;
     }

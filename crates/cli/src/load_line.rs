@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use plimsoll_workload::MAX_IN_FLIGHT_DEFAULT;
 use plimsoll_workload::plan::spec::{
-    Arrivals, PacingSpec, SearchSpec, SearchStage, StageSpec, WorkStage,
+    Arrivals, PacingSpec, SearchSpec, SearchStage, StageSpec, WorkSpec, WorkStage,
 };
 use plimsoll_workload::plan::{Percent, SloSpec, Time, WorkloadFile};
 
@@ -59,6 +59,11 @@ pub(crate) fn searched(
     let Some(args) = search else { return Ok(file) };
     if file.stages.iter().any(|stage| matches!(stage, StageSpec::Search(_))) {
         bail!("{} has a search of its own: `plimsoll run` carries it out", file.name);
+    }
+    let reads_back =
+        |stage: &WorkStage| stage.jobs.iter().any(|job| matches!(job.work, WorkSpec::ReadBack(_)));
+    if file.work_stages().any(reads_back) {
+        bail!("--verify-acked: a search writes the same objects in each probe; leave it out");
     }
     let is_result = |stage: &WorkStage| !stage.prepares && !stage.jobs.is_empty();
     let results: Vec<String> =

@@ -9,16 +9,71 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use plimsoll_dialects::{s3_benchmark, warp};
 
+use crate::args::outages::EventArg;
 use crate::secret::{HIDDEN, Secret};
 
 /// The program's own name.
 const PROGRAM: &str = "plimsoll";
 
+/// A shorter secret would take letters out of other words.
+const SECRET_CHARS_MIN: usize = 4;
+
 static LINE: OnceLock<Vec<String>> = OnceLock::new();
+/// What flags of the type of secrets were given, on the command line or by the environment.
+static SECRETS: OnceLock<Vec<String>> = OnceLock::new();
 
 /// Keeps the command line of this process.
 pub(crate) fn keep(command: &Command, matches: &ArgMatches) {
+    let _ = SECRETS.set(secrets(command, matches));
     let _ = LINE.set(without_secrets(command, matches));
+}
+
+/// Returns a text of the user's own, such as a command for the shell, without the secrets that this
+/// command was given and without users and passwords of URLs.
+pub(crate) fn without_known_secrets(text: &str) -> String {
+    hidden(text, SECRETS.get().map_or(&[][..], Vec::as_slice))
+}
+
+fn hidden(text: &str, secrets: &[String]) -> String {
+    let mut text = text.to_owned();
+    for secret in secrets {
+        text = text.replace(secret, HIDDEN);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = &*text;
+    while let Some((before, behind)) = rest.split_once("://") {
+        out.push_str(before);
+        out.push_str("://");
+        let ends = |c: char| c.is_whitespace() || "/?#'\"".contains(c);
+        let end = behind.find(ends).unwrap_or(behind.len());
+        rest = match behind[..end].rsplit_once('@') {
+            Some((user, _)) => {
+                out.push_str(HIDDEN);
+                &behind[user.len()..]
+            }
+            None => behind,
+        };
+    }
+    out + rest
+}
+
+/// Returns the secrets of a parsed command line and of the environment.
+fn secrets(command: &Command, matches: &ArgMatches) -> Vec<String> {
+    let is_secret = |arg: &&Arg| arg.get_value_parser().type_id() == TypeId::of::<Secret>();
+    let of = |arg: &Arg| {
+        let values = matches.get_raw(arg.get_id().as_str()).into_iter().flatten();
+        values.map(|value| value.to_string_lossy().into_owned()).collect::<Vec<_>>()
+    };
+    let mut all: Vec<String> = command.get_arguments().filter(is_secret).flat_map(of).collect();
+    all.retain(|secret| secret.chars().count() >= SECRET_CHARS_MIN);
+    // A secret may be a part of another.
+    all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+    if let Some((name, below)) = matches.subcommand()
+        && let Some(command) = command.find_subcommand(name)
+    {
+        all.extend(secrets(command, below));
+    }
+    all
 }
 
 /// Returns the command line of this process without its secrets.
@@ -82,10 +137,19 @@ fn given(arg: &Arg, matches: &ArgMatches, path: &[&str]) -> Vec<TypedFlag> {
         |long| format!("--{long}"),
     );
     let is_secret = arg.get_value_parser().type_id() == TypeId::of::<Secret>();
+    let is_event = arg.get_value_parser().type_id() == TypeId::of::<EventArg>();
     let mut all = Vec::new();
     for occurrence in occurrences {
-        let values: Vec<String> = occurrence.map(text).collect();
+        let read = |value: &OsStr| match is_event {
+            true => value.to_string_lossy().into_owned(),
+            false => text(value),
+        };
+        let values: Vec<String> = occurrence.map(read).collect();
         let index = indices.by_ref().take(values.len().max(1)).next().unwrap_or_default();
+        let values: Vec<String> = match is_event {
+            true => values.iter().map(|value| without_known_secrets(value)).collect(),
+            false => values,
+        };
         let value = values.join(&arg.get_value_delimiter().unwrap_or(' ').to_string());
         let words = match arg.get_action() {
             ArgAction::Set | ArgAction::Append if is_secret => {
@@ -150,6 +214,26 @@ mod tests {
             "plimsoll s3 get --secret-key *REDACTED* --access-key *REDACTED* --host h \
              --session-token *REDACTED* --sts-web-token *REDACTED* --influxdb *REDACTED* \
              --otlp *REDACTED* --md5"
+        );
+    }
+
+    #[test]
+    fn a_command_of_the_users_own_keeps_no_secret_that_is_known() {
+        let secrets = ["S3CRETKEY".to_owned()];
+        for (text, kept) in [
+            ("kill -9 7", "kill -9 7"),
+            ("X=S3CRETKEY aws", "X=*REDACTED* aws"),
+            (
+                "curl http://u:p@h/a 'https://v@i'",
+                "curl http://*REDACTED*@h/a 'https://*REDACTED*@i'",
+            ),
+            ("curl http://h/a@b me@c", "curl http://h/a@b me@c"),
+        ] {
+            assert_eq!(hidden(text, &secrets), kept);
+        }
+        assert_eq!(
+            kept("plimsoll s3 get --secret-key S1 --event 1s:http://u:p@h --event 2s:true"),
+            "plimsoll s3 get --secret-key *REDACTED* --event 1s:http://*REDACTED*@h --event 2s:true"
         );
     }
 

@@ -5,11 +5,13 @@
 
 mod admin;
 mod bucket_work;
+pub mod child;
 mod consent;
 mod content;
 mod crew;
 pub mod embedded;
 mod error;
+mod events;
 mod files;
 mod in_order;
 pub mod input;
@@ -37,6 +39,7 @@ pub use consent::{BucketGlob, Consent, Permit};
 pub use content::{ContentFiles, ContentFrom, with_files};
 pub use crew::{Agents, Alone, Changes, Crew, DirectedStage, FilesReady};
 pub use error::{CallerError, ConductError};
+pub use events::{EventAsked, Events, GRACE, Hide, OUTPUT_BYTES_MAX};
 pub use files::{FileSettings, FilesPart, FilesRun};
 pub use in_order::in_order;
 pub use lease::{BucketLease, Marked};

@@ -75,6 +75,7 @@ pub fn of_workload(
         merged: Vec::new(),
         receipt: None,
         agents: Vec::new(),
+        events: Vec::new(),
         virtual_time: time.virtual_time.is_some(),
         certificate,
     }

@@ -603,7 +603,8 @@ impl Work for PlanWork<'_> {
 
 /// Returns why the run cannot go on after a stage.
 fn why_over(stage: &plan::Stage, outcome: &StageOutcome) -> Option<ConductError> {
-    let prepares = stage.kind == StageKind::Prepare;
+    let reads_back = stage.jobs.iter().all(|job| matches!(job.work, plan::Work::ReadBack(_)));
+    let prepares = stage.kind == StageKind::Prepare && !reads_back;
     let first = outcome.errors.first()?;
     let is_over = outcome.ended_by == EndReason::Failure || (prepares && outcome.failed_count > 0);
     is_over.then(|| ConductError::Stage {

@@ -15,7 +15,10 @@ use plimsoll_stats::Timeline;
 use plimsoll_workload::data::{Generator, WrongKind};
 use plimsoll_workload::plan::{Plan, TargetIndex};
 
-use crate::{ConductError, NextStage, Observer, Permit, RunTime, StageView, Stop, Work, machine};
+use crate::{
+    ConductError, Events, GRACE, NextStage, Observer, Permit, RunTime, StageView, Stop, Work,
+    machine,
+};
 
 /// The interval of the summary.
 const INTERVAL_NS: u64 = 1_000_000_000;
@@ -36,6 +39,8 @@ pub struct Recording {
     pub observer: Arc<dyn Observer>,
     /// What ends it.
     pub stop: Stop,
+    /// What the user has run at instants of it.
+    pub events: Events,
 }
 
 /// A stage that has ended.
@@ -111,7 +116,8 @@ impl Recording {
         stop: Stop,
     ) -> Self {
         let plan = manifest.workload.plan();
-        Self { permit, time, directory, manifest, plan, observer, stop }
+        let events = Events::default();
+        Self { permit, time, directory, manifest, plan, observer, stop, events }
     }
 
     /// Runs the stages of `work` until there is no further one, and records them. Where the run
@@ -124,6 +130,13 @@ impl Recording {
         let mut sink = LogSink(log);
         let mut stages = Vec::new();
         let ended = self.stages(work, generator, &mut sink, &mut stages);
+        if self.events.is_running() {
+            let seconds = GRACE.as_secs();
+            self.observer.note(&format!(
+                "a command of `event` still runs; it has {seconds} s, and Ctrl-C ends it"
+            ));
+        }
+        self.manifest.events = self.events.await_all(&self.stop, &self.time.clock);
         let gathered = work.gather(self, &mut sink, &mut stages);
         let ended = ended.and(gathered);
         let totals = sink.0.finish();
@@ -215,8 +228,12 @@ impl Recording {
         let files: Vec<String> = files.flat_map(|of| of.endpoints.clone()).collect();
         let is_real = self.time.virtual_time.is_none();
         let before = is_real.then(|| machine::Readings::now(&files));
+        if next.kind == StageKind::Measure {
+            self.events.begin(stage.0, &live, &self.time.clock);
+        }
         let mut outcome = None;
         self.observer.during(&view, &mut || outcome = Some(work.run(stage, &context, sink)));
+        self.events.stage_ended();
         let outcome = outcome.expect("the observer calls the work")?;
         let seen =
             before.and_then(|before| before.until(&machine::Readings::now(&files), &outcome));
@@ -320,6 +337,8 @@ impl Recording {
             show(&mut self, &recorded)
         });
         let (cleanup, is_clean) = cleaning.clean(&self);
+        // Not before: what is cleaned may be served by what a command has started.
+        self.events.end();
         self.manifest.cleanup = cleanup;
         let written = self.directory.write_manifest(&self.manifest);
         // The disk may be what failed; the first error is the one to tell.

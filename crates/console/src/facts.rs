@@ -239,6 +239,7 @@ fn operation_words(work: &Work) -> Vec<String> {
         Work::Names { .. } => one("names"),
         Work::Fill { .. } => one("prepare"),
         Work::Remove { .. } => one("cleanup"),
+        Work::ReadBack(_) => one("read back"),
         Work::MakeBuckets(_) => one("init"),
         Work::RemoveBuckets(_) => one("dispose"),
         Work::PutParts { .. } => one("PUT in parts"),

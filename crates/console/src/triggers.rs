@@ -2,17 +2,14 @@
 //! was given, with a clean environment and for a limited time.
 
 use std::fs::File;
-use std::io::{Read, Write};
-use std::os::unix::process::CommandExt;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::process::Command;
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
 
 use plimsoll_conduct::Stop;
-use rustix::process::{Pid, Signal, kill_process_group};
+use plimsoll_conduct::child::Group;
 
 use crate::clock::Clock;
 use crate::disk;
@@ -25,7 +22,7 @@ const OUTPUT_TIME_MAX: Duration = Duration::from_millis(500);
 /// How often it is looked whether a script has ended.
 const LOOK: Duration = Duration::from_millis(20);
 /// More of its output is not kept.
-const OUTPUT_BYTES_MAX: u64 = 1 << 20;
+const OUTPUT_BYTES_MAX: usize = 1 << 20;
 /// What a script finds programs in.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -88,58 +85,33 @@ impl Triggers {
     /// Runs a script to its end, and returns what it wrote, whatever came of it.
     fn run(&self, call: &Call, ends: bool, stop: &Stop) -> (Vec<u8>, Result<(), String>) {
         let failed = |error: String| format!("trigger `{}` {error}", call.script);
-        let mut child = match self.spawn(call, ends) {
-            Ok(child) => child,
+        let mut group = match self.spawn(call, ends) {
+            Ok(group) => group,
             Err(error) => return (Vec::new(), Err(error)),
         };
-        let (to, outputs) = channel();
-        let streams: [Option<Box<dyn Read + Send>>; 2] = [
-            child.stdout.take().map(|stream| Box::new(stream) as _),
-            child.stderr.take().map(|stream| Box::new(stream) as _),
-        ];
-        for stream in streams.into_iter().flatten() {
-            let to = to.clone();
-            thread::spawn(move || {
-                let mut text = Vec::new();
-                // What comes after that much is not read, and a script that goes on writing ends.
-                let _ = stream.take(OUTPUT_BYTES_MAX).read_to_end(&mut text);
-                let _ = to.send(text);
-            });
-        }
-        drop(to);
         let clock = Clock::start();
         let begun = clock.moment();
-        let mut all = Vec::new();
         let ended = loop {
-            match child.try_wait() {
+            match group.ended() {
                 Ok(Some(status)) if status.success() => break Ok(()),
                 Ok(Some(status)) => break Err(format!("ended with {status}")),
                 Ok(None) if clock.moment().since(begun) >= TIME_MAX => {
                     break Err("did not end in time".to_owned());
                 }
                 Ok(None) if !ends && stop.is_step_stopped() => break Err("was ended".to_owned()),
-                Ok(None) => {}
+                Ok(None) => stop.rest(LOOK),
                 Err(error) => break Err(format!("was lost: {error}")),
-            }
-            match outputs.recv_timeout(LOOK) {
-                Ok(text) => all.extend(text),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => stop.rest(LOOK),
             }
         };
         // What it has started and left behind ends with it, as with COSBench.
-        let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        let _ = group.map(|group| kill_process_group(group, Signal::KILL));
-        let _ = child.wait();
+        group.end();
         // One that left the group may hold the output for as long as it likes.
-        while let Ok(text) = outputs.recv_timeout(OUTPUT_TIME_MAX) {
-            all.extend(text);
-        }
-        (all, ended.map_err(failed))
+        group.await_output(OUTPUT_TIME_MAX);
+        (group.output().kept, ended.map_err(failed))
     }
 
     /// Starts a script as the head of a group of processes.
-    fn spawn(&self, call: &Call, ends: bool) -> Result<Child, String> {
+    fn spawn(&self, call: &Call, ends: bool) -> Result<Group, String> {
         let path = self.path(call)?;
         let mut command = Command::new("/bin/sh");
         command.arg(path);
@@ -147,9 +119,9 @@ impl Triggers {
             true => command.arg("-k"),
             false => command.args(&call.arguments),
         };
-        command.env_clear().env("PATH", PATH).current_dir(&self.folder).process_group(0);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.spawn().map_err(|error| format!("trigger `{}`: {error}", call.script))
+        command.env_clear().env("PATH", PATH).current_dir(&self.folder);
+        let group = Group::spawn(&mut command, OUTPUT_BYTES_MAX);
+        group.map_err(|error| format!("trigger `{}`: {error}", call.script))
     }
 }
 
@@ -268,6 +240,8 @@ impl StageScripts {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
     use super::*;
     use crate::facts::{StagePlan, Trigger};
 

@@ -4,9 +4,9 @@
 mod counters;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use plimsoll_model::{ErrorClass, OpKind};
+use plimsoll_model::{ErrorClass, Moment, OpKind};
 
 pub(crate) use self::counters::ThreadCounters;
 pub use self::counters::{LATENCY_CELLS, latency_cell_end_ns};
@@ -42,6 +42,8 @@ pub struct Live {
     seen: Mutex<Option<Arc<PartSeen>>>,
     /// Who else carries the stage out, where others do.
     parts: Mutex<Vec<LivePart>>,
+    /// When the stage began.
+    begun: OnceLock<Moment>,
 }
 
 /// Somebody else who carries out a part of the stage. The counters of the first are those of slot
@@ -153,7 +155,19 @@ impl Live {
         let several = |count: usize, max: usize| if (2..=max).contains(&count) { count } else { 0 };
         let (jobs, hosts) = (several(jobs, LIVE_JOBS_MAX), several(hosts, LIVE_HOSTS_MAX));
         let threads = (0..threads).map(|_| ThreadCounters::new(jobs, hosts)).collect();
-        Self { threads, seen: Mutex::default(), parts: Mutex::default() }
+        let (seen, parts, begun) = (Mutex::default(), Mutex::default(), OnceLock::new());
+        Self { threads, seen, parts, begun }
+    }
+
+    /// Says when the stage begins, or began: the moment that its record has as its start.
+    pub fn begin(&self, at: Moment) {
+        // Only the first word counts.
+        let _ = self.begun.set(at);
+    }
+
+    /// Returns when the stage begins, or began; `None` while its threads make themselves ready.
+    pub fn begun(&self) -> Option<Moment> {
+        self.begun.get().copied()
     }
 
     pub(crate) fn thread(&self, index: usize) -> &ThreadCounters {

@@ -341,7 +341,10 @@ impl<'a, D: Driver, R: RingDriver> Staged<'a, D, R> {
         let StageContext { clock, stop, begins_at, .. } = *self.context;
         let tells = self.tells();
         let threads = StageThreads { clock, stop, begins_at, stops, tells, sink, jobs };
-        threads.run(bodies, |started| self.work.watch(started))
+        threads.run(bodies, |started| {
+            self.context.live.begin(started);
+            self.work.watch(started)
+        })
     }
 
     /// Runs the stage on the calling thread in virtual time.

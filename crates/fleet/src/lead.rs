@@ -493,6 +493,7 @@ impl Agents for Lead {
             parts: parts.collect(),
             verdict: None,
         });
+        context.live.begin(begins);
         let (number, live, names) = (stage.number.0.into(), context.live, self.names());
         let mut watch = StageWatch { stage: number, live, judge, names };
         self.step_watched(at, &|| context.stop.is_set(), &mut watch)?;

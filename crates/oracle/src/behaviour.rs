@@ -448,6 +448,12 @@ impl Behaviour {
     }
 
     fn enter(&mut self, now: Moment, request: &Request<'_>, verdict: &Verdict, class: ErrorClass) {
+        if (request.kind, verdict.act) == (OpKind::Put, Act::Lie(Lie::LostWrite)) {
+            self.ledger.lose(request.key);
+        }
+        if class.is_ok() && self.keeps_latencies {
+            self.ledger.ended.push(verdict.done);
+        }
         let entry = self.ledger.of_mut(request.kind);
         entry.count(class, verdict.act);
         if class.is_ok() {

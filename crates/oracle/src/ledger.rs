@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_model::{ErrorClass, OpKind};
+use plimsoll_model::{ErrorClass, Moment, OpKind};
 use serde_json::{Map, Value, json};
 
 use crate::behaviour::{Act, Lie};
@@ -14,6 +14,10 @@ const SCHEMA: &str = "plimsoll.ledger/1";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     kinds: [Entry; OpKind::ALL.len()],
+    /// The keys of writes that were acknowledged and not done.
+    lost_keys: Vec<String>,
+    /// When operations ended that a right client must see succeed, where that is kept.
+    pub(crate) ended: Vec<Moment>,
 }
 
 /// What was done with operations of one kind.
@@ -52,6 +56,8 @@ impl Ledger {
         for (entry, before) in since.kinds.iter_mut().zip(&before.kinds) {
             entry.forget(before);
         }
+        since.lost_keys.drain(..before.lost_keys.len());
+        since.ended.drain(..before.ended.len());
         since
     }
 
@@ -106,6 +112,22 @@ impl Ledger {
     /// right client must see succeed, in order of arrival; empty unless they are kept.
     pub fn latencies_ns(&self, kind: OpKind) -> &[u64] {
         &self.of(kind).latencies_ns
+    }
+
+    pub(crate) fn lose(&mut self, key: &str) {
+        self.lost_keys.push(key.to_owned());
+    }
+
+    /// Returns the keys of writes that were acknowledged and not done, in the order of their
+    /// arrival.
+    pub fn lost_keys(&self) -> &[String] {
+        &self.lost_keys
+    }
+
+    /// Returns when operations ended that a right client must see succeed, of any kind and in the
+    /// order of their arrival; empty unless latencies are kept.
+    pub fn ended(&self) -> &[Moment] {
+        &self.ended
     }
 
     /// Returns all of it as one document.

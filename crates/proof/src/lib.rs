@@ -9,6 +9,7 @@ mod load_line;
 mod loopback;
 mod measured;
 mod merge;
+mod outages;
 mod poisson;
 mod quantiles;
 mod rivals;
@@ -49,13 +50,14 @@ pub struct NamedProof {
 }
 
 /// All proofs in virtual time.
-pub const PROOFS: [NamedProof; 8] = [
+pub const PROOFS: [NamedProof; 9] = [
     NamedProof { name: "quantiles", claim: quantiles::CLAIM, make: quantiles::checks },
     NamedProof { name: "stall", claim: stall::CLAIM, make: stall::checks },
     NamedProof { name: "errors", claim: errors::CLAIM, make: errors::checks },
     NamedProof { name: "bytes", claim: bytes::CLAIM, make: bytes::checks },
     NamedProof { name: "merge", claim: merge::CLAIM, make: merge::checks },
     NamedProof { name: "poisson", claim: poisson::CLAIM, make: poisson::checks },
+    NamedProof { name: "outages", claim: outages::CLAIM, make: outages::checks },
     NamedProof { name: "schedule", claim: schedule::CLAIM, make: schedule::checks },
     NamedProof { name: "load-line", claim: load_line::CLAIM, make: load_line::checks },
 ];

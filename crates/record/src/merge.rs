@@ -3,6 +3,7 @@
 mod check;
 mod clients;
 mod error;
+mod events;
 mod stages;
 mod unite;
 
@@ -322,6 +323,7 @@ fn manifest<E: std::error::Error + 'static>(
         }
     }
     whole.first_errors = first_errors(parts, columns, epoch);
+    whole.events = events::events(parts, columns, epoch);
     Ok(whole)
 }
 

@@ -5,6 +5,7 @@
 
 mod agents;
 mod check;
+mod events;
 mod evidence;
 mod files;
 mod histogram;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 pub use agents::{Agent, AgentLoss, ClockReading};
 pub(crate) use check::STAGES_MAX;
+pub use events::Event;
 pub use evidence::{
     ClientEvidence, DeviceEvidence, EVIDENCE_KEPT_MAX, InterfaceEvidence, ProcessorsEvidence,
     QuotaEvidence, SocketsEvidence, ThreadEvidence, ThreadsEvidence, join_evidence,
@@ -121,6 +123,9 @@ pub struct Manifest {
     /// Those that carried it out, where that was not the process that recorded it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<Agent>,
+    /// Commands of the user's own that were run at instants of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<Event>,
     /// Whether its time was simulated: no store was asked, and no moment is one of a machine.
     #[serde(default, skip_serializing_if = "is_false")]
     pub virtual_time: bool,

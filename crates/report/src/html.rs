@@ -8,6 +8,7 @@ mod axis;
 mod charts;
 mod distribution;
 mod load_line;
+mod marks;
 mod plot;
 mod stages;
 mod tables;
@@ -87,7 +88,7 @@ fn several(report: &Report) -> String {
     let failures = failed
         .into_iter()
         .chain(verdict::headline(report).map(|_| verdict::line(report).unwrap_or_default()));
-    html += &lines(failures.collect(), &text::warnings(report), &report.notes);
+    html += &lines(failures.collect(), &text::warnings(report), &remarked(report));
     html.extend(report.load_lines.iter().map(load_line::section_of));
     if let Some(table) = weka::table(report) {
         let table: String = table.lines().map(|line| escaped(line) + "\n").collect();
@@ -245,13 +246,19 @@ fn warnings(report: &RowView<'_>) -> String {
     let warnings = shed.map(words::advice).chain(wrong).chain(words::warnings(report));
     let not_the_store = verdict::headline(report).and_then(|_| verdict::line(report));
     let failures = not_the_store.into_iter().chain(report.schedule_warning()).collect();
-    lines(failures, &warnings.collect::<Vec<_>>(), &report.notes)
+    lines(failures, &warnings.collect::<Vec<_>>(), &remarked(report))
 }
 
 /// Returns who was the limit of a stage, with all evidence; nothing where that is not known.
 fn judged(stage: &StageReport) -> String {
     let facts = verdict::facts(stage);
     if facts.is_empty() { String::new() } else { tables::facts(facts) }
+}
+
+/// Returns what may mislead, and the notes.
+fn remarked(report: &Report) -> Vec<String> {
+    let crimes = report.crimes.iter().map(|of| format!("beware: {}", of.text));
+    crimes.chain(report.notes.iter().cloned()).collect()
 }
 
 /// Returns where the figures come from and how to get them again.
@@ -307,6 +314,8 @@ fn body<'a>(report: RowView<'a>, prefix: &str) -> String {
     html += &section("sizes", "By size", &sizes);
     html += &section("hosts", "By host", &(draw(&Charts::hosts) + &tables::hosts(&report)));
     html += &section("clients", "By client", &tables::clients(&report));
+    let ledger = crate::ledger::lines(&report);
+    html += &section("outages", "Outages", &tables::facts(ledger));
     html += &section("accesses", "First and last access of an object", &tables::accesses(&report));
     html + &section("errors", "Errors", &(draw(&Charts::errors) + &tables::errors(&report)))
 }

@@ -16,9 +16,13 @@ pub mod verdict;
 pub mod weka;
 
 mod agents;
+mod crimes;
 mod detail;
+mod events;
 mod facts;
+mod ledger;
 mod load_line;
+mod read_back;
 mod report;
 mod schedule;
 mod serial;
@@ -31,11 +35,14 @@ mod fixture;
 mod fixture_files;
 
 pub use agents::{AgentReport, LossReport};
+pub use crimes::crime_line;
+pub use events::EventReport;
 pub use facts::{
     AdviceLine, CacheState, CertificateLine, CleanupReport, CleanupState, ErrorSample, JobSchedule,
     LoopModel, OpLogCheck, ProcessUsage, RunState, TargetReport, Verification, VerificationMode,
 };
 pub use load_line::{KneeFigure, LineFigure, LoadLineReport, MetastableFigure, ProbeFigure};
+pub use read_back::{ReadBackObject, ReadBackReport};
 pub use report::{Report, ReportSchema, RowReport, RunVerdict, StageReport};
 pub use schedule::ScheduleReport;
 pub use stage_words::stage_title;

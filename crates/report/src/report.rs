@@ -14,7 +14,9 @@ use crate::facts::{
     OpLogCheck, ProcessUsage, RunState, TargetReport, Verification,
 };
 use crate::stage_words::schedules_told;
-use crate::{AgentReport, LoadLineReport, ScheduleReport, serial, words};
+use crate::{
+    AgentReport, EventReport, LoadLineReport, ReadBackReport, ScheduleReport, serial, words,
+};
 
 /// The version of the document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -88,6 +90,8 @@ pub struct Report {
     pub stages: Vec<StageReport>,
     /// How read content was checked; null when nothing is read.
     pub verification: Option<Verification>,
+    /// What became of writes that were acknowledged; null where they were not to be read back.
+    pub read_back: Option<ReadBackReport>,
     /// How long workers waited for the recorder, all added up; null in virtual time.
     #[serde(rename = "recorder_wait_ns", serialize_with = "serial::ns")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
@@ -98,6 +102,8 @@ pub struct Report {
     pub certificate: Option<CertificateLine>,
     /// What of the record could not be read or used, a sentence each.
     pub losses: Vec<String>,
+    /// What of it may mislead, the gravest first: a code and a sentence each.
+    pub crimes: Vec<AdviceLine>,
     /// Warnings about the trust of the whole, a sentence each.
     pub advice: Vec<String>,
     /// Remarks that are no warnings.
@@ -143,6 +149,9 @@ pub struct StageReport {
     #[serde(rename = "started_after_ns", serialize_with = "serial::ns")]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub started_after: Duration,
+    /// Whether it only reads back what others wrote.
+    #[serde(skip)]
+    pub is_read_back: bool,
     /// Whether some of its clients had ended when others began.
     #[serde(skip)]
     pub clients_apart: bool,
@@ -191,6 +200,8 @@ pub struct StageReport {
     /// Who was its limit; null where that was not looked at: of what only prepares, of a part, in
     /// virtual time, of older records and of those made elsewhere.
     pub verdict: Option<Verdict>,
+    /// Commands of the user's own that were run at instants of it.
+    pub events: Vec<EventReport>,
     /// What ran at once, each job or group of jobs by itself.
     pub rows: Vec<RowReport>,
 }
@@ -313,6 +324,7 @@ impl StageReport {
             iteration: 0,
             is_result: true,
             probe_of: None,
+            is_read_back: false,
             started_after: Duration::ZERO,
             clients_apart: false,
             took: took.unwrap_or_default(),
@@ -329,6 +341,7 @@ impl StageReport {
             look_gap_max: None,
             uncertain_count: None,
             verdict: None,
+            events: Vec::new(),
             rows,
         }
     }
@@ -418,10 +431,12 @@ impl Report {
             verdict: run_verdict(&stages),
             stages,
             verification: None,
+            read_back: None,
             recorder_wait: Duration::ZERO,
             cleanup: None,
             certificate: None,
             losses: Vec::new(),
+            crimes: Vec::new(),
             advice: Vec::new(),
             notes: Vec::new(),
         };
@@ -539,7 +554,8 @@ impl<'a> RowView<'a> {
 
     /// Returns what was made before it.
     pub(crate) fn prepared(&self) -> Option<&'a StageReport> {
-        let mut others = self.report.stages.iter().filter(|stage| !stage.is_result);
+        let others = self.report.stages.iter();
+        let mut others = others.filter(|stage| !stage.is_result && !stage.is_read_back);
         others.find(|stage| !std::ptr::eq(*stage, self.stage))
     }
 

@@ -79,6 +79,7 @@ impl Writer<'_> {
         self.times();
         self.hosts();
         self.errors();
+        self.ledger();
         crate::detail::write(&self.report, self.width, self.paint, &mut self.out);
     }
 
@@ -375,6 +376,15 @@ impl Writer<'_> {
         }
     }
 
+    /// Writes when nothing succeeded, and when it took long.
+    fn ledger(&mut self) {
+        let lines = crate::ledger::lines(&self.report);
+        if !lines.is_empty() {
+            self.out.push('\n');
+        }
+        lines.iter().for_each(|(name, text)| self.fact(name, text));
+    }
+
     /// Writes the first texts of one class.
     fn messages(&mut self, kind: OpKind, class: ErrorClass) {
         let report = self.report;
@@ -395,6 +405,10 @@ impl Writer<'_> {
             self.fact(name, &text);
         }
         self.fact("units", "1 MiB = 1,048,576 bytes; – is unknown or from too few samples");
+        let is_detailed = report.row.analysis.details.is_some();
+        for (name, text) in crate::crimes::lines(&report, is_detailed) {
+            self.fact(name, &text);
+        }
         self.warnings();
         for note in &report.notes {
             paragraph("note: ", &harmless(note), self.width, &mut self.out);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_analysis::{Advice, Figures, SpanRule, Times};
-use plimsoll_model::{ErrorClass, OpKind, WallTime};
+use plimsoll_model::{ErrorClass, OpKind, OpRate, WallTime};
 
 use crate::format::{self, byte_rate, bytes, count, duration, known, number, op_rate, plural};
 use crate::report::{Report, RowView, StageReport, StageWork};
@@ -165,6 +165,7 @@ pub(crate) fn remarks(report: &RowView<'_>) -> Vec<(&'static str, String)> {
     let mut remarks = Vec::new();
     remarks.extend(report.stage.ended_because.clone().map(|because| ("ended early", because)));
     remarks.extend(report.prepared().map(|stage| ("prepared", prepared(stage, report))));
+    remarks.extend(crate::read_back::line(report.report));
     remarks.extend(cleaned(report.report).map(|text| ("cleaned up", text)));
     remarks.extend(report.verification.map(|check| {
         ("verified", format!("{}, {}", bytes(check.bytes), verification(check.mode)))
@@ -302,6 +303,7 @@ pub(crate) fn cleaned(report: &Report) -> Option<String> {
 pub(crate) fn warnings(report: &RowView<'_>) -> Vec<String> {
     let mut warnings = Vec::new();
     warnings.extend(state_warning(report.state).map(str::to_owned));
+    warnings.extend(crate::read_back::warning(report.report));
     warnings.extend(report.losses.iter().cloned());
     warnings.extend(crate::stage_words::unchecked(report.stage));
     warnings.extend(report.stage.op_log.as_ref().and_then(op_log_warning));
@@ -380,6 +382,9 @@ pub(crate) fn advice_line(of: &Advice) -> AdviceLine {
         Advice::Throttled { .. } => "throttled",
         Advice::NothingSucceeded { .. } => "nothing-succeeded",
         Advice::SlowBeyondEnd { .. } => "slow-beyond-end",
+        Advice::Drift { .. } => "drift",
+        Advice::Cliff(_) => "cliff",
+        Advice::Pauses { .. } => "pauses",
         Advice::SegmentLengthened { .. } => "segment-lengthened",
     };
     AdviceLine { code, text: advice(of) }
@@ -446,11 +451,37 @@ pub(crate) fn advice(advice: &Advice) -> String {
              the latencies do not show it",
             duration(latency)
         ),
+        Advice::Drift { .. } | Advice::Cliff(_) | Advice::Pauses { .. } => unsteady(advice),
         Advice::SegmentLengthened { asked, used } => format!(
             "segments of {} would have been too many, so they are {} long",
             duration(asked),
             duration(used)
         ),
+    }
+}
+
+/// Returns in what way a rate was not steady; of other advice nothing.
+fn unsteady(advice: &Advice) -> String {
+    match *advice {
+        Advice::Drift { part } => format!(
+            "the rate {} by {} of its mean over the run: its mean is that of no moment, so run for \
+             longer, or look for what fills up or runs down",
+            if part < 0.0 { "fell" } else { "rose" },
+            format::percent(part.abs() * 100.0)
+        ),
+        Advice::Cliff(cliff) => format!(
+            "the rate changed at once, {} after the start, from {} to {}: the mean is that of \
+             neither; `skip` or a longer run shows what stays",
+            duration(cliff.after),
+            op_rate(OpRate(cliff.before)),
+            op_rate(OpRate(cliff.rate_after))
+        ),
+        Advice::Pauses { period } => format!(
+            "the rate pauses about every {}: something in the store, or on this machine, takes \
+             turns with the load",
+            duration(period)
+        ),
+        _ => String::new(),
     }
 }
 

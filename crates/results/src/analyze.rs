@@ -36,6 +36,9 @@ struct Laid {
 impl Record {
     /// Returns the figures of the stages that were asked for, in their order.
     pub fn analyze(&self, asked: &Asked) -> Result<Vec<AnalyzedStage>, ResultsError> {
+        if asked.steady {
+            return self.analyze_steady(asked);
+        }
         let wanted = self.wanted(asked)?;
         let endpoint = asked.host.as_deref().map(|host| self.endpoint(host)).transpose()?;
         if asked.is_windowed() && asked.stage.is_none() {
@@ -54,6 +57,7 @@ impl Record {
                 kind: asked.kind.filter(|_| filtered),
                 endpoint: endpoint.filter(|_| filtered),
                 client_of: self.agent_of.get(stage.index).unwrap_or(&self.client_of),
+                latency_p99_max: asked.latency_p99_max,
                 depth: depth(asked),
             }
         };
@@ -87,7 +91,10 @@ impl Record {
 
     /// Returns how much is left out at the beginning of a stage.
     fn skip(&self, stage: &RecordStage, asked: &Asked) -> Duration {
-        if self.is_filtered(stage, asked) { asked.skip } else { Duration::ZERO }
+        if !self.is_filtered(stage, asked) {
+            return Duration::ZERO;
+        }
+        asked.warm_ups.get(stage.index).copied().flatten().unwrap_or(asked.skip)
     }
 
     /// Leaves out the rows in which nothing is what was asked for: that it is not there says
@@ -144,6 +151,7 @@ impl Record {
         }
         for row in answers.iter_mut().flat_map(|answer| &mut answer.rows) {
             row.is_part = true;
+            row.ledger = None;
             // What is left out by the order of the record is no fault of the run.
             row.advice.retain(|advice| !advice.is_of_length());
         }

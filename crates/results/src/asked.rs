@@ -21,6 +21,10 @@ pub struct Asked {
     pub limit: Option<u64>,
     /// Leaves out this many operations, in the order of the record.
     pub offset: u64,
+    /// Leaves out the warm-up of each measured stage, as MSER-5 finds it.
+    pub steady: bool,
+    /// By stage of the record: how long its warm-up was, where that was found before.
+    pub warm_ups: Vec<Option<Duration>>,
     /// Takes figures from the whole stage.
     pub full_span: bool,
     /// The stage, by its name.
@@ -29,6 +33,9 @@ pub struct Asked {
     pub job: Option<String>,
     /// How workers are put into rows.
     pub rows: Rows,
+    /// What the 99th percentile of the latency must not exceed: beyond it the ledger tells of a
+    /// brown-out.
+    pub latency_p99_max: Option<Duration>,
     /// Also gives the whole distributions of times and every segment.
     pub distributions: bool,
     /// Also gives hosts, clients, sizes and accesses.

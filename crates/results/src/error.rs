@@ -53,6 +53,8 @@ pub enum AskedFor {
     Limit,
     /// Operations that are left out at the beginning.
     Offset,
+    /// The steady part.
+    Steady,
 }
 
 /// Why there is no report.

@@ -110,13 +110,13 @@ fn per_worker(workload: &WorkloadFile) -> Option<bool> {
 }
 
 /// Whose keys the object ids of a run stand for.
-struct Naming {
+pub(crate) struct Naming {
     /// The first owner of each part, and the keys of its objects if the run itself wrote them.
     parts: Vec<(u32, Option<Keys>)>,
 }
 
 impl Naming {
-    fn of(manifest: &Manifest) -> Self {
+    pub(crate) fn of(manifest: &Manifest) -> Self {
         let keys = |workload: &RecordedWorkload, prefix: &Option<String>, seed: Option<u64>| {
             let per_worker = per_worker(workload.file()?)?;
             let layout = KeyLayout { base: prefix.clone()?, per_worker };
@@ -137,7 +137,7 @@ impl Naming {
 
     /// Returns the key of the object an operation was about, or its number where the key is not in
     /// the record.
-    fn write(&self, manifest: &Manifest, op: &OpRecord, key: &mut String) {
+    pub(crate) fn write(&self, manifest: &Manifest, op: &OpRecord, key: &mut String) {
         key.clear();
         let Some(object) = op.object else { return };
         let after = self.parts.partition_point(|(first, _)| *first <= op.worker.0);

@@ -206,6 +206,7 @@ fn manifest_of_warp(id: &RunId, epoch: WallTime, endpoints: Vec<String>) -> Mani
         merged: Vec::new(),
         receipt: None,
         agents: Vec::new(),
+        events: Vec::new(),
         virtual_time: false,
         certificate: None,
     }

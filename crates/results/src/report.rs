@@ -41,6 +41,10 @@ impl Record {
         report.endpoints.clone_from(&self.endpoints);
         report.clients.clone_from(&self.clients);
         report.losses.clone_from(&self.losses);
+        report.notes.extend(self.steady_notes(asked)?);
+        if let Origin::Run { manifest, clients, .. } = &self.origin {
+            crate::crimes::note(&mut report, manifest, clients.plan());
+        }
         Ok(report)
     }
 
@@ -82,6 +86,7 @@ impl Record {
             virtual_time: manifest.virtual_time,
             load_lines: self.load_lines(manifest, asked)?,
             verification,
+            read_back: self.read_back(manifest)?,
             recorder_wait: Duration::from_nanos(
                 manifest.recorder.map_or(0, |recorder| recorder.wait_ns),
             ),
@@ -142,6 +147,7 @@ impl Record {
             iteration: entry.iteration,
             is_result: entry.kind != StageKind::Prepare && !entry.is_on_buckets(),
             probe_of: entry.probe.as_ref().map(|probe| probe.search_index),
+            is_read_back: entry.is_read_back(),
             clients_apart,
             started_after: Duration::from_nanos(stage.started.as_ns().saturating_sub(first_ns)),
             took: stage.ended.since(stage.started),
@@ -162,6 +168,7 @@ impl Record {
             errors: first_errors(manifest, entry),
             look_gap_max: facts.look_gap_max_ns.map(Duration::from_nanos),
             uncertain_count: facts.uncertain_count,
+            events: crate::events::events(manifest, entry),
             ..StageReport::of(&entry.name, rows.collect())
         };
         let rows = report.ended_count();

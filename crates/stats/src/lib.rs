@@ -10,6 +10,7 @@ mod goodness;
 mod grid;
 mod histogram;
 mod load_line;
+mod mser;
 mod share;
 mod steady;
 mod timeline;
@@ -27,8 +28,9 @@ pub use load_line::{
     Basis, LoadLine, LoadLineGoal, LoadLineSearch, Metastable, PROBE_PARTS, Probe, ProbeCounts,
     ProbePart, ProbeRole, ProbeStretch, Step,
 };
+pub use mser::{WarmUp, mser5};
 pub use steady::{AmountSeries, STEADY_PARTS, STEADY_PARTS_COMPARED, Steady, SteadyRule};
 pub use timeline::{
     Cell, INTERVALS_PER_STRETCH, OUTCOMES_MAX, Sample, SeriesView, Timeline, Times,
 };
-pub use welch::{Interval, Welch, mean, std_dev, student_t_quantile};
+pub use welch::{Interval, Welch, mean, normal_quantile, std_dev, student_t_quantile};

@@ -1,7 +1,7 @@
 //! Whether the means of two small samples differ: Welch's interval, the size of the effect, and
 //! how small an effect the samples could show.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 /// Intervals are to cover the truth with this probability.
 const CONFIDENCE: f64 = 0.95;
@@ -44,6 +44,11 @@ impl Interval {
 pub fn student_t_quantile(probability: f64, freedom: f64) -> f64 {
     let distribution = StudentsT::new(0.0, 1.0, freedom).expect("degrees of freedom are positive");
     distribution.inverse_cdf(probability)
+}
+
+/// Returns the value that a standard normal variable does not exceed with `probability`.
+pub fn normal_quantile(probability: f64) -> f64 {
+    Normal::standard().inverse_cdf(probability)
 }
 
 /// Returns the mean; exact where all values are the same; `None` without values.

@@ -15,6 +15,7 @@ mod pins;
 pub(crate) mod place;
 mod print;
 mod read;
+mod read_back;
 mod rules;
 mod secrets;
 pub mod spec;

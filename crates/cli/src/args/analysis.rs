@@ -43,6 +43,10 @@ pub(crate) struct AnalysisArgs {
     /// Take figures from the whole stage, not only from while all workers ran
     #[arg(long)]
     pub(crate) full_span: bool,
+    /// Take figures from the end of the warm-up on, as MSER-5 finds it; refuses where more than
+    /// half would be left out
+    #[arg(long, conflicts_with_all = ["full_span", "skip", "limit", "offset"])]
+    pub(crate) steady: bool,
     /// The stage to analyse, such as prepare [default: what was measured]
     #[arg(long, value_name = "NAME")]
     pub(crate) stage: Option<String>,
@@ -61,6 +65,7 @@ impl AnalysisArgs {
             ("--analyze.limit", self.limit.is_some()),
             ("--analyze.offset", self.offset > 0),
             ("--full-span", self.full_span),
+            ("--steady", self.steady),
             ("--stage", self.stage.is_some()),
             ("--job", self.job.is_some()),
         ];
@@ -71,6 +76,7 @@ impl AnalysisArgs {
     pub(crate) fn unknown_to_warp(&self) -> impl Iterator<Item = &'static str> {
         given([
             ("--full-span", self.full_span),
+            ("--steady", self.steady),
             ("--stage", self.stage.is_some()),
             ("--job", self.job.is_some()),
         ])
@@ -86,6 +92,7 @@ impl AnalysisArgs {
             limit: self.limit,
             offset: self.offset,
             full_span: self.full_span,
+            steady: self.steady,
             stage: self.stage.clone(),
             job: self.job.clone(),
             details: self.details,

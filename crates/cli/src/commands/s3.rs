@@ -22,7 +22,8 @@ pub(crate) fn searching(command: &S3Command, search: Option<&SearchArgs>) -> Res
     let common = command.common();
     let seed = common.load.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch));
     let asked = lower::asked(command)?;
-    let file = searched(asked.workload(seed)?, search, common.load.max_in_flight)?;
+    let file = common.output.outages.added_to(asked.workload(seed)?)?;
+    let file = searched(file, search, common.load.max_in_flight)?;
     if common.explain {
         common.output.print.ui().result(&file.to_yaml())?;
         return Ok(ExitCode::SUCCESS);

@@ -18,6 +18,7 @@ use plimsoll_results::Record;
 use plimsoll_workload::plan::spec::Lookup;
 
 use crate::args::fleet::FleetArgs;
+use crate::args::outages::OutageArgs;
 use crate::args::requests::{Pair, ProxyArg, RequestArgs, SignatureArg};
 use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs};
 use crate::args::{
@@ -142,8 +143,10 @@ fn output(run: &WarpRun, fail_on_client_limit: bool) -> Result<OutputArgs> {
         print: PrintArgs { json: run.json, quiet: run.quiet, no_color: run.no_color },
         run_dir: run.run_directory.as_ref().map(PathBuf::from),
         full_span: false,
+        steady: false,
         certificate: None,
         fail_on_client_limit,
+        outages: OutageArgs::default(),
         telemetry: TelemetryArgs {
             metrics: metrics.transpose()?,
             otlp: secret(&environment::variable(otlp)),

@@ -35,6 +35,7 @@ pub(crate) fn searching(command: &WeedCommand, search: Option<&SearchArgs>) -> R
     check_filer(command, target.is_filer())?;
     let targets = Targets::One(TargetSpec::Seaweedfs(Box::new(target)));
     let file = WorkloadFile { name, targets, ..asked.workload(seed)? };
+    let file = common.output.outages.added_to(file)?;
     let file = searched(file, search, common.load.max_in_flight)?;
     file.judge().map_err(|refused| in_flags(&refused, &asked))?;
     if common.explain {

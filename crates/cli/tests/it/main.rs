@@ -34,6 +34,7 @@ mod live_swift;
 mod live_weed;
 mod live_weed_clusters;
 mod oracle_script;
+mod outages;
 mod output;
 mod proof;
 mod records;

@@ -230,6 +230,8 @@ pub fn stage_of_plan<'p>(plan: &'p Plan, index: usize, stage: &Stage) -> Option<
     plan.stages.get(index).filter(is_same).or_else(|| plan.stages.iter().find(is_same))
 }
 
+/// What jobs do that read back what was written.
+const READ_BACK: &str = "read back";
 /// What jobs do that make buckets, of which no operation is recorded.
 const MAKE_BUCKETS: &str = "make buckets";
 /// What jobs do that remove them.
@@ -241,6 +243,12 @@ impl Stage {
         let is_on_buckets =
             |job: &StageJob| matches!(job.work.as_deref(), Some(MAKE_BUCKETS | REMOVE_BUCKETS));
         !self.jobs.is_empty() && self.jobs.iter().all(is_on_buckets)
+    }
+
+    /// Tells whether its jobs read back what earlier ones wrote.
+    pub fn is_read_back(&self) -> bool {
+        let is_read_back = |job: &StageJob| job.work.as_deref() == Some(READ_BACK);
+        !self.jobs.is_empty() && self.jobs.iter().all(is_read_back)
     }
 
     /// Adds what the plan says of its jobs; their number stays as it is, unless there is none yet.
@@ -441,6 +449,7 @@ fn work_name(work: &Work) -> String {
         },
         Work::Fill { .. } => "fill",
         Work::Remove { .. } => "remove",
+        Work::ReadBack(_) => READ_BACK,
         Work::MakeBuckets(_) => MAKE_BUCKETS,
         Work::RemoveBuckets(_) => REMOVE_BUCKETS,
         Work::Trace { .. } => "trace",

@@ -122,6 +122,7 @@ fn manifest() -> Manifest {
             }],
             workload: None,
         }],
+        events: Vec::new(),
         virtual_time: false,
         certificate: None,
     }

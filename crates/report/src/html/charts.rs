@@ -10,6 +10,7 @@ use plimsoll_stats::{Histogram, Percentile};
 
 use super::axis::{Axis, short};
 use super::distribution::{column_width, columns, curve, outline};
+use super::marks::Marks;
 use super::plot::{HALF, Mark, OTHER_COLORS_COUNT, Plot, SeriesColor, Stroke, WIDE};
 use crate::LoopModel;
 use crate::format::{self, duration};
@@ -181,8 +182,10 @@ impl<'a> Charts<'a> {
             let points = rates.iter().enumerate().map(|(at, rate)| (self.middle(at), Some(*rate)));
             Mark::line(*color, Stroke::Solid, points)
         };
-        let marks = lines.iter().map(mark).collect();
+        let mut marks = lines.iter().map(mark).collect();
         let entry = |(color, name, _)| Entry { color, stroke: Stroke::Solid, name };
+        let mut legend = lines.into_iter().map(entry).collect();
+        self.happened().draw(&mut marks, &mut legend);
         Chart {
             id,
             title: format!("{title}, {}", measure.unit()),
@@ -192,8 +195,15 @@ impl<'a> Charts<'a> {
                 self.by_segment()
             ),
             plot: Plot { size: WIDE, x: self.time_axis(WIDE), y: Axis::from_zero(max), marks },
-            legend: lines.into_iter().map(entry).collect(),
+            legend,
         }
+    }
+
+    /// Returns what is marked on charts over time.
+    fn happened(&self) -> Marks {
+        let analysis = self.analysis();
+        let seconds = analysis.segment.as_secs_f64() * analysis.segments_count as f64;
+        Marks::of(&self.report, analysis.span.start, seconds)
     }
 
     /// Returns the axis of the time since the span began, as far as whole segments go.
@@ -256,6 +266,7 @@ impl<'a> Charts<'a> {
             legend.push(Entry { color, stroke, name: format!("{} {what}", kind.kind.name()) });
         }
         let Some((min, max)) = ends(&marks) else { return Vec::new() };
+        self.happened().draw(&mut marks, &mut legend);
         vec![Chart {
             id,
             title: title.to_owned(),
@@ -493,6 +504,7 @@ impl<'a> Charts<'a> {
             base = top;
         }
         let max = base.into_iter().fold(0.0, f64::max);
+        self.happened().draw(&mut marks, &mut legend);
         vec![Chart {
             id: "chart-errors",
             title: "Failures over time by class, operations/s".to_owned(),

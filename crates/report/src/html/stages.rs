@@ -7,6 +7,7 @@ use plimsoll_model::{ErrorClass, Interface};
 
 use super::axis::Axis;
 use super::charts::{Chart, Entry};
+use super::marks::Marks;
 use super::plot::{Mark, OTHER_COLORS_COUNT, Plot, SeriesColor, Stroke, WIDE};
 use super::tables::{self, Table, Tone};
 use super::{escaped, figure_as, section};
@@ -66,7 +67,7 @@ pub(super) fn stage(report: &Report, number: usize, stage: &StageReport) -> Stri
     for warning in told.iter().filter_map(|told| told.warning.as_deref()) {
         html += &format!("<p class=\"bad\">{}</p>\n", escaped(warning));
     }
-    if let Some(chart) = chart(stage) {
+    if let Some(chart) = chart(report, stage) {
         let chart = figure_as(&format!("chart-{id}"), &chart);
         html += &format!("<div class=\"charts\">{chart}</div>");
     }
@@ -77,6 +78,9 @@ pub(super) fn stage(report: &Report, number: usize, stage: &StageReport) -> Stri
     }
     let mut facts = crate::verdict::facts(stage);
     facts.push(("ran", words::ran(stage)));
+    for row in stage.rows.iter().filter(|row| row.is_on_files) {
+        facts.extend(crate::ledger::lines(&RowView { report, stage, row }));
+    }
     facts.extend(stage.ended_because.clone().map(|because| ("ended early", because)));
     facts.extend(told.into_iter().flat_map(|told| told.facts));
     facts.extend(stage.cpu.map(|cpu| {
@@ -176,7 +180,7 @@ fn errors(stage: &StageReport) -> String {
 }
 
 /// Returns what a stage did over time; `None` with fewer than two whole windows.
-fn chart(stage: &StageReport) -> Option<Chart> {
+fn chart(report: &Report, stage: &StageReport) -> Option<Chart> {
     let moves = on_files(stage).any(|(_, kind)| kind.figures.stage.bytes > 0);
     let drawn = on_files(stage).filter(|(_, kind)| {
         kind.figures.stage.ops_ok > 0 && (!moves || kind.figures.stage.bytes > 0)
@@ -210,6 +214,11 @@ fn chart(stage: &StageReport) -> Option<Chart> {
         highest = points.iter().filter_map(|(_, rate)| *rate).fold(highest, f64::max);
         marks.push(Mark::line(color, Stroke::Solid, points));
         legend.push(Entry { color, stroke: Stroke::Solid, name: label(stage, row, kind) });
+    }
+    for (row, ..) in &drawn {
+        let view = RowView { report, stage, row };
+        let seconds = stage.took.as_secs_f64();
+        Marks::of(&view, row.analysis.started, seconds).draw(&mut marks, &mut legend);
     }
     let left_out = match drawn.len().saturating_sub(OTHER_COLORS_COUNT) {
         0 => String::new(),

@@ -165,6 +165,9 @@ impl Writer<'_> {
         for row in stage.rows.iter().filter(|row| row.is_on_files) {
             let view = RowView { report: self.report, stage, row };
             crate::detail::write(&view, self.width, self.paint, &mut self.out);
+            for (name, text) in crate::ledger::lines(&view) {
+                self.fact(name, &text);
+            }
             for advice in &row.advice {
                 warning(&advice.text, self.width, self.paint, &mut self.out);
             }
@@ -359,6 +362,9 @@ impl Writer<'_> {
             }
             self.fact("verified", &text);
         }
+        if let Some((name, text)) = crate::read_back::line(report) {
+            self.fact(name, &text);
+        }
         if let Some(cleanup) = shared::cleaned(report) {
             self.fact("cleaned up", &cleanup);
         }
@@ -370,6 +376,11 @@ impl Writer<'_> {
             self.fact("seed", &seed.0.to_string());
         }
         self.fact("units", "1 MiB = 1,048,576 bytes; – is unknown or from too few samples");
+        let mut rows = report.stages.iter().flat_map(|stage| &stage.rows);
+        let is_detailed = rows.any(|row| row.analysis.details.is_some());
+        for (name, text) in crate::crimes::lines(report, is_detailed) {
+            self.fact(name, &text);
+        }
         let warnings = warnings(report);
         if !(warnings.is_empty() && report.notes.is_empty()) {
             self.out.push('\n');
@@ -413,6 +424,7 @@ fn figures(report: &Report) -> Vec<String> {
 pub(crate) fn warnings(report: &Report) -> Vec<String> {
     let mut warnings = Vec::new();
     warnings.extend(shared::state_warning(report.state).map(str::to_owned));
+    warnings.extend(crate::read_back::warning(report));
     warnings.extend(report.losses.iter().cloned());
     warnings.extend(report.advice.iter().cloned());
     warnings.extend(report.op_log().as_ref().and_then(shared::op_log_warning));

@@ -272,6 +272,7 @@ impl ObjectsJob {
             Work::Fanout { .. } => vec![OpKind::Post],
             Work::Retention { .. } => vec![OpKind::Retention],
             Work::Remove { .. } => vec![OpKind::Delete],
+            Work::ReadBack(_) => vec![OpKind::Get],
             Work::Fill { .. } if self.upload().is_some() => vec![OpKind::PutPart],
             _ => vec![OpKind::Put],
         };
@@ -299,6 +300,7 @@ impl ObjectsJob {
         };
         match &self.work {
             Work::Fill { sets, .. } => Some(sets.iter().map(|set| fill_ops(of_set(set).0)).sum()),
+            Work::ReadBack(sets) => Some(sets.iter().map(|set| of_set(set).1).sum()),
             Work::Remove { sets, batch } => {
                 Some(sets.iter().map(|set| self.removals(*set, batch.get().into())).sum())
             }

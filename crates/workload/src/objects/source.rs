@@ -3,6 +3,7 @@
 mod fill;
 mod growing;
 mod mix;
+mod read_back;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use self::fill::Fill;
 pub(super) use self::fill::zip_id;
 use self::growing::{Appends, NewObjects};
 use self::mix::Mix;
+use self::read_back::ReadBack;
 use super::pick::Picker;
 use super::slices::Slice;
 use super::{Change, Held, ObjectRef, ObjectsJob, PlannedOp, Subject};
@@ -45,6 +47,7 @@ enum Kind {
     Fill(Fill),
     Mix(Box<Mix>),
     Removal(Removal),
+    ReadBack(ReadBack),
     /// One thing chosen out of a set that stays as it is.
     Picked {
         random: Random,
@@ -66,6 +69,7 @@ impl ObjectSource {
                 Some((sets, batch)) => Kind::Removal(Removal::new(job, sets, batch, worker)),
                 None => Kind::Mix(Box::new(Mix::new(job, ops, worker))),
             },
+            Work::ReadBack(sets) => Kind::ReadBack(ReadBack::new(sets.clone(), worker)),
             Work::GetPart { set, pick, part_bytes } => {
                 let (set, members) = job.population(*set);
                 let parts = match set.laws.first() {
@@ -111,6 +115,7 @@ impl ObjectSource {
             Kind::Fill(fill) => fill.next_op(job, worker),
             Kind::Mix(mix) => mix.next_op(job, worker),
             Kind::Removal(removal) => removal.next_op(job),
+            Kind::ReadBack(read) => read.next_op(job),
             Kind::Picked { random, picker } => Some(picked(job, picker.draw(random), random)),
             Kind::New(new) => Some(new.next_op(job)),
             Kind::Appends(appends) => Some(appends.next_op(job)),
@@ -120,7 +125,7 @@ impl ObjectSource {
     /// Tells whether there may be nothing left to do some time.
     pub fn may_end(&self) -> bool {
         match &self.kind {
-            Kind::Fill(_) | Kind::Removal(_) => true,
+            Kind::Fill(_) | Kind::Removal(_) | Kind::ReadBack(_) => true,
             Kind::Mix(mix) => mix.may_end(&self.job),
             Kind::Picked { .. } | Kind::New(_) | Kind::Appends(_) => false,
         }
@@ -138,7 +143,7 @@ impl ObjectSource {
             Kind::Fill(fill) => fill.completed(job, worker, op, ok),
             Kind::Mix(mix) => mix.completed(job, op, ok, now),
             Kind::Removal(removal) => removal.completed(job, op, ok),
-            Kind::Picked { .. } => {}
+            Kind::ReadBack(_) | Kind::Picked { .. } => {}
             Kind::New(new) => new.completed(op, ok),
             Kind::Appends(appends) => appends.completed(op, ok),
         }
@@ -150,7 +155,7 @@ impl ObjectSource {
         match &mut self.kind {
             Kind::Fill(fill) => fill.completed(job, worker, op, false),
             Kind::Mix(mix) => mix.withdrawn(op),
-            Kind::Removal(_) | Kind::Picked { .. } => {}
+            Kind::Removal(_) | Kind::ReadBack(_) | Kind::Picked { .. } => {}
             Kind::New(new) => new.completed(op, false),
             Kind::Appends(appends) => appends.completed(op, false),
         }
@@ -162,7 +167,7 @@ impl ObjectSource {
             Kind::Fill(fill) => fill.changes(&self.job, self.worker),
             Kind::Mix(mix) => mix.changes(&self.job, self.worker),
             Kind::Removal(removal) => removal.changes(&self.job),
-            Kind::Picked { .. } => Vec::new(),
+            Kind::ReadBack(_) | Kind::Picked { .. } => Vec::new(),
             Kind::New(new) => new.changes(&self.job),
             Kind::Appends(appends) => appends.changes(),
         };

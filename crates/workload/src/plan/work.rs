@@ -105,6 +105,8 @@ pub enum Work {
         /// Of objects: how many with one call.
         batch: NonZeroU32,
     },
+    /// Reads all members of sets that were written for certain, each once.
+    ReadBack(Vec<SetIndex>),
     /// Makes the buckets of sets.
     MakeBuckets(Vec<SetIndex>),
     /// Removes the buckets of sets.
@@ -305,6 +307,7 @@ impl Work {
             Self::Objects(ops) => ops.iter().map(|op| op.set).collect(),
             Self::Fill { sets, .. }
             | Self::Remove { sets, .. }
+            | Self::ReadBack(sets)
             | Self::MakeBuckets(sets)
             | Self::RemoveBuckets(sets) => sets.clone(),
             Self::Blocks(blocks) => vec![blocks.set],
@@ -330,6 +333,7 @@ impl Work {
             Self::Names { .. }
             | Self::Fill { .. }
             | Self::Remove { .. }
+            | Self::ReadBack(_)
             | Self::MakeBuckets(_)
             | Self::RemoveBuckets(_)
             | Self::Trace { .. } => true,

@@ -22,6 +22,7 @@ use super::allowed::{check_files, touched};
 use super::from_xml::FromXml;
 use crate::args::file::{FileConductArgs, JobFileArgs};
 use crate::args::fleet::FleetArgs;
+use crate::args::outages::OutageArgs;
 use crate::args::s3::StoreArgs;
 use crate::args::{ConsoleArgs, OutputArgs, Percent, PrintArgs, TelemetryArgs};
 use crate::commands::fio;
@@ -89,8 +90,11 @@ impl LocalRunner {
             print: PrintArgs { json: false, quiet: true, no_color: true },
             run_dir,
             full_span: false,
+            steady: false,
             certificate: None,
             fail_on_client_limit: false,
+            // Nobody on the network may have a command run.
+            outages: OutageArgs::default(),
             telemetry: TelemetryArgs::default(),
             fleet: self.fleet.clone(),
         }

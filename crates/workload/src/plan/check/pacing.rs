@@ -62,7 +62,7 @@ impl JobPacing {
 pub(super) fn pacing(path: &FieldPath, spec: &JobSpec) -> Checked<JobPacing> {
     let is_open = matches!(spec.pacing, PacingSpec::Open(_));
     let whole = match &spec.work {
-        WorkSpec::Fill(_) | WorkSpec::Remove(_) if is_open => {
+        WorkSpec::Fill(_) | WorkSpec::Remove(_) | WorkSpec::ReadBack(_) if is_open => {
             Some("work on whole sets has no schedule; use a closed or capped loop")
         }
         WorkSpec::Buckets(_) => Some("work on buckets has no rate; leave it out"),

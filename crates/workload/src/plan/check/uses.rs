@@ -103,6 +103,7 @@ pub(in crate::plan) fn of(work: &Work) -> Vec<Use<'_>> {
         )],
         Work::Fill { sets, .. } => all(sets, UseKind::Make),
         Work::Remove { sets, .. } => all(sets, UseKind::Clear),
+        Work::ReadBack(sets) => all(sets, UseKind::Read),
         Work::MakeBuckets(sets) | Work::RemoveBuckets(sets) => all(sets, UseKind::Buckets),
     }
 }
@@ -154,6 +155,7 @@ const fn word(work: &Work) -> &'static str {
         Work::Names { .. } => "names",
         Work::Fill { .. } => "fill",
         Work::Remove { .. } => "remove",
+        Work::ReadBack(_) => "read_back",
         Work::MakeBuckets(_) => "buckets.make",
         Work::RemoveBuckets(_) => "buckets.remove",
         Work::Trace { .. } => "trace.into",

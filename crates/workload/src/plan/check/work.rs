@@ -54,6 +54,7 @@ impl Context<'_> {
             WorkSpec::Names(spec) => self.names(&path.field("names"), spec, job)?,
             WorkSpec::Fill(spec) => self.fill(&path.field("fill"), spec)?,
             WorkSpec::Remove(spec) => self.remove(&path.field("remove"), spec)?,
+            WorkSpec::ReadBack(names) => self.read_back(&path.field("read_back"), names)?,
             WorkSpec::Buckets(spec) => self.buckets(&path.field("buckets"), spec)?,
             WorkSpec::Trace(spec) => self.trace(&path.field("trace"), spec)?,
         };
@@ -280,6 +281,21 @@ impl Context<'_> {
         let at = if spec.batch > 1 { path.field("sets") } else { path.clone() };
         let (sets, needs) = self.several(&at, &spec.sets, allowed)?;
         Ok((Work::Remove { sets, batch }, needs))
+    }
+
+    fn read_back(&self, path: &FieldPath, names: &OneOrMany<String>) -> Checked<Needed> {
+        let allowed = |at: &FieldPath, name: &str, members: &Members| match members {
+            // A member is then one content under one key, which this run knows.
+            Members::Objects(objects) if objects.versions == 1 && objects.archive.is_none() => {
+                Ok(vec![Ability::Get])
+            }
+            _ => Err(at.refuse(format!(
+                "set `{name}` cannot be read back: only whole objects of the run's own are, of \
+                 which there is one version"
+            ))),
+        };
+        let (sets, needs) = self.several(path, names, allowed)?;
+        Ok((Work::ReadBack(sets), needs))
     }
 
     fn buckets(&self, path: &FieldPath, spec: &BucketsSpec) -> Checked<Needed> {

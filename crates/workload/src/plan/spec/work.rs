@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BlocksSpec, BucketsSpec, Choice, FillSpec, NamesSpec, PickSpec, RangeSpec, RemoveSpec,
-    SizeSpec, TraceSpec, is_false, is_one, one,
+    BlocksSpec, BucketsSpec, Choice, FillSpec, NamesSpec, OneOrMany, PickSpec, RangeSpec,
+    RemoveSpec, SizeSpec, TraceSpec, is_false, is_one, one,
 };
 use crate::plan::pattern::Pattern;
 use crate::plan::tree::by_key;
@@ -36,6 +36,8 @@ pub enum WorkSpec {
     Fill(FillSpec),
     /// Removes all members of sets.
     Remove(RemoveSpec),
+    /// Reads all members of sets that were written for certain, each once, and checks every byte.
+    ReadBack(OneOrMany<String>),
     /// Makes or removes the buckets of sets.
     Buckets(BucketsSpec),
     /// Does again what a trace holds.

@@ -1,0 +1,284 @@
+//! Stalls worked out by hand, and sound runs of many kinds, which have none.
+
+use plimsoll_model::{ErrorClass, JobId, OpKind, StageId, WorkerId};
+
+use super::*;
+use crate::{OpRecord, Question, RowAsked, Rows, Span, analyze};
+
+const MS: u64 = 1_000_000;
+
+fn op(worker: u32, start_us: u64, took_us: u64) -> OpRecord {
+    let start = Moment::from_ns(start_us * 1_000);
+    OpRecord {
+        stage: StageId(0),
+        job: JobId(0),
+        worker: WorkerId(worker),
+        kind: OpKind::Get,
+        endpoint: EndpointId(0),
+        object: None,
+        objects_count: 1,
+        bytes: 1_024,
+        intended: start,
+        start,
+        assigned: None,
+        first_byte: None,
+        last_byte_sent: None,
+        end: start.after(Duration::from_micros(took_us)),
+        outcome: ErrorClass::Ok,
+        attempts: 1,
+    }
+}
+
+fn failed(op: OpRecord) -> OpRecord {
+    OpRecord { outcome: ErrorClass::Reset, ..op }
+}
+
+fn at(endpoint: u16, op: OpRecord) -> OpRecord {
+    OpRecord { endpoint: EndpointId(endpoint), ..op }
+}
+
+fn question(ops: &[OpRecord]) -> Question<'static> {
+    let ended = ops.iter().map(|op| op.end).max().unwrap_or(Moment::EPOCH);
+    let row = RowAsked { workers: 1, span: Span::Whole, open: false, ends: None };
+    let about = Question::about(StageId(0), Moment::EPOCH, ended, 1);
+    Question { rows: Rows::One(row), ..about }
+}
+
+fn ledger_of(ops: &[OpRecord], question: &Question<'_>) -> Ledger {
+    let Ok(mut answer) = analyze(ops, question);
+    answer.rows.pop().unwrap().ledger.unwrap()
+}
+
+fn ledger(ops: &[OpRecord]) -> Ledger {
+    ledger_of(ops, &question(ops))
+}
+
+/// Workers one after the other without a pause, each operation as long as `took_us` says of the
+/// worker, the number of the operation, and the moment at which it starts.
+fn closed(workers: u32, until_us: u64, took_us: impl Fn(u32, u64, u64) -> u64) -> Vec<OpRecord> {
+    let mut ops = Vec::new();
+    for worker in 0..workers {
+        let (mut now, mut index) = (0, 0);
+        while now < until_us {
+            let took = took_us(worker, index, now);
+            ops.push(op(worker, now, took));
+            now += took;
+            index += 1;
+        }
+    }
+    ops
+}
+
+/// An even number of [0, 1), the same for the same seed and index.
+fn random(seed: u64, index: u64) -> f64 {
+    (plimsoll_workload::mix64(seed ^ plimsoll_workload::mix64(index)) >> 11) as f64
+        / (1u64 << 53) as f64
+}
+
+/// As long as it takes, and over the freeze as long as that lasts besides.
+fn frozen(from_us: u64, until_us: u64, took_us: u64) -> impl Fn(u32, u64, u64) -> u64 {
+    move |_, _, now| match now < until_us && now + took_us > from_us {
+        true => took_us + until_us - now.max(from_us),
+        false => took_us,
+    }
+}
+
+#[test]
+fn a_freeze_is_an_outage_from_success_to_success() {
+    // 5 ms each; frozen from 4.002 s to 7.002 s: the last success ends at 4.000 s, and what began
+    // then has 3 ms left at 7.002 s.
+    let ops = closed(4, 12_000_000, frozen(4_002_000, 7_002_000, 5_000));
+    let told = ledger(&ops);
+    let [outage] = &told.outages[..] else { panic!("{:?}", told.outages) };
+    assert_eq!(outage.last_success, Some(Moment::from_ns(4_000 * MS)));
+    assert_eq!(outage.next_success, Some(Moment::from_ns(7_005 * MS)));
+    assert_eq!(outage.gap, Duration::from_millis(3_005));
+    assert_eq!((outage.first_failure, outage.failed.count()), (None, 0));
+    assert_eq!(told.gap_longest.unwrap().length, Duration::from_millis(3_005));
+    // 800 a second before, and at once again.
+    assert!((outage.rate_before.unwrap() - 800.0).abs() < 1.0, "{outage:?}");
+    assert_eq!(outage.regained_after, Some(Duration::ZERO));
+    assert!(told.failures.is_none() && !told.is_clean());
+}
+
+#[test]
+fn what_fails_meanwhile_is_told_by_class_endpoint_and_client() {
+    let mut ops =
+        closed(
+            2,
+            10_000_000,
+            |_, _, now| {
+                if (3_000_000..5_000_000).contains(&now) { 100_000 } else { 10_000 }
+            },
+        );
+    for op in ops.iter_mut() {
+        let down = 3_000 * MS..5_000 * MS;
+        *op = at(op.worker.0 as u16, *op);
+        if down.contains(&op.start.as_ns()) {
+            *op = failed(*op);
+        }
+    }
+    let asked = Question { client_of: &[0, 1], ..question(&ops) };
+    let told = ledger_of(&ops, &asked);
+    let [outage] = &told.outages[..] else { panic!("{:?}", told.outages) };
+    // 20 failures of each worker, the first known at 3.1 s; the next success ends at 5.01 s.
+    assert_eq!(outage.first_failure, Some(Moment::from_ns(3_100 * MS)));
+    assert_eq!((outage.failed.of(ErrorClass::Reset), outage.failed.count()), (40, 40));
+    assert_eq!(outage.gap, Duration::from_millis(2_010));
+    let at = |endpoint| FailedAt { endpoint: EndpointId(endpoint), count: 20 };
+    assert_eq!(outage.failed_by_endpoint, [at(0), at(1)]);
+    let of = |client| FailedOf { client, count: 20 };
+    assert_eq!(outage.failed_by_client, [of(0), of(1)]);
+    let failures = told.failures.unwrap();
+    assert_eq!(failures.success_before, Some(Moment::from_ns(3_000 * MS)));
+    assert_eq!(failures.first, Moment::from_ns(3_100 * MS));
+    assert_eq!(failures.last, Moment::from_ns(5_000 * MS));
+}
+
+#[test]
+fn one_endpoint_of_two_has_an_outage_of_its_own() {
+    let freeze = frozen(2_000_000, 4_000_000, 4_000);
+    let took = |worker: u32, index: u64, now: u64| match worker {
+        0 => freeze(worker, index, now),
+        _ => 4_000,
+    };
+    let ops: Vec<_> =
+        closed(2, 8_000_000, took).into_iter().map(|op| at(op.worker.0 as u16, op)).collect();
+    let told = ledger(&ops);
+    let [outage] = &told.outages[..] else { panic!("{:?}", told.outages) };
+    assert_eq!((outage.endpoint, outage.client), (Some(EndpointId(0)), None));
+    assert_eq!(outage.gap, Duration::from_millis(2_004));
+}
+
+#[test]
+fn an_outage_without_an_end_lasts_until_the_stage_ends() {
+    let mut ops = closed(1, 10_000_000, |_, _, _| 10_000);
+    ops.iter_mut().filter(|op| op.start.as_ns() >= 6_000 * MS).for_each(|op| *op = failed(*op));
+    let told = ledger(&ops);
+    let [outage] = &told.outages[..] else { panic!("{:?}", told.outages) };
+    assert_eq!((outage.next_success, outage.gap), (None, Duration::from_secs(4)));
+    assert_eq!((outage.failed.count(), outage.regained_after), (400, None));
+    // A store that is away from the beginning on has no last success.
+    ops.iter_mut().for_each(|op| *op = failed(*op));
+    let told = ledger(&ops);
+    let [outage] = &told.outages[..] else { panic!("{:?}", told.outages) };
+    assert_eq!((outage.last_success, outage.next_success), (None, None));
+    assert_eq!((outage.gap, told.gap_longest), (Duration::from_secs(10), None));
+}
+
+#[test]
+fn the_rate_is_regained_when_it_is() {
+    // Half as fast for 3 s after the freeze: it ends at 4.005 s, and all is well from 7.005 s on.
+    let freeze = frozen(2_000_000, 4_000_000, 5_000);
+    let took = |worker, index, now| match now {
+        4_000_000..7_000_000 => 10_000,
+        _ => freeze(worker, index, now),
+    };
+    let told = ledger(&closed(4, 12_000_000, took));
+    let after = told.outages[0].regained_after.unwrap();
+    // Of the stretch of 1 s 95 % of the rate are reached when a tenth of it is still slow.
+    let truth = Duration::from_millis(2_900);
+    assert!(after.abs_diff(truth) < Duration::from_millis(60), "{after:?}");
+}
+
+#[test]
+fn a_brown_out_is_five_times_the_usual_or_beyond_what_was_asked() {
+    let took = |_, _, now| if (10_000_000..12_000_000).contains(&now) { 60_000 } else { 5_000 };
+    let ops = closed(8, 20_000_000, took);
+    let told = ledger(&ops);
+    let found = told.brown_outs.unwrap();
+    assert_eq!((found.limit_is_asked, found.interval), (false, Duration::from_secs(1)));
+    let [one] = &found.stretches[..] else { panic!("{:?}", found.stretches) };
+    assert_eq!((one.from, one.length), (Moment::from_ns(10_000 * MS), Duration::from_secs(2)));
+    assert!(one.p99_max.abs_diff(Duration::from_millis(60)) < Duration::from_micros(600));
+    assert!(told.outages.is_empty());
+    let limit =
+        |ms| Question { latency_p99_max: Some(Duration::from_millis(ms)), ..question(&ops) };
+    assert_eq!(ledger_of(&ops, &limit(4)).brown_outs.unwrap().stretches.len(), 1);
+    assert!(ledger_of(&ops, &limit(80)).brown_outs.unwrap().stretches.is_empty());
+}
+
+/// Returns how long operation `index` takes in a sound run of that kind.
+fn sound(kind: u64, seed: u64, index: u64) -> u64 {
+    let u = random(seed, index);
+    let exponential = |mean: f64| (-(1.0 - u).ln() * mean).max(1.0) as u64;
+    let log_normal = |median: f64, sigma: f64| {
+        let z = plimsoll_stats::normal_quantile(u.clamp(1e-12, 1.0 - 1e-12));
+        (median * (sigma * z).exp()).max(1.0) as u64
+    };
+    match kind {
+        0 => 2_000,
+        1 => exponential(2_000.0),
+        2 => log_normal(3_000.0, 1.0),
+        // Operations of seconds, as uploads of large objects are.
+        3 => 2_500_000,
+        4 => log_normal(900_000.0, 0.5),
+        5 => exponential(400_000.0),
+        // One in twenty takes a thousand times as long.
+        _ => {
+            if u < 0.05 {
+                1_500_000
+            } else {
+                1_500
+            }
+        }
+    }
+}
+
+#[test]
+fn sound_closed_runs_have_no_outage() {
+    for kind in 0..7 {
+        for (seed, workers) in [(1, 1), (2, 3), (3, 20)] {
+            let ops = closed(workers, 30_000_000, |worker, index, _| {
+                sound(kind, seed, u64::from(worker) << 32 | index)
+            });
+            let told = ledger(&ops);
+            assert!(told.outages.is_empty(), "{kind} {workers}: {:?}", told.outages);
+            assert!(told.failures.is_none());
+        }
+    }
+}
+
+#[test]
+fn sound_open_runs_have_no_outage() {
+    // Few arrivals, many, and a rate that rises from 1/s to 500/s.
+    let rate = |which: u32, at: f64| match which {
+        0 => 0.5,
+        1 => 400.0,
+        _ => 1.0 + at / 30.0 * 499.0,
+    };
+    for which in 0..3 {
+        for seed in 0..4 {
+            let (mut now, mut index, mut ops) = (0.0, 0, Vec::new());
+            while now < 30.0 {
+                now += -(1.0 - random(seed, index)).ln() / rate(which, now);
+                ops.push(op(0, (now * 1e6) as u64, sound(1, seed + 9, index)));
+                index += 1;
+            }
+            let told = ledger(&ops);
+            assert!(told.outages.is_empty(), "{which} {seed}: {:?}", told.outages);
+        }
+    }
+}
+
+#[test]
+fn rare_operations_that_take_long_by_their_kind_or_size_are_no_stall() {
+    let mut ops =
+        closed(1, 30_000_000, |_, index, _| if index % 300 == 299 { 1_200_000 } else { 1_000 });
+    for op in ops.iter_mut().filter(|op| op.service_time() > Duration::from_secs(1)) {
+        op.bytes = 1 << 30;
+    }
+    assert_eq!(ledger(&ops).outages, []);
+    // The same of small ones are stalls of the store.
+    ops.iter_mut().for_each(|op| op.bytes = 1_024);
+    assert_eq!(ledger(&ops).outages_count, 20);
+}
+
+#[test]
+fn the_order_of_the_record_does_not_matter() {
+    let mut ops = closed(4, 8_000_000, frozen(3_000_000, 5_000_000, 3_000));
+    let told = ledger(&ops);
+    ops.reverse();
+    assert_eq!(ledger(&ops), told);
+    assert_eq!(told.outages_count, 1);
+}

@@ -1,0 +1,99 @@
+//! Child processes: each is the head of a group that is ended as a whole, what it writes is kept up
+//! to a limit, and nothing waits for it without an end.
+
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// What a process has written, as far as it is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Output {
+    /// Its beginning, of both streams in the order in which it came.
+    pub kept: Vec<u8>,
+    /// How much it was in all.
+    pub bytes: u64,
+}
+
+/// A process and all that it starts and that stays in its group; ended when this is dropped.
+#[derive(Debug)]
+pub struct Group {
+    child: Child,
+    output: Arc<Mutex<Output>>,
+    /// Hangs up when both streams have ended.
+    open: Receiver<()>,
+}
+
+impl Group {
+    /// Starts a process at the head of a group of its own, without an input. Of what it writes
+    /// `kept_max` bytes are kept; the rest is read and counted.
+    pub fn spawn(command: &mut Command, kept_max: usize) -> io::Result<Self> {
+        command.process_group(0).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        let output = Arc::<Mutex<Output>>::default();
+        let (hold, open) = channel();
+        if let Some(stream) = child.stdout.take() {
+            read(stream, &output, kept_max, hold.clone());
+        }
+        if let Some(stream) = child.stderr.take() {
+            read(stream, &output, kept_max, hold.clone());
+        }
+        Ok(Self { child, output, open })
+    }
+
+    /// Tells how the process at the head has ended; `None` while it runs.
+    pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.child.try_wait()
+    }
+
+    /// Returns what was written so far.
+    pub fn output(&self) -> Output {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits at most so long for all that may still be written.
+    pub fn await_output(&self, time_max: Duration) {
+        // Nobody sends: it is the end of both that is waited for, or of the time.
+        let _ = self.open.recv_timeout(time_max);
+    }
+
+    /// Ends all of it at once.
+    pub fn end(&mut self) {
+        let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Reads a stream to its end beside the process.
+fn read(
+    mut stream: impl Read + Send + 'static,
+    to: &Arc<Mutex<Output>>,
+    kept_max: usize,
+    hold: Sender<()>,
+) {
+    let to = Arc::clone(to);
+    // One that left the group may hold the stream open: then the thread ends with the program.
+    thread::spawn(move || {
+        let mut buffer = [0; 4_096];
+        while let Ok(count @ 1..) = stream.read(&mut buffer) {
+            let mut output = to.lock().unwrap_or_else(PoisonError::into_inner);
+            let room = kept_max.saturating_sub(output.kept.len()).min(count);
+            output.kept.extend_from_slice(&buffer[..room]);
+            output.bytes += count as u64;
+        }
+        drop(hold);
+    });
+}
