@@ -13,6 +13,7 @@ pub(crate) mod cosbench;
 pub(crate) mod file;
 pub(crate) mod fleet;
 mod prove;
+pub(crate) mod replay;
 pub(crate) mod requests;
 mod run;
 pub(crate) mod s3;
@@ -91,6 +92,10 @@ pub(crate) enum Command {
     File(Box<file::FileCommand>),
     /// Run a workload file or a job file of fio's
     Run(Box<run::RunArgs>),
+    /// Do again what a trace holds: an access log, a record of a run, an iolog of fio's
+    Replay(Box<replay::ReplayArgs>),
+    /// Make a workload file of a trace: mix, sizes, popularity, arrivals, and how far each is off
+    Fit(Box<replay::FitArgs>),
     /// Show the figures of runs, and of files that warp wrote
     Analyze(Box<AnalyzeArgs>),
     /// Show what changed between runs, and whether that can be told

@@ -37,6 +37,7 @@ mod oracle_script;
 mod output;
 mod proof;
 mod records;
+mod replay;
 mod s3_benchmark;
 mod safety;
 mod safety_s3;
