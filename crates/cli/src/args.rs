@@ -15,6 +15,7 @@ pub(crate) mod fleet;
 pub(crate) mod load_line;
 pub(crate) mod outages;
 mod prove;
+pub(crate) mod replay;
 pub(crate) mod requests;
 mod run;
 pub(crate) mod s3;
@@ -95,6 +96,10 @@ pub(crate) enum Command {
     Loadline(Box<load_line::LoadLineArgs>),
     /// Run a workload file or a job file of fio's
     Run(Box<run::RunArgs>),
+    /// Do again what a trace holds: an access log, a record of a run, an iolog of fio's
+    Replay(Box<replay::ReplayArgs>),
+    /// Make a workload file of a trace: mix, sizes, popularity, arrivals, and how far each is off
+    Fit(Box<replay::FitArgs>),
     /// Show the figures of runs, and of files that warp wrote
     Analyze(Box<AnalyzeArgs>),
     /// Show what changed between runs, and whether that can be told

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{
     BeforeMeasuring, BegunRun, Chooser, ConductError, Consent, ContentFiles, ContentFrom, Events,
     FileSettings, Observer, Reached, Recorded, Recording, RunRequest, RunSettings, RunTime,
-    Scripted, StandIn, Stop, Target, Targets, embedded, machine, with_files,
+    Scripted, StandIn, Stop, Target, Targets, Traces, embedded, machine, with_files,
 };
 use plimsoll_credentials::Found;
 use plimsoll_driver_s3::{ProfileKinds, ServerProfile, ServerProfileError};
@@ -75,6 +75,8 @@ pub(crate) struct Settings<'a> {
     pub(crate) max_error_rate: f64,
     /// How often cleaning is tried.
     pub(crate) clean_tries_max: u32,
+    /// Traces that were read already.
+    pub(crate) traces: Traces,
     /// Remarks to be kept with the run.
     pub(crate) notes: Vec<String>,
     /// Prints what is to be printed of the run; `None`: our report.
@@ -107,6 +109,7 @@ impl<'a> Settings<'a> {
             consent,
             max_error_rate: 0.0,
             clean_tries_max: 1,
+            traces: Traces::default(),
             notes: Vec::new(),
             show: None,
             observe: None,
@@ -128,12 +131,15 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// Finds the agents that are to carry a run out, where some are.
-    fn muster(&self, plan: &mut Plan, ui: &Ui) -> Result<Option<Mustered>> {
+    /// Finds the agents that are to carry a run out, where some are, and reads the traces that are
+    /// replayed; returns what is to be said of these.
+    fn muster(&self, plan: &mut Plan, ui: &Ui) -> Result<(Option<Mustered>, Vec<String>)> {
         let args = &self.output.fleet;
         if !fleet::is_asked(args)? {
             pins::pinned_here(plan).iter().for_each(|note| ui.note(note));
-            return Ok(None);
+            let of_traces = self.traces.clone().learn(plan)?;
+            of_traces.iter().for_each(|note| ui.note(note));
+            return Ok((None, of_traces));
         }
         fleet::check(plan, matches!(self.stand_in, StandIn::Nobody))?;
         let mustered = match self.mustered.take() {
@@ -142,7 +148,7 @@ impl<'a> Settings<'a> {
         };
         pins::pin(plan, &mustered.recruits, ui)?;
         fleet::idle(plan, &mustered.weights()).iter().for_each(|warning| ui.warn(warning));
-        Ok(Some(mustered))
+        Ok((Some(mustered), Vec::new()))
     }
 
     /// Has agents make a run ready that has begun, and carry it out.
@@ -255,7 +261,9 @@ pub(crate) struct Conducted {
 /// Judges a workload as a run would before it touches anything, and returns what it means.
 pub(crate) fn judge(file: &WorkloadFile, settings: &Settings<'_>) -> Result<Arc<Plan>> {
     let file = with_files(file)?;
-    let plan = Arc::new(file.check().map_err(ConductError::from)?);
+    let mut plan = file.check().map_err(ConductError::from)?;
+    settings.traces.clone().learn(&mut plan)?;
+    let plan = Arc::new(plan);
     let time = settings.time();
     let secrets = &settings.secrets;
     let mut judged = Judged { args: settings.store, time: &time, is_embedded: false, secrets };
@@ -302,7 +310,7 @@ impl Conducted {
         let time = settings.time();
         let file = settings.asked_of(with_files(file)?.into_owned())?;
         let mut plan = file.check().map_err(ConductError::from)?;
-        let mustered = settings.muster(&mut plan, &ui)?;
+        let (mustered, of_traces) = settings.muster(&mut plan, &ui)?;
         let plan = Arc::new(plan);
         time_until(settings.syncstart)?;
         let certificate = manifest::certificate(settings.output.certificate.as_deref())?;
@@ -333,7 +341,7 @@ impl Conducted {
         let embedded = embedded_stores(&plan, &stores);
         let notes = notes(&plan, &manifest, &embedded, mustered.is_none());
         manifest.notes.splice(0..0, settings.notes.iter().cloned());
-        manifest.notes.extend(notes);
+        manifest.notes.extend(of_traces.into_iter().chain(notes));
         let tls_ca = settings.store.and_then(|args| args.tls_trust.tls_ca.clone());
         let telemetry =
             settings.output.telemetry.start(&manifest, &plan.name, &time, tls_ca, ui)?;

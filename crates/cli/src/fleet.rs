@@ -258,6 +258,12 @@ pub(crate) fn check(plan: &Plan, is_real: bool) -> Result<()> {
     if !is_real {
         bail!("no store is asked, so a fleet has nothing to do; leave --fleet out");
     }
+    if let Some((_, traced)) = plan.traced().next() {
+        bail!(
+            "{} is replayed by one process, as agents are not sent traces; leave --fleet out",
+            traced.of.file
+        );
+    }
     let sent = ContentFiles::size_bytes(plan);
     if sent > CONTENT_BYTES_MAX {
         bail!(

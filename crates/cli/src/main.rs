@@ -55,6 +55,8 @@ fn main() -> ExitCode {
         Command::File(command) => commands::file::run(command),
         Command::Loadline(args) => commands::load_line::run(args),
         Command::Run(args) => commands::run::run(args),
+        Command::Replay(args) => commands::replay::run(args),
+        Command::Fit(args) => commands::fit::run(args),
         Command::Analyze(args) => commands::analyze::run(args),
         Command::Compare(args) => commands::compare::run(args),
         Command::As(AsCommand::Warp(command)) => match command {

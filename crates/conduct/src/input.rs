@@ -52,6 +52,15 @@ pub fn read_given_bytes(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     }
 }
 
+/// Returns a reader of what is there, however much that is: a file, or a pipe such as of `<(...)`;
+/// `-` is the standard input.
+pub(crate) fn open_given(path: &Path) -> io::Result<Box<dyn Read>> {
+    match path.to_str() {
+        Some("-") => Ok(Box::new(io::stdin().lock())),
+        _ => Ok(Box::new(OpenOptions::new().read(true).open(path)?)),
+    }
+}
+
 /// Returns the text that a file holds.
 fn text_of(content: Vec<u8>) -> io::Result<String> {
     String::from_utf8(content).map_err(|error| {

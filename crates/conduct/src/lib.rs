@@ -32,6 +32,7 @@ mod stop;
 mod swift;
 mod targets;
 mod time;
+mod traces;
 mod work;
 
 pub use admin::RunAdmin;
@@ -54,4 +55,5 @@ pub use scripted::Scripted;
 pub use stop::{Stop, Stopped};
 pub use targets::{AdminOf, AnyDriver, AnySession, FilesOn, Store, Target};
 pub use time::RunTime;
+pub use traces::Traces;
 pub use work::{NextStage, Work};

@@ -405,6 +405,7 @@ fn note_kept(schedule: &mut schema::Schedule, kept: &ScheduleOutcome) {
     schedule.offered_count = Some(kept.offered_count);
     schedule.late_count = Some(kept.late_count);
     schedule.skipped_count = Some(kept.skipped_count);
+    schedule.held_count = kept.held_count;
     schedule.delay_max_ns = Some(kept.delay_max.as_nanos() as u64);
 }
 

@@ -237,6 +237,7 @@ fn operation_words(work: &Work) -> Vec<String> {
         Work::Objects(ops) => ops.iter().map(|op| act_word(&op.act).to_owned()).collect(),
         Work::Blocks(_) => one("blocks"),
         Work::Names { .. } => one("names"),
+        Work::Replay { .. } => one("replay"),
         Work::Fill { .. } => one("prepare"),
         Work::Remove { .. } => one("cleanup"),
         Work::ReadBack(_) => one("read back"),

@@ -6,6 +6,7 @@
 
 pub mod cosbench;
 pub mod fio;
+pub mod fit;
 pub mod mdtest;
 pub mod s3_benchmark;
 pub mod warp;

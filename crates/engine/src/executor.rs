@@ -15,6 +15,7 @@ mod shared;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
@@ -380,7 +381,9 @@ impl<'a> Executor<'a> {
             Some((offset, len)) => (offset, Some(len).filter(|_| shared.is_none())),
             None => (0, object.size),
         };
-        let mut taken = CheckingSink::new(self.checked_content(object.version), offset, len);
+        let content = self.checked_content(object.version).filter(|_| !object.is_doubtful());
+        self.is_unchecked = object.is_doubtful();
+        let mut taken = CheckingSink::new(content, offset, len);
         let range = range.map(|(offset, len)| ByteRange { offset, len });
         let get = Operation::Get { key: &self.key, range, version, sink: &mut taken };
         let mut done = in_bucket!(self, session, get, start);
@@ -443,12 +446,8 @@ impl<'a> Executor<'a> {
             unreachable!("a listing is of a prefix")
         };
         let at = usize::from(number);
-        let Work::Objects(ops) = &self.facts.work.work else {
-            unreachable!("listings are operations of a mix")
-        };
-        let OpAct::List { page, pages, versions, account, .. } = ops[at].act else {
-            unreachable!("the operation is a listing")
-        };
+        let Listing { page, pages, versions, account } =
+            Listing::of(&self.facts.work.work, at).expect("the operation is a listing");
         self.place.1 = bucket;
         let expected = {
             let mut listings = self.listings.borrow_mut();
@@ -472,6 +471,36 @@ impl<'a> Executor<'a> {
             done.result = Err(wrong);
         }
         done
+    }
+}
+
+/// How a listing is read.
+struct Listing {
+    page: NonZeroU32,
+    pages: Option<NonZeroU32>,
+    versions: bool,
+    account: bool,
+}
+
+impl Listing {
+    /// Returns how operation `at` of some work lists, where it does.
+    fn of(work: &Work, at: usize) -> Option<Self> {
+        match work {
+            Work::Objects(ops) => match ops[at].act {
+                OpAct::List { page, pages, versions, account, .. } => {
+                    Some(Self { page, pages, versions, account })
+                }
+                _ => None,
+            },
+            // A trace does not tell what was listed.
+            Work::Replay { .. } => Some(Self {
+                page: NonZeroU32::new(1_000)?,
+                pages: Some(NonZeroU32::MIN),
+                versions: false,
+                account: false,
+            }),
+            _ => None,
+        }
     }
 }
 

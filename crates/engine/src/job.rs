@@ -69,7 +69,11 @@ impl JobFacts<'_> {
         let place = WorkerPlace { worker, workers, number, seed, arrivals_seed };
         let duration = self.stage_duration;
         let end = StageEnd { duration, ops_left: self.stage_ops_left.as_ref() };
-        Pacer::new(&self.timing, place, end, started)
+        let pacer = Pacer::new(&self.timing, place, end, started);
+        match self.work.times(worker).filter(|_| pacer.is_open()) {
+            Some(times) => pacer.at_times(times),
+            None => pacer,
+        }
     }
 
     /// Returns what versions are called, for a worker.

@@ -34,6 +34,8 @@ mod instrument_tests;
 #[cfg(test)]
 mod open_tests;
 #[cfg(test)]
+mod replay_tests;
+#[cfg(test)]
 mod ring_look_tests;
 #[cfg(test)]
 mod ring_schedule_tests;

@@ -314,11 +314,13 @@ impl LooksOutcome {
 pub struct ScheduleOutcome {
     /// Operations that were due before the stage ended.
     pub offered_count: u64,
-    /// Of these, started more than a millisecond after they were due.
+    /// Of these, started more than a millisecond after they were due, but for what was held back.
     pub late_count: u64,
     /// Of these, never issued.
     pub skipped_count: u64,
-    /// The longest time from when an operation was due to its start.
+    /// Of these, held back when they were due, as an operation on the same object had not ended.
+    pub held_count: u64,
+    /// The longest time from when an operation was due to its start, but for what was held back.
     pub delay_max: Duration,
 }
 
@@ -330,6 +332,7 @@ impl ScheduleOutcome {
             offered_count: self.offered_count + other.offered_count,
             late_count: self.late_count + other.late_count,
             skipped_count: self.skipped_count + other.skipped_count,
+            held_count: self.held_count + other.held_count,
             delay_max: self.delay_max.max(other.delay_max),
         }
     }

@@ -9,6 +9,7 @@ use plimsoll_model::{Moment, OpKind, StageId, WorkerId};
 use plimsoll_workload::files::FileOp;
 use plimsoll_workload::objects::{PlannedOp, Subject};
 use plimsoll_workload::plan::{Cap, JobPacing, Think};
+use plimsoll_workload::trace::TraceTimes;
 use plimsoll_workload::{ArrivalLaw, Arrivals, Pacing, Random, mix64};
 
 use crate::outcome::EndReason;
@@ -228,6 +229,21 @@ impl Pacer {
             bytes_left: share_of(timing.bytes_max, worker, workers),
             stage_left: end.ops_left.map(Arc::clone),
         }
+    }
+
+    /// Has operations come at the instants of a trace.
+    #[must_use]
+    pub(crate) fn at_times(mut self, times: TraceTimes) -> Self {
+        if let Pace::Open { arrivals, next } = &mut self.pace {
+            **arrivals = arrivals.as_ref().clone().at_times(times);
+            *next = arrivals.next().map(|at| self.begins.after(at));
+        }
+        self
+    }
+
+    /// Tells whether its schedule has come to its end.
+    pub(crate) fn has_no_arrival(&self) -> bool {
+        matches!(self.pace, Pace::Open { next: None, .. })
     }
 
     /// Returns when its time is up, if a time says so.

@@ -207,6 +207,19 @@ impl<'a> ThreadRecords<'a> {
         self.job(job).changes.append(&mut changes);
     }
 
+    /// Keeps an operation that may have been held back when it was due.
+    #[inline]
+    pub(crate) fn keep_held(&mut self, finished: &Finished, is_held: bool) {
+        if !is_held {
+            return self.keep(finished);
+        }
+        let job = finished.record.job;
+        let kept = self.job(job).kept;
+        self.keep(finished);
+        // How late it was says nothing of the schedule.
+        self.job(job).kept = ScheduleOutcome { held_count: kept.held_count + 1, ..kept };
+    }
+
     #[inline]
     pub(crate) fn keep(&mut self, finished: &Finished) {
         let Finished { record, error, wrong, is_unchecked, server_name: _ } = finished;

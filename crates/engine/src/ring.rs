@@ -106,6 +106,7 @@ fn open_mode(job: &Job) -> OpenMode {
             sync: blocks.sync,
             random: blocks.order != BlockOrder::Sequential,
         },
+        Work::Replay { .. } => OpenMode { access: Access::ReadWrite, random: true, ..filling },
         _ => filling,
     }
 }
@@ -211,7 +212,12 @@ impl<'a, R: Ring> RingThread<'a, R> {
             arrivals_seed: arrivals_seed(plan.seed.0, self.facts.stage_id),
         };
         let (duration, ops_left) = (self.facts.stage_duration, self.facts.stage_ops_left);
-        Pacer::new(&jobs[job].timing, place, StageEnd { duration, ops_left }, started)
+        let end = StageEnd { duration, ops_left };
+        let pacer = Pacer::new(&jobs[job].timing, place, end, started);
+        match plan.times(stage, worker).filter(|_| pacer.is_open()) {
+            Some(times) => pacer.at_times(times),
+            None => pacer,
+        }
     }
 
     /// Has the stage begin at `started`.

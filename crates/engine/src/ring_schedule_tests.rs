@@ -99,6 +99,7 @@ fn each_job_is_held_against_its_own_schedule() {
         offered_count: 1_000,
         late_count: 99,
         skipped_count: 900,
+        held_count: 0,
         delay_max: Duration::from_millis(990 - 99),
     };
     let kept = ScheduleOutcome { offered_count: 10, ..ScheduleOutcome::default() };

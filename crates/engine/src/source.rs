@@ -91,6 +91,8 @@ pub(crate) struct Issued {
     pub(crate) names: OpNames,
     /// When the schedule wanted it, where there is one.
     pub(crate) intended: Option<Moment>,
+    /// Whether it had to wait for another on its object, which is none of the schedule's fault.
+    pub(crate) is_held: bool,
     /// Which of the source's streams it is from.
     pub(crate) stream: u32,
 }

@@ -8,6 +8,7 @@ use plimsoll_workload::data::Generator;
 use plimsoll_workload::files::FilePlan;
 use plimsoll_workload::objects::ObjectSet;
 use plimsoll_workload::plan::{Placed, Placing, SetIndex, Stage, WorkloadFile};
+use plimsoll_workload::trace::Trace;
 use plimsoll_workload::v1::WorkloadSpec;
 use plimsoll_workload::{ExistingObject, Keys, StopRule, objects};
 
@@ -49,6 +50,25 @@ impl Laid {
             let there = [objects::Members::all()].into();
             measure = Arc::new(measure.with_members(there));
         }
+        Arc::new(Self { placed, prepare, measure, generators, seed })
+    }
+
+    /// Lays out the replay of a trace by so many workers, behind a fill of what has to be there.
+    pub(crate) fn replaying(trace: &Arc<Trace>, workers: u32, replay: &str) -> Arc<Self> {
+        let text = format!(
+            "schema: plimsoll.workload/2\nseed: 5\nsets: {{t: {{trace: {{file: t}}}}}}\nstages:\n\
+             - {{prepares: true, jobs: [{{workers: 3, work: {{fill: t}}}}]}}\n\
+             - {{jobs: [{{workers: {workers}, work: {{replay: {{of: t{replay}}}}}}}]}}\n"
+        );
+        let mut plan = WorkloadFile::from_yaml("t.yaml", &text).unwrap().check().unwrap();
+        plan.learn_trace(SetIndex(0), trace).unwrap();
+        let (seed, found) = (Seed(5), BTreeMap::new());
+        let placing = Placing { run: "run", seed, buckets: &[String::new()], found: &found };
+        let placed = Arc::new(plan).place(&placing).unwrap();
+        let work = |stage: usize| Arc::clone(&placed.stages[stage].objects[0].work);
+        let there = [objects::Members::all()].into();
+        let (prepare, measure) = (Some(work(0)), Arc::new(work(1).with_members(there)));
+        let generators = [Arc::new(Generator::new(seed.0))].into();
         Arc::new(Self { placed, prepare, measure, generators, seed })
     }
 

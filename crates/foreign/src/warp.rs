@@ -1,7 +1,7 @@
 //! warp's files: the raw `.csv.zst`, row by row, and the aggregated `.json.zst`.
 
 pub mod aggregated;
-mod input;
+pub(crate) mod input;
 pub mod raw;
 
 use std::io::{self, Read};

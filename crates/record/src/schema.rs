@@ -358,7 +358,8 @@ impl Stage {
 pub struct Schedule {
     /// The rate over all workers, as in the workload; of merged runs, their rates joined by ` + `.
     pub rate: String,
-    /// How the arrivals lay about that rate: `constant` or `poisson`.
+    /// How the arrivals lay about that rate: `constant` or `poisson`; `trace` where they came at
+    /// the instants of a trace.
     pub arrivals: String,
     /// How many operations could be under way at once.
     pub max_in_flight: u32,
@@ -368,7 +369,12 @@ pub struct Schedule {
     pub late_count: Option<u64>,
     /// How many of these were never issued.
     pub skipped_count: Option<u64>,
-    /// The longest time from when an operation was due to when it was issued.
+    /// How many of these a replay held back when they were due, as an earlier operation on the same
+    /// object had not ended; they are not among the late ones. Absent for none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub held_count: u64,
+    /// The longest time from when an operation was due to when it was issued, of those that were
+    /// not held back.
     pub delay_max_ns: Option<u64>,
 }
 
@@ -397,6 +403,7 @@ impl Schedule {
             sum.offered_count = both(sum.offered_count, each.offered_count);
             sum.late_count = both(sum.late_count, each.late_count);
             sum.skipped_count = both(sum.skipped_count, each.skipped_count);
+            sum.held_count = sum.held_count.saturating_add(each.held_count);
             sum.delay_max_ns = sum.delay_max_ns.zip(each.delay_max_ns).map(|(a, b)| a.max(b));
             sum
         })
@@ -419,7 +426,8 @@ impl Schedule {
 
     /// Returns all counts that are added to those of other runs.
     pub(crate) fn counts(&self) -> impl Iterator<Item = u64> {
-        [self.offered_count, self.late_count, self.skipped_count].into_iter().flatten()
+        let counts = [self.offered_count, self.late_count, self.skipped_count];
+        counts.into_iter().flatten().chain([self.held_count])
     }
 }
 

@@ -204,6 +204,7 @@ fn the_job_that_missed_its_schedule_is_named() {
             offered_count: Some(1_000),
             late_count: Some(late_count),
             skipped_count: Some(0),
+            held_count: 0,
             delay_max_ns: None,
         });
     }

@@ -74,6 +74,7 @@ fn of_job(plan: &Plan, job: &plan::Job, limit: Option<Duration>) -> Described {
                 ..known
             }
         }
+        Work::Replay { .. } => Described { depth: None, ..known },
         Work::Names { set, act, .. } => {
             let shape = &plan.tree(*set).shape;
             let files_count = Some(shape.names_count(*act, job.workers.get()));

@@ -16,6 +16,7 @@ mod steady;
 mod timeline;
 mod trend;
 mod welch;
+mod zipf;
 
 pub use batch::{
     BATCH_NS_MIN, BATCHES_MAX, BATCHES_MIN, BatchMetric, BatchParts, Batches, ConfidenceInterval,
@@ -34,3 +35,4 @@ pub use timeline::{
     Cell, INTERVALS_PER_STRETCH, OUTCOMES_MAX, Sample, SeriesView, Timeline, Times,
 };
 pub use welch::{Interval, Welch, mean, normal_quantile, std_dev, student_t_quantile};
+pub use zipf::ZipfFit;

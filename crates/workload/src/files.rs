@@ -8,6 +8,7 @@ pub(crate) mod layout_tests;
 mod names;
 mod plan;
 mod present;
+mod replay;
 mod stream;
 mod table;
 mod versions;

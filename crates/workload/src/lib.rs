@@ -17,6 +17,7 @@ mod seed;
 mod share;
 mod sizes;
 mod stop;
+pub mod trace;
 pub mod v1;
 
 pub use keys::{ExistingObject, FileMember, KeyLayout, Keys};

@@ -10,6 +10,7 @@ use std::time::Duration;
 use plimsoll_model::WorkerId;
 
 use crate::Random;
+use crate::trace::TraceTimes;
 pub use profile::RateProfile;
 pub(crate) use profile::{in_units, rate as parse_rate};
 
@@ -68,10 +69,12 @@ pub enum ArrivalLaw {
     /// Independently of each other: a Poisson process, as of many users who know nothing of each
     /// other.
     Poisson,
+    /// At the instants of a trace.
+    Trace,
 }
 
 impl ArrivalLaw {
-    /// Every law.
+    /// Every law that makes arrivals of a rate.
     pub const ALL: [Self; 2] = [Self::Constant, Self::Poisson];
 
     /// Returns the name it has in files and flags.
@@ -79,6 +82,7 @@ impl ArrivalLaw {
         match self {
             Self::Constant => "constant",
             Self::Poisson => "poisson",
+            Self::Trace => "trace",
         }
     }
 }
@@ -101,7 +105,8 @@ impl FromStr for ArrivalLaw {
 }
 
 /// The moments at which one worker's operations are wanted, counted from the stage's start, in
-/// order and without end: a function of the seed and the worker, not of what the store does.
+/// order and, but for those of a trace, without end: a function of the seed and the worker, not of
+/// what the store does.
 ///
 /// With Λ(t) the number of operations that the rate amounts to within t, constant arrival k of all
 /// workers together is at Λ⁻¹(k), and of W workers number w has those with k ≡ w mod W. Poisson
@@ -121,6 +126,8 @@ enum Source {
     Constant { next: u64 },
     /// How many arrivals the worker's own rate amounts to so far.
     Poisson { random: Random, amount: f64 },
+    /// As a trace says.
+    Trace(TraceTimes),
 }
 
 impl Arrivals {
@@ -128,12 +135,19 @@ impl Arrivals {
     pub fn new(open: &OpenLoop, seed: u64, workers: u32, worker: WorkerId) -> Self {
         let index = u64::from(worker.0);
         let source = match open.arrivals {
-            ArrivalLaw::Constant => Source::Constant { next: index },
+            // The times of a trace take the place of a rate's.
+            ArrivalLaw::Constant | ArrivalLaw::Trace => Source::Constant { next: index },
             ArrivalLaw::Poisson => {
                 Source::Poisson { random: Random::new(seed, ARRIVAL_DOMAIN, index), amount: 0.0 }
             }
         };
         Self { profile: open.profile.clone(), workers, source }
+    }
+
+    /// Returns the same worker's arrivals at the instants of a trace.
+    #[must_use]
+    pub fn at_times(self, times: TraceTimes) -> Self {
+        Self { source: Source::Trace(times), ..self }
     }
 }
 
@@ -147,6 +161,7 @@ impl Iterator for Arrivals {
                 *next += u64::from(self.workers);
                 count
             }
+            Source::Trace(times) => return times.next(),
             Source::Poisson { random, amount } => {
                 // 1 − u is in (0, 1], so the logarithm is finite.
                 *amount -= (1.0 - random.unit()).ln();

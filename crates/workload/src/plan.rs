@@ -25,7 +25,8 @@ mod work;
 
 pub use checked::{
     Amount, Change, Consent, FileNames, Files, Job, JobPacing, Members, NamedObjects, Objects,
-    Owed, Plan, Search, Set, SetIndex, SharedContent, Stage, Target, TargetIndex, Think, Tree,
+    Owed, Plan, Search, Set, SetIndex, SharedContent, Stage, Target, TargetIndex, Think, Traced,
+    Tree,
 };
 pub use on_files::{FilesIn, OnFiles};
 pub use path::{FieldPath, InvalidField, Segment};

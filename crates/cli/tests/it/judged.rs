@@ -92,8 +92,8 @@ fn what_cannot_be_run_yet_is_refused_before_anything_is_done() {
             "w.yaml:6:3: stages[1]: a search cannot be run yet",
         ),
         (
-            "sets: {o: {}}\nstages:\n- {jobs: [{work: {trace: {file: a.log, into: o}}}]}\n".to_owned(),
-            "w.yaml:5:18: stages[0].jobs[0].work: replaying a trace cannot be run yet",
+            "sets: {t: {trace: {file: a.log}}}\nstages:\n- {jobs: [{work: {remove: t}}]}\n".to_owned(),
+            "w.yaml:5:18: stages[0].jobs[0].work: set `t` is of a trace; it is only filled and",
         ),
         (
             "targets: {files: {directory: d}}\nsets: {f: {files: 1, size: 1MiB}}\nstages:\n\

@@ -38,6 +38,7 @@ mod outages;
 mod output;
 mod proof;
 mod records;
+mod replay;
 mod s3_benchmark;
 mod safety;
 mod safety_s3;

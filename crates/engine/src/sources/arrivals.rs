@@ -2,11 +2,11 @@
 //! whatever became of those before it.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::task::Waker;
 
 use plimsoll_model::{Moment, WorkerId};
-use plimsoll_workload::objects::ObjectSource;
+use plimsoll_workload::objects::{ObjectSource, PlannedOp};
 
 use super::{SourceContext, has_unknown_size};
 use crate::outcome::EndReason;
@@ -27,6 +27,16 @@ struct ArrivalStream {
     is_done: bool,
 }
 
+impl ArrivalStream {
+    /// Returns an operation of it as it is issued.
+    fn issued(&self, op: PlannedOp, intended: Option<Moment>, stream: usize) -> Issued {
+        let is_held = false;
+        let name = self.versions.of(&op);
+        let names = name.map_or(OpNames::None, |name| OpNames::Version(name.into()));
+        Issued { number: self.number, op, names, intended, is_held, stream: stream as u32 }
+    }
+}
+
 /// The arrivals of a thread's share of a job, for all of its sessions.
 pub(crate) struct Schedule<'a, 'd> {
     context: SourceContext<'a, 'd>,
@@ -35,6 +45,8 @@ pub(crate) struct Schedule<'a, 'd> {
     deadline: Option<Moment>,
     streams: Vec<ArrivalStream>,
     due: BinaryHeap<Reverse<(Moment, usize)>>,
+    /// What was due before and had to wait for others.
+    freed: VecDeque<Issued>,
     /// Sessions without anything to do. The one used last is used next: its connection is the least
     /// likely to be closed.
     idle: Vec<Waker>,
@@ -61,8 +73,10 @@ impl<'a, 'd> Schedule<'a, 'd> {
         let deadlines: Option<Vec<Moment>> =
             streams.iter().map(|stream| stream.pacer.deadline()).collect();
         let deadline = deadlines.and_then(|deadlines| deadlines.into_iter().max());
-        let (due, idle) = (BinaryHeap::new(), Vec::new());
-        let mut schedule = Self { context, started, deadline, streams, due, idle, under_way: 0 };
+        let (due, freed, idle) = (BinaryHeap::new(), VecDeque::new(), Vec::new());
+        let under_way = 0;
+        let mut schedule =
+            Self { context, started, deadline, streams, due, freed, idle, under_way };
         (0..schedule.streams.len()).for_each(|stream| schedule.set_next(stream));
         schedule
     }
@@ -71,6 +85,8 @@ impl<'a, 'd> Schedule<'a, 'd> {
     fn set_next(&mut self, stream: usize) {
         if let Some(at) = self.streams[stream].pacer.next_due() {
             self.due.push(Reverse((at, stream)));
+        } else if self.streams[stream].pacer.has_no_arrival() {
+            self.streams[stream].is_done = true;
         }
     }
 
@@ -81,7 +97,8 @@ impl<'a, 'd> Schedule<'a, 'd> {
 
     /// Returns when the next operation is due.
     pub(crate) fn next_due(&self) -> Option<Moment> {
-        self.due.peek().map(|Reverse((at, _))| *at)
+        let freed = self.freed.front().and_then(|issued| issued.intended);
+        freed.or_else(|| self.due.peek().map(|Reverse((at, _))| *at))
     }
 
     /// Returns why all is over, once it is.
@@ -92,7 +109,8 @@ impl<'a, 'd> Schedule<'a, 'd> {
         if self.deadline.is_some_and(|deadline| now >= deadline) {
             return Some(EndReason::Duration);
         }
-        let is_done = self.under_way == 0 && self.streams.iter().all(|stream| stream.is_done);
+        let is_idle = self.under_way == 0 && self.freed.is_empty();
+        let is_done = is_idle && self.streams.iter().all(|stream| stream.is_done);
         is_done.then_some(EndReason::OutOfWork)
     }
 
@@ -111,6 +129,9 @@ impl<'a, 'd> Schedule<'a, 'd> {
 
     /// Takes the next operation that is due by `now`; a stream without operations falls out.
     fn take_due(&mut self, now: Moment) -> Option<Issued> {
+        if let Some(freed) = self.freed.pop_front() {
+            return Some(freed);
+        }
         while self.next_due()? <= now {
             let Reverse((_, at)) = self.due.pop()?;
             let stream = &mut self.streams[at];
@@ -138,16 +159,18 @@ impl<'a, 'd> Schedule<'a, 'd> {
                 continue;
             };
             stream.issued_count += 1;
-            let name = stream.versions.of(&op);
-            let names = name.map_or(OpNames::None, |name| OpNames::Version(name.into()));
             let ArrivalStream { number, issued_count, .. } = *stream;
             let (job, since) = (self.context.facts.job, intended.map(|at| at.since(self.started)));
             let mut records = self.context.records.borrow_mut();
             let what = (op.kind, op.fingerprint());
             records.note_planned(job, number, issued_count, what, since);
             drop(records);
+            let admitted = stream.stream.admit(op, intended.unwrap_or(now));
+            let issued = admitted.map(|op| stream.issued(op, intended, at));
             self.set_next(at);
-            return Some(Issued { number, op, names, intended, stream: at as u32 });
+            if issued.is_some() {
+                return issued;
+            }
         }
         None
     }
@@ -155,12 +178,13 @@ impl<'a, 'd> Schedule<'a, 'd> {
     /// Hands in what is known at the end, and counts what was due before `over` and never issued,
     /// as far as there was work for it.
     pub(crate) fn finish(&mut self, over: Moment) {
-        let mut skipped = 0;
+        let mut skipped = self.freed.len() as u64;
         let job = self.context.facts.job;
         for ArrivalStream { stream, pacer, is_done, .. } in &mut self.streams {
             // What is drawn from here on is never done.
             self.context.records.borrow_mut().note_changes(job, stream.changes());
             let mut due = if *is_done { 0 } else { pacer.take_skipped(over) };
+            skipped += stream.held_count();
             if stream.may_end() {
                 let mut take = || {
                     let op = stream.next_op();
@@ -203,10 +227,14 @@ impl OpSource for Schedule<'_, '_> {
             stream.pacer.moved(finished.record.bytes);
         }
         let name = stream.versions.completed(&issued.op, finished.server_name.take());
+        while let Some((op, due)) = stream.stream.take_freed() {
+            let freed = stream.issued(op, Some(due), issued.stream as usize);
+            self.freed.push_back(Issued { is_held: true, ..freed });
+        }
         let mut records = self.context.records.borrow_mut();
         if let Some(name) = name {
             records.note_name(self.context.facts.job, name);
         }
-        records.keep(finished);
+        records.keep_held(finished, issued.is_held);
     }
 }

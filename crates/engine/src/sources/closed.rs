@@ -141,11 +141,15 @@ impl OpSource for ClosedWorker<'_, '_> {
     #[inline]
     fn next(&mut self, now: Moment, _: &Waker) -> Step<Issued> {
         let PlannedOps { number, .. } = self.ops;
+        let step = self.ops.next(now);
         let versions = &self.versions;
-        self.ops.next(now).map(|op| {
+        let stream = &mut self.ops.stream;
+        step.map(|op| {
+            // Whatever comes before it has ended.
+            let op = stream.admit(op, now).unwrap_or(op);
             let names =
                 versions.of(&op).map_or(OpNames::None, |name| OpNames::Version(name.into()));
-            Issued { number, op, names, intended: None, stream: 0 }
+            Issued { number, op, names, intended: None, is_held: false, stream: 0 }
         })
     }
 

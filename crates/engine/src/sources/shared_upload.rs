@@ -150,6 +150,7 @@ impl OpSource for UploadShare<'_, '_> {
             op,
             names,
             intended: None,
+            is_held: false,
             stream: 0,
         })
     }

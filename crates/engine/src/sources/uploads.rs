@@ -246,6 +246,7 @@ impl OpSource for PartSession<'_, '_> {
             op,
             names,
             intended: None,
+            is_held: false,
             stream: 0,
         })
     }

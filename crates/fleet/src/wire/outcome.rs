@@ -106,6 +106,8 @@ impl ScheduleDoc {
             offered_count: self.offered,
             late_count: self.late,
             skipped_count: self.skipped,
+            // Agents replay nothing.
+            held_count: 0,
             delay_max: Duration::from_nanos(self.delay_max_ns),
         }
     }

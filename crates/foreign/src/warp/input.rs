@@ -49,7 +49,7 @@ enum Source<R: Read> {
 }
 
 /// An input, compressed or not, as plain bytes.
-pub(super) struct Input<R: Read> {
+pub(crate) struct Input<R: Read> {
     source: Source<R>,
     buffer: Vec<u8>,
     /// Which bytes of the buffer are filled and not yet consumed.
@@ -60,7 +60,7 @@ pub(super) struct Input<R: Read> {
 
 impl<R: Read> Input<R> {
     /// Looks at the first bytes of `inner` and prepares to decompress it if they are zstd's.
-    pub(super) fn open(inner: R) -> Result<Self, WarpError> {
+    pub(crate) fn open(inner: R) -> Result<Self, WarpError> {
         let mut watched = Watched { inner, has_failed: false };
         let mut head = Vec::new();
         let magic_bytes = ZSTD_MAGIC.len() as u64;
@@ -83,7 +83,7 @@ impl<R: Read> Input<R> {
     }
 
     /// Returns which format the bytes have, by the first that is not white space.
-    pub(super) fn kind(&self) -> Result<FileKind, WarpError> {
+    pub(crate) fn kind(&self) -> Result<FileKind, WarpError> {
         match self.unread().trim_ascii_start().first() {
             Some(b'{') => Ok(FileKind::Aggregated),
             Some(_) => Ok(FileKind::Raw),
@@ -93,28 +93,28 @@ impl<R: Read> Input<R> {
     }
 
     /// Tells whether the input is compressed.
-    pub(super) fn is_compressed(&self) -> bool {
+    pub(crate) fn is_compressed(&self) -> bool {
         matches!(self.source, Source::Zstd(_))
     }
 
     /// Tells whether the compressed stream broke off or proved damaged.
-    pub(super) fn is_broken(&self) -> bool {
+    pub(crate) fn is_broken(&self) -> bool {
         self.is_broken
     }
 
     /// Returns what is decompressed and not yet consumed.
-    pub(super) fn unread(&self) -> &[u8] {
+    pub(crate) fn unread(&self) -> &[u8] {
         &self.buffer[self.unread.clone()]
     }
 
     /// Drops the first `count` bytes of `unread`.
-    pub(super) fn consume(&mut self, count: usize) {
+    pub(crate) fn consume(&mut self, count: usize) {
         assert!(count <= self.unread.len());
         self.unread.start += count;
     }
 
     /// Adds the next chunk to `unread`; tells whether there was anything left to add.
-    pub(super) fn fill(&mut self) -> Result<bool, WarpError> {
+    pub(crate) fn fill(&mut self) -> Result<bool, WarpError> {
         if self.unread.start > 0 {
             self.buffer.copy_within(self.unread.clone(), 0);
             self.unread = 0..self.unread.len();

@@ -5,7 +5,7 @@ mod losses;
 mod names;
 mod rows;
 mod scan;
-mod time;
+pub(crate) mod time;
 mod writer;
 
 #[cfg(test)]

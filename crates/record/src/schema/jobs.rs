@@ -216,6 +216,7 @@ impl Schedule {
             offered_count: None,
             late_count: None,
             skipped_count: None,
+            held_count: 0,
             delay_max_ns: None,
         }
     }
@@ -405,7 +406,7 @@ impl From<&plan::Job> for MergedJob {
 fn reads(work: &Work) -> bool {
     match work {
         Work::Objects(ops) => ops.iter().any(|op| matches!(op.act, OpAct::Get { .. })),
-        Work::GetPart { .. } | Work::GetFromZip { .. } | Work::Trace { .. } => true,
+        Work::GetPart { .. } | Work::GetFromZip { .. } | Work::Replay { .. } => true,
         Work::Blocks(blocks) => blocks.read_percent > 0,
         Work::Names { act, .. } => matches!(act, NameAct::Open { bytes: 1.. }),
         _ => false,
@@ -452,7 +453,7 @@ fn work_name(work: &Work) -> String {
         Work::ReadBack(_) => READ_BACK,
         Work::MakeBuckets(_) => MAKE_BUCKETS,
         Work::RemoveBuckets(_) => REMOVE_BUCKETS,
-        Work::Trace { .. } => "trace",
+        Work::Replay { .. } => "replay",
     };
     name.to_owned()
 }

@@ -67,6 +67,7 @@ fn what_an_older_run_lacks_is_absent_and_what_is_there_comes_back() {
         offered_count: Some(306_000),
         late_count: Some(7),
         skipped_count: Some(0),
+        held_count: 0,
         delay_max_ns: None,
     });
     whole.stages[0].stream_hash = Some("00c0ffee00c0ffee".to_owned());

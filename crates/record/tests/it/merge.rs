@@ -220,6 +220,7 @@ fn schedules_and_wrong_content_add_up() {
             offered_count: offered,
             late_count: late,
             skipped_count: skipped,
+            held_count: 0,
             delay_max_ns: delay,
         });
         stage.stream_hash = Some("00c0ffee00c0ffee".to_owned());
@@ -241,6 +242,7 @@ fn schedules_and_wrong_content_add_up() {
         offered_count: Some(5_400),
         late_count: Some(6),
         skipped_count: Some(1),
+        held_count: 0,
         delay_max_ns: Some(90),
     };
     assert_eq!(whole.stages[0].jobs[0].schedule, Some(expected));

@@ -13,6 +13,7 @@ use super::fill::{FillPlan, ToFill};
 use super::greatest_common;
 use super::names::{NameAct, Names, NamesPlan};
 use super::present::{Inside, Present};
+use super::replay::{self, Replay};
 use super::stream::{FileStream, Source, Syncs};
 use super::table::{FileTable, TableBuilder, size_of, trimmed};
 use crate::Random;
@@ -21,6 +22,7 @@ use crate::plan::{
     Amount, Blocks, FieldPath, InvalidField, Job, Members, Placing, Plan, SetIndex, Stage, Tree,
     Work,
 };
+use crate::trace::TraceTimes;
 
 const STREAM_DOMAIN: u64 = 0x6669_6c65_0000;
 
@@ -132,6 +134,7 @@ impl FilePlan {
             Work::Names { set, act, .. } => {
                 vec![act.kind(self.plan.tree(*set).shape.of_directories)]
             }
+            Work::Replay { set, .. } => self.plan.trace_of(*set).kinds(),
             _ => vec![OpKind::Write],
         }
     }
@@ -142,6 +145,7 @@ impl FilePlan {
             Work::Fill { block_bytes, .. } => u64::from(*block_bytes),
             Work::Blocks(blocks) => blocks.largest(),
             Work::Names { act, .. } => act.bytes().into(),
+            Work::Replay { set, .. } => self.plan.trace_of(*set).largest(),
             _ => 0,
         };
         bytes as usize
@@ -196,6 +200,15 @@ impl FilePlan {
         if lists.is_empty() { &[] } else { &lists[number as usize % lists.len()] }
     }
 
+    /// Returns the instants at which a worker's operations are wanted, where a trace says it.
+    pub fn times(&self, stage: usize, worker: WorkerId) -> Option<TraceTimes> {
+        let (job, (_, number)) = (self.job(stage, worker), self.job_of(stage, worker));
+        let Work::Replay { set, speed } = job.work else { return None };
+        let trace = self.plan.trace_of(set);
+        let own = trace.of_worker(WorkerId(number), job.workers.get());
+        Some(TraceTimes::new(trace, own, speed))
+    }
+
     /// Returns the operations of a worker, a function of the seed, the stage and the worker.
     pub fn stream(&self, stage: usize, worker: WorkerId) -> FileStream {
         let (index, number) = self.job_of(stage, worker);
@@ -219,6 +232,12 @@ impl FilePlan {
                 let sizes: Vec<(u32, u64)> = files.iter().map(size).collect();
                 let stream = BlockStream::new(blocks, &sizes, random);
                 (Source::Blocks(Box::new(stream)), Syncs::of(blocks, files))
+            }
+            (Layout::Blocks(_), Work::Replay { set, .. }) => {
+                let (trace, workers) = (self.plan.trace_of(*set), job.workers.get());
+                let own = trace.of_worker(WorkerId(number), workers);
+                let replay = Replay::new(&trace, own, files, workers);
+                (Source::Replay(Box::new(replay)), Syncs::default())
             }
             (Layout::Names(names), _) => {
                 let names = Names::new(names, number, &mut random);
@@ -264,6 +283,11 @@ impl Room<'_> {
                 Work::Blocks(blocks) => {
                     let at = job.path.field("work.blocks.on");
                     Layout::Blocks(self.blocks(&at, number, blocks)?)
+                }
+                Work::Replay { set, .. } => {
+                    let at = job.path.field("work.replay.of");
+                    let files = self.traced(&at, number, *set)?;
+                    Layout::Blocks(dealt(&files, job.workers.get()))
                 }
                 Work::Names { set, act, shuffled } => {
                     let tree = self.plan.tree(*set);
@@ -369,6 +393,33 @@ impl Room<'_> {
         Ok(lists.into_iter().map(Arc::from).collect())
     }
 
+    /// Returns the files of a trace that a stage replays.
+    fn traced(
+        &mut self,
+        at: &FieldPath,
+        stage: usize,
+        set: SetIndex,
+    ) -> Result<Vec<u32>, InvalidField> {
+        let lists = self.table.add(self.plan.files(set));
+        let files = lists.map_err(|reason| at.refuse(reason))?.concat();
+        let trace = self.plan.trace_of(set);
+        let common = replay::common(&trace);
+        let kinds = trace.kinds();
+        for &file in &files {
+            let draft = self.table.draft(file);
+            draft.common = greatest_common(draft.common, common);
+            // What is kept of versions is a byte for each common unit, which must not be a byte of
+            // the file: then what is read is not checked.
+            if kinds.contains(&OpKind::Read) && common >= SECTOR_BYTES {
+                draft.read = Some((stage, stage));
+            }
+            if kinds.contains(&OpKind::Write) {
+                draft.written_first.get_or_insert(stage);
+            }
+        }
+        Ok(files)
+    }
+
     /// Returns what is known of a tree.
     fn present(&mut self, tree: &Tree) -> Arc<Present> {
         if let Some((_, present)) = self.trees.iter().find(|(known, _)| known == tree) {
@@ -428,6 +479,12 @@ impl Room<'_> {
         }
         (ahead, written)
     }
+}
+
+/// Deals files to so many workers in turn.
+fn dealt(files: &[u32], workers: u32) -> Vec<Arc<[u32]>> {
+    let of_worker = |worker: u32| files.iter().skip(worker as usize).step_by(workers as usize);
+    (0..workers).map(|worker| of_worker(worker).copied().collect()).collect()
 }
 
 /// Puts the files that are not one worker's alone into a list of their own before those of the

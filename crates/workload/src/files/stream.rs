@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::blocks::{BlockStream, Planned};
 use super::fill::{FillPlan, FillState};
 use super::names::{NameOp, Names};
+use super::replay::{Replay, Traced};
 use super::table::FileTable;
 use super::versions::{Block, VERSION_MAX};
 use crate::data::{Generator, Wrong};
@@ -73,6 +74,7 @@ pub(super) enum Source {
     Fill(Arc<FillPlan>, FillState),
     Blocks(Box<BlockStream>),
     Names(Box<Names>),
+    Replay(Box<Replay>),
 }
 
 /// When a sync comes.
@@ -172,6 +174,13 @@ impl FileStream {
                 self.ops_left -= 1;
                 return Some(FileOp::Name(op));
             }
+            Source::Replay(replay) => match replay.next()? {
+                Traced::Block(planned) => planned,
+                Traced::Sync { file, data_only } => {
+                    self.ops_left -= 1;
+                    return Some(FileOp::Sync { file, data_only });
+                }
+            },
         };
         self.ops_left -= 1;
         self.bytes_left = self.bytes_left.saturating_sub(u64::from(planned.len));
@@ -204,6 +213,7 @@ impl FileStream {
         }
         let mut blocks = match &self.source {
             Source::Names(names) => return names.left(most.min(ops_left)),
+            Source::Replay(replay) => return replay.left().min(most).min(ops_left),
             Source::Blocks(blocks) if blocks.repeats() && bytes_left > u64::MAX / 2 => {
                 return most.min(ops_left);
             }
@@ -275,7 +285,7 @@ impl FileStream {
     fn names(&self) -> &Names {
         match &self.source {
             Source::Names(names) => names,
-            Source::Fill(..) | Source::Blocks(_) => panic!("the worker has no names"),
+            _ => panic!("the worker has no names"),
         }
     }
 
@@ -284,7 +294,7 @@ impl FileStream {
     pub fn directory(&self) -> Option<&str> {
         match &self.source {
             Source::Names(names) => Some(names.directory()),
-            Source::Fill(..) | Source::Blocks(_) => None,
+            _ => None,
         }
     }
 

@@ -135,6 +135,15 @@ impl<'a> TableBuilder<'a> {
                 let file = |name: &String| self.file(Some(&directories[0]), name, size);
                 Ok(vec![names.iter().map(file).collect::<Result<_, _>>()?])
             }
+            FileNames::Traced(traced) => {
+                let trace = traced.trace();
+                let sizes = trace.made_first().iter().enumerate();
+                let file = |(number, size): (usize, &u64)| {
+                    let size = SizeRange { min: *size, max: *size };
+                    self.file(Some(&directories[0]), &format!("traced.{number}"), size)
+                };
+                Ok(vec![sizes.map(file).collect::<Result<_, _>>()?])
+            }
             FileNames::Made { format, job, workers, count } => (0..*workers)
                 .map(|worker| {
                     let directory = &directories[worker as usize % directories.len()];

@@ -10,6 +10,7 @@ use super::source::UploadPlan;
 use super::{Below, Members, ObjectSet, ObjectSource, Pages, PlannedOp};
 use crate::plan::spec::DealSpec;
 use crate::plan::{Op, OpAct, SetIndex, Work};
+use crate::trace::TraceTimes;
 use crate::{Permutation, Random};
 
 const MEASURE_DOMAIN: u64 = 0x6d65_6173;
@@ -273,6 +274,7 @@ impl ObjectsJob {
             Work::Retention { .. } => vec![OpKind::Retention],
             Work::Remove { .. } => vec![OpKind::Delete],
             Work::ReadBack(_) => vec![OpKind::Get],
+            Work::Replay { .. } => self.replayed().map_or(Vec::new(), |(trace, _)| trace.kinds()),
             Work::Fill { .. } if self.upload().is_some() => vec![OpKind::PutPart],
             _ => vec![OpKind::Put],
         };
@@ -292,6 +294,13 @@ impl ObjectsJob {
         self.set(index).versions > 1 || self.versioned[index.0]
     }
 
+    /// Returns the instants at which a worker's operations are wanted, where a trace says it.
+    pub fn times(&self, worker: WorkerId) -> Option<TraceTimes> {
+        let (trace, speed) = self.replayed()?;
+        let own = trace.of_worker(worker, self.workers.get());
+        Some(TraceTimes::new(Arc::clone(trace), own, speed))
+    }
+
     /// Returns how many operations it has in all, where the work itself says it.
     pub fn ops_count(&self) -> Option<u64> {
         let of_set = |index: &SetIndex| {
@@ -304,6 +313,7 @@ impl ObjectsJob {
             Work::Remove { sets, batch } => {
                 Some(sets.iter().map(|set| self.removals(*set, batch.get().into())).sum())
             }
+            Work::Replay { .. } => Some(self.replayed()?.0.ops().len() as u64),
             Work::Objects(ops) => match &**ops {
                 [op] => match op.act {
                     OpAct::Delete { batch, is_all: true, .. } => {

@@ -21,6 +21,19 @@ pub struct ObjectRef {
 }
 
 impl ObjectRef {
+    /// Stands for a version where nobody knows which it is.
+    const VERSION_UNKNOWN: u32 = u32::MAX;
+
+    /// Returns a member of which nobody knows what it holds: writing it has failed.
+    pub const fn doubtful(id: ObjectId) -> Self {
+        Self::newest(id, None, Self::VERSION_UNKNOWN)
+    }
+
+    /// Tells whether nobody knows what it holds.
+    pub const fn is_doubtful(&self) -> bool {
+        self.version == Self::VERSION_UNKNOWN
+    }
+
     /// Returns the newest content of a member.
     pub const fn newest(id: ObjectId, size: Option<u64>, version: u32) -> Self {
         Self { id, size, version, is_by_name: false }

@@ -8,6 +8,7 @@ use plimsoll_model::{ObjectId, WorkerId};
 use super::SharedSet;
 use crate::data::DataRule;
 use crate::keys::file_of;
+use crate::trace::Trace;
 use crate::{DataFileSpec, Keys, SizeDist, hash_text};
 
 /// Bits of a member's number that say by which law its size is drawn.
@@ -49,6 +50,8 @@ pub struct ObjectSet {
     pub is_named: bool,
     /// What members are held to where anybody may write them at any time.
     pub shared: Option<SharedSet>,
+    /// The trace whose objects they are, which says how large they are.
+    pub trace: Option<Arc<Trace>>,
 }
 
 /// The buckets that a set lies in.
@@ -102,6 +105,7 @@ impl ObjectSet {
             is_zip: false,
             is_named: false,
             shared: None,
+            trace: None,
         }
     }
 
@@ -169,6 +173,10 @@ impl ObjectSet {
 
     /// Returns how large a member is; `None` where that is not known.
     pub fn size_of(&self, id: ObjectId) -> Option<u64> {
+        if let Some(trace) = &self.trace {
+            let index = id.number() * u64::from(self.owners.get()) + u64::from(id.owner().0);
+            return trace.made_first().get(index as usize).copied();
+        }
         match &self.keys {
             Keys::Existing(objects) => objects[id.number() as usize].size,
             Keys::Generated { .. } => {

@@ -4,6 +4,7 @@ mod fill;
 mod growing;
 mod mix;
 mod read_back;
+mod replay;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ pub(super) use self::fill::zip_id;
 use self::growing::{Appends, NewObjects};
 use self::mix::Mix;
 use self::read_back::ReadBack;
+use self::replay::Replay;
 use super::pick::Picker;
 use super::slices::Slice;
 use super::{Change, Held, ObjectRef, ObjectsJob, PlannedOp, Subject};
@@ -55,6 +57,7 @@ enum Kind {
     },
     New(NewObjects),
     Appends(Appends),
+    Replay(Box<Replay>),
 }
 
 impl ObjectSource {
@@ -93,6 +96,7 @@ impl ObjectSource {
                 Kind::New(NewObjects::new(job, *set, worker))
             }
             Work::Append { set, .. } => Kind::Appends(Appends::new(job, *set, worker)),
+            Work::Replay { set, .. } => Kind::Replay(Box::new(Replay::new(job, *set, worker))),
             other => unreachable!("{other:?} is no work on objects"),
         };
         Self { job: Arc::clone(job), worker, kind, doubtful: Vec::new() }
@@ -119,6 +123,7 @@ impl ObjectSource {
             Kind::Picked { random, picker } => Some(picked(job, picker.draw(random), random)),
             Kind::New(new) => Some(new.next_op(job)),
             Kind::Appends(appends) => Some(appends.next_op(job)),
+            Kind::Replay(replay) => replay.next_op(job),
         }
     }
 
@@ -127,7 +132,8 @@ impl ObjectSource {
         match &self.kind {
             Kind::Fill(_) | Kind::Removal(_) | Kind::ReadBack(_) => true,
             Kind::Mix(mix) => mix.may_end(&self.job),
-            Kind::Picked { .. } | Kind::New(_) | Kind::Appends(_) => false,
+            // Of a trace as much is due as it has.
+            Kind::Picked { .. } | Kind::New(_) | Kind::Appends(_) | Kind::Replay(_) => false,
         }
     }
 
@@ -146,6 +152,35 @@ impl ObjectSource {
             Kind::ReadBack(_) | Kind::Picked { .. } => {}
             Kind::New(new) => new.completed(op, ok),
             Kind::Appends(appends) => appends.completed(op, ok),
+            Kind::Replay(replay) => replay.completed(job, op, ok),
+        }
+    }
+
+    /// Returns the operation that was drawn last as it is to be done now, which was due then, or
+    /// nothing where it has to wait for others: [`Self::take_freed`] gives it later.
+    #[inline]
+    pub fn admit(&mut self, op: PlannedOp, due: Moment) -> Option<PlannedOp> {
+        match &mut self.kind {
+            Kind::Replay(replay) => replay.admit(&self.job, due),
+            _ => Some(op),
+        }
+    }
+
+    /// Takes an operation that was held back and may begin now, with the instant at which it was
+    /// due.
+    #[inline]
+    pub fn take_freed(&mut self) -> Option<(PlannedOp, Moment)> {
+        match &mut self.kind {
+            Kind::Replay(replay) => replay.take_freed(),
+            _ => None,
+        }
+    }
+
+    /// Returns how many operations are held back.
+    pub fn held_count(&self) -> u64 {
+        match &self.kind {
+            Kind::Replay(replay) => replay.held_count(),
+            _ => 0,
         }
     }
 
@@ -155,7 +190,8 @@ impl ObjectSource {
         match &mut self.kind {
             Kind::Fill(fill) => fill.completed(job, worker, op, false),
             Kind::Mix(mix) => mix.withdrawn(op),
-            Kind::Removal(_) | Kind::ReadBack(_) | Kind::Picked { .. } => {}
+            // What is not begun of a trace ends it.
+            Kind::Removal(_) | Kind::ReadBack(_) | Kind::Picked { .. } | Kind::Replay(_) => {}
             Kind::New(new) => new.completed(op, false),
             Kind::Appends(appends) => appends.completed(op, false),
         }
@@ -167,7 +203,8 @@ impl ObjectSource {
             Kind::Fill(fill) => fill.changes(&self.job, self.worker),
             Kind::Mix(mix) => mix.changes(&self.job, self.worker),
             Kind::Removal(removal) => removal.changes(&self.job),
-            Kind::ReadBack(_) | Kind::Picked { .. } => Vec::new(),
+            // Nothing else works on the objects of a trace.
+            Kind::ReadBack(_) | Kind::Picked { .. } | Kind::Replay(_) => Vec::new(),
             Kind::New(new) => new.changes(&self.job),
             Kind::Appends(appends) => appends.changes(),
         };

@@ -250,13 +250,14 @@ fn work() -> impl Strategy<Value = WorkSpec> {
         let create = "t".to_owned();
         WorkSpec::Names(NamesSpec::Create(CreateNames { create, bytes, fsync, shuffled }))
     });
-    let trace = (0.1..9.0f64).prop_map(|speed| {
-        WorkSpec::Trace(TraceSpec { file: "a b.log".into(), speed, into: "o".into() })
+    let replay = (0.1..9.0f64, 1u32..2_000, any::<bool>());
+    let replay = replay.prop_map(|(speed, max_in_flight, closed)| {
+        WorkSpec::Replay(ReplaySpec { of: "o".into(), speed, max_in_flight, closed })
     });
     let objects = prop::collection::vec(op(), 0..4).prop_map(WorkSpec::Objects);
     prop_oneof![
         3 => objects, 1 => blocks, 1 => parts, 1 => fill,
-        1 => remove, 1 => names, 1 => trace,
+        1 => remove, 1 => names, 1 => replay,
     ]
 }
 

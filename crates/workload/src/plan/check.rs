@@ -6,6 +6,7 @@ mod jobs;
 mod mix;
 mod named;
 mod pacing;
+mod replay;
 mod sets;
 mod stages;
 mod swift;
@@ -82,6 +83,7 @@ impl WorkloadFile {
             Uses::Checked => {
                 stages::check_results(&root.field("stages"), &stages)?;
                 trees::check(&cx, &stages)?;
+                replay::check_uses(&cx, &stages)?;
                 uses::check(&cx, &stages)?
             }
             Uses::Recorded => Vec::new(),

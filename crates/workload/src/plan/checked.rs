@@ -1,6 +1,7 @@
 //! A workload that was checked: numbers instead of texts, indices instead of names.
 
 mod named;
+mod traced;
 
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
@@ -20,6 +21,7 @@ use crate::{ArrivalLaw, DataFileSpec, Pacing, SizeDist, StopRule};
 use plimsoll_model::Ability;
 
 pub use named::{NamedObjects, SharedContent};
+pub use traced::Traced;
 
 /// The place of a target in a plan, 0-based.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -127,6 +129,8 @@ pub struct Objects {
     pub data_files: Vec<DataFileSpec>,
     /// How their keys are laid out.
     pub keys: KeysSpec,
+    /// The trace whose objects they are, where they are of one.
+    pub traced: Option<Traced>,
 }
 
 /// Files.
@@ -158,6 +162,8 @@ pub enum FileNames {
     Listed(Vec<String>),
     /// By whole paths: they were there before and are taken as they are.
     Paths(Vec<String>),
+    /// By numbers: they are those of a trace.
+    Traced(Traced),
 }
 
 /// Directories and the entries in them. Two trees that are alike are the same tree.
@@ -536,6 +542,7 @@ impl Files {
         match &self.names {
             FileNames::Made { workers, count, .. } => u64::from(*workers) * u64::from(*count),
             FileNames::Listed(names) | FileNames::Paths(names) => names.len() as u64,
+            FileNames::Traced(traced) => traced.trace().made_first().len() as u64,
         }
     }
 }
@@ -543,6 +550,11 @@ impl Files {
 impl Members {
     /// Returns how many members a fill makes, and how many bytes they hold.
     pub fn amount(&self) -> (u64, f64) {
+        if let Some(traced) = self.traced() {
+            let trace = traced.trace();
+            let sizes = trace.made_first();
+            return (sizes.len() as u64, sizes.iter().map(|size| *size as f64).sum());
+        }
         match self {
             Self::Objects(objects) => {
                 let count = objects.count.saturating_mul(objects.versions.into());

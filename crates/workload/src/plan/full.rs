@@ -66,7 +66,7 @@ fn fill_set(name: &str, set: &mut Tree) {
         }
     } else if has("paths") {
         default(set, "touch", no);
-    } else if has("names") {
+    } else if has("names") || has("trace") {
     } else if has("files") {
         all(set, &[("name", text(NAME_FORMAT)), ("job", text(name))]);
     } else if let Some(tree) = set.get_mut("tree") {
@@ -159,7 +159,9 @@ fn fill_work(work: &mut Tree) {
         }
     };
     inside("retention", &[("pick", pick())]);
-    inside("trace", &[("speed", Tree::Float(1.0))]);
+    let in_flight = Tree::Int(crate::MAX_IN_FLIGHT_DEFAULT.into());
+    let replay = [("speed", Tree::Float(1.0)), ("max_in_flight", in_flight), ("closed", no())];
+    inside("replay", &replay);
     let defaults = [
         ("order", Tree::of(&BlockOrder::default())),
         ("direct", no()),

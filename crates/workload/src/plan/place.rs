@@ -10,7 +10,7 @@ use plimsoll_model::{Seed, StageKind};
 
 use self::named::Names;
 use super::check::UseKind;
-use super::checked::{Job, Members, Objects, Plan, SetIndex, Stage, TargetIndex};
+use super::checked::{Job, Members, Objects, Plan, SetIndex, Stage, TargetIndex, Traced};
 use super::path::{FieldPath, InvalidField};
 use super::spec::{ArchiveKind, PutAs, VersionPick, WorkloadFile};
 use super::work::{Op, OpAct, Work};
@@ -188,7 +188,6 @@ fn refuse_for_now(plan: &Plan, stage: &Stage) -> Laid<()> {
     for job in &stage.jobs {
         let at = job.path.field("work");
         let what = match &job.work {
-            Work::Trace { .. } => "replaying a trace",
             Work::Remove { .. } if job.is_on_files(plan) => "removing files before the run ends",
             _ if plan.set(job.work.sets()[0]).target != job.target => {
                 "work on members as another target shows them"
@@ -259,6 +258,7 @@ impl Room<'_> {
             part_bytes: objects.part_bytes,
             is_zip: objects.archive == Some(ArchiveKind::Zip),
             is_named: self.plan.names_members(index),
+            trace: objects.traced.as_ref().map(Traced::trace),
             ..ObjectSet::plain(&set.name, Keys::Generated { layout, seed: seed.0 })
         })
     }

@@ -39,7 +39,7 @@ fn a_refusal_names_place_path_and_what_is_allowed() {
             "stages:\n- jobs: [{work: {fil: o}}]",
             "t.yaml:4:23: stages[0].jobs[0].work.fil: `fil` is unknown; allowed are objects, \
              parts, append, archive, fanout, retention, blocks, names, fill, remove, \
-             read_back, buckets, trace",
+             read_back, buckets, replay",
         ),
         (
             "stages:\n- jobs: [{workers: many, work: {fill: o}}]",

@@ -5,6 +5,7 @@ mod choice;
 mod job;
 mod named;
 mod named_set;
+mod replay;
 mod set;
 mod target;
 mod work;
@@ -26,6 +27,7 @@ pub use job::{
 pub use named::Named;
 pub(crate) use named_set::CONTENT_SEED;
 pub use named_set::{FilesOf, NamedSet, NamesOf};
+pub use replay::{ReplaySpec, TRACE_FORMATS, TraceOf, TraceSet};
 pub(crate) use set::NAME_FORMAT;
 pub use set::{
     AlsoOn, ArchiveKind, ExistingOf, ExistingSet, FileSet, KeysSpec, ListedSet, ObjectSet, PathSet,
@@ -43,7 +45,7 @@ pub use work::{
 };
 pub use work_sets::{
     BucketsSpec, CreateNames, FillSpec, MakeTree, NamesSpec, OpenNames, RemoveNames, RemoveSpec,
-    RemoveTree, RenameNames, StatNames, TraceSpec,
+    RemoveTree, RenameNames, StatNames,
 };
 
 use super::rules::{SloSpec, UntilSpec};

@@ -112,13 +112,11 @@ pub enum Work {
     /// Removes the buckets of sets.
     RemoveBuckets(Vec<SetIndex>),
     /// Does again what a trace holds.
-    Trace {
-        /// The file with the trace.
-        file: String,
+    Replay {
+        /// The set of its objects or files.
+        set: SetIndex,
         /// How much faster than it was recorded.
         speed: f64,
-        /// The set that its keys become members of.
-        set: SetIndex,
     },
 }
 
@@ -296,6 +294,7 @@ impl Work {
             | Self::Append { .. }
             | Self::PutTar { .. }
             | Self::Fanout { .. }
+            | Self::Replay { .. }
             | Self::Fill { .. } => true,
             _ => false,
         }
@@ -319,7 +318,7 @@ impl Work {
             | Self::Fanout { set, .. }
             | Self::Retention { set, .. }
             | Self::Names { set, .. }
-            | Self::Trace { set, .. } => vec![*set],
+            | Self::Replay { set, .. } => vec![*set],
         }
     }
 
@@ -336,7 +335,7 @@ impl Work {
             | Self::ReadBack(_)
             | Self::MakeBuckets(_)
             | Self::RemoveBuckets(_)
-            | Self::Trace { .. } => true,
+            | Self::Replay { .. } => true,
             _ => false,
         }
     }

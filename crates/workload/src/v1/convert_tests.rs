@@ -343,6 +343,7 @@ fn old_files(now: &Files, touch: bool) -> JobFilesSpec {
         FileNames::Made { .. } => (false, Vec::new()),
         FileNames::Listed(names) => (false, names.clone()),
         FileNames::Paths(paths) => (true, paths.clone()),
+        FileNames::Traced(_) => unreachable!("older files replay nothing"),
     };
     let (name_format, count) = match &now.names {
         FileNames::Made { format, count, .. } => (format.clone(), *count),

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use plimsoll_conduct::BucketGlob;
 use plimsoll_driver_file::facts::real_path;
 use plimsoll_workload::plan::spec::TargetSpec;
-use plimsoll_workload::plan::{FileNames, Members, Plan, Work};
+use plimsoll_workload::plan::{FileNames, Members, Plan};
 
 /// More buckets of a set than this are not looked at one by one.
 const BUCKETS_MAX: u64 = 100_000;
@@ -28,10 +28,9 @@ pub(super) fn check_files(plan: &Plan, allowed: &[PathBuf]) -> Result<()> {
         let all = directories.iter().chain(paths).chain(contents.iter().map(|file| &file.path));
         all.map(String::as_str).try_for_each(|path| check_path(path, allowed))?;
     }
-    for job in plan.jobs() {
-        if let Work::Trace { file, .. } = &job.work {
-            check_path(file, allowed)?;
-        }
+    let traces = plan.sets.iter().filter_map(|set| set.members.traced());
+    for traced in traces {
+        check_path(&traced.of.file, allowed)?;
     }
     for target in &plan.targets {
         match &target.spec {

@@ -7,27 +7,27 @@ const MINUTE_BYTES: usize = 17;
 const NS_PER_SECOND: u64 = 1_000_000_000;
 
 /// Reads times, and remembers the last minute it has worked out.
-pub(super) struct Timestamps {
+pub(crate) struct Timestamps {
     minute: [u8; MINUTE_BYTES],
     minute_seconds: i64,
 }
 
 /// A time as read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Timestamp {
-    pub(super) unix_ns: u64,
+pub(crate) struct Timestamp {
+    pub(crate) unix_ns: u64,
     /// How far the clock it was written by is ahead of UTC.
-    pub(super) offset_seconds: i32,
+    pub(crate) offset_seconds: i32,
 }
 
 impl Timestamps {
     /// Returns a reader that knows one minute: the first of 1970.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { minute: *b"1970-01-01T00:00:", minute_seconds: 0 }
     }
 
     /// Returns the time that `text` names, if it is from 1970 to 2554 and well formed.
-    pub(super) fn parse(&mut self, text: &[u8]) -> Option<Timestamp> {
+    pub(crate) fn parse(&mut self, text: &[u8]) -> Option<Timestamp> {
         let (minute, rest) = text.split_first_chunk::<MINUTE_BYTES>()?;
         if *minute != self.minute {
             self.minute_seconds = seconds_of_minute(minute)?;
@@ -123,7 +123,7 @@ fn days_since_1970(year: u32, month: u32, day: u32) -> i64 {
 }
 
 /// Adds a time in UTC, without the trailing zeros of its fraction.
-pub(super) fn push(text: &mut Vec<u8>, unix_ns: u64) {
+pub(crate) fn push(text: &mut Vec<u8>, unix_ns: u64) {
     let (year, month, day, hour, minute, second) = WallTime::from_unix_ns(unix_ns).civil();
     // A `u64` of nanoseconds ends in the year 2554.
     push_digits(text, year as u32, 4);

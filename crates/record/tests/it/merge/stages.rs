@@ -148,6 +148,7 @@ fn what_is_known_of_stages_on_files_adds_up() {
         offered_count: Some(offered),
         late_count: Some(1),
         skipped_count: Some(0),
+        held_count: 0,
         delay_max_ns: Some(offered),
     };
     let of = |run_id: &str, caches: &str, gap: Option<u64>, jobs: &[(usize, &str, u64)]| {

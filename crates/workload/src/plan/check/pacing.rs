@@ -66,11 +66,17 @@ pub(super) fn pacing(path: &FieldPath, spec: &JobSpec) -> Checked<JobPacing> {
             Some("work on whole sets has no schedule; use a closed or capped loop")
         }
         WorkSpec::Buckets(_) => Some("work on buckets has no rate; leave it out"),
-        WorkSpec::Trace(_) => Some("a trace has the times of its own; leave it out"),
+        WorkSpec::Replay(_) => Some("a trace has the times of its own; leave it out"),
         _ => None,
     };
     if let Some(reason) = whole.filter(|_| spec.pacing != PacingSpec::Closed) {
         return Err(path.refuse(reason));
+    }
+    if let WorkSpec::Replay(replay) = &spec.work
+        && !replay.closed
+    {
+        let at = path.parent().unwrap_or_default().field("work.replay");
+        return Ok(JobPacing::Shared(Pacing::Open(super::replay::schedule(&at, replay)?)));
     }
     if is_open && matches!(spec.work, WorkSpec::Parts(PartsSpec::Put(_))) {
         let reason = "the parts of an upload depend on one another, so that uploads in parts have \

@@ -50,6 +50,7 @@ impl Context<'_> {
             SetSpec::Paths(set) => (paths(path, set)?, set.touch, None),
             SetSpec::Listed(set) => (listed(path, self.directories(target), set)?, false, None),
             SetSpec::Files(set) => (files(path, name, self.directories(target), set)?, false, None),
+            SetSpec::Trace(set) => (self.traced(path, target, set)?, false, None),
             SetSpec::Tree(set) => {
                 let at = path.field("tree");
                 (tree(&at, name, self.directories(target), &set.tree)?, false, None)
@@ -82,7 +83,7 @@ impl Context<'_> {
     }
 
     /// Returns the directories of a target of files.
-    fn directories(&self, target: TargetIndex) -> Vec<String> {
+    pub(super) fn directories(&self, target: TargetIndex) -> Vec<String> {
         match &self.targets[target.0].spec {
             Some(TargetSpec::Files(files)) => files.directory.0.clone(),
             _ => Vec::new(),
@@ -107,6 +108,7 @@ fn for_filer(path: &FieldPath, spec: &SetSpec) -> Checked<()> {
 fn named_by_target(path: &FieldPath, spec: &SetSpec) -> Checked<()> {
     let (field, why) = match spec {
         SetSpec::Named(_) => ("named", "SeaweedFS names files by itself"),
+        SetSpec::Trace(_) => ("trace", "SeaweedFS names files by itself; name a filer"),
         SetSpec::Existing(set) if set.existing.list.is_none() => {
             ("existing", "SeaweedFS finds no files by prefix; name those of a file (`list`)")
         }
@@ -204,6 +206,7 @@ fn objects(path: &FieldPath, set: &ObjectSet) -> Checked<Members> {
         data,
         data_files,
         keys: set.keys.clone(),
+        traced: None,
     }))
 }
 

@@ -83,7 +83,7 @@ pub(in crate::plan) fn of(work: &Work) -> Vec<Use<'_>> {
         | Work::Append { set, .. }
         | Work::PutTar { set, .. }
         | Work::Fanout { set, .. }
-        | Work::Trace { set, .. } => vec![plain(*set, UseKind::Grow)],
+        | Work::Replay { set, .. } => vec![plain(*set, UseKind::Grow)],
         Work::GetPart { set, .. } | Work::GetFromZip { set, .. } | Work::Retention { set, .. } => {
             vec![plain(*set, UseKind::Read)]
         }
@@ -158,7 +158,7 @@ const fn word(work: &Work) -> &'static str {
         Work::ReadBack(_) => "read_back",
         Work::MakeBuckets(_) => "buckets.make",
         Work::RemoveBuckets(_) => "buckets.remove",
-        Work::Trace { .. } => "trace.into",
+        Work::Replay { .. } => "replay.of",
     }
 }
 

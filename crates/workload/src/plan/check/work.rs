@@ -12,7 +12,7 @@ use crate::plan::path::FieldPath;
 use crate::plan::spec::{
     AppendSpec, ArchiveKind, ArchiveSpec, BucketsSpec, Choice, FanoutSpec, FillSpec, GetPart,
     GetZip, JobSpec, OneOrMany, PartsSpec, PutParts, PutTar, RemoveSpec, RetentionSpec, Shares,
-    TraceSpec, WorkSpec,
+    WorkSpec,
 };
 use crate::plan::units::NumberRange;
 use crate::plan::work::Work;
@@ -56,7 +56,7 @@ impl Context<'_> {
             WorkSpec::Remove(spec) => self.remove(&path.field("remove"), spec)?,
             WorkSpec::ReadBack(names) => self.read_back(&path.field("read_back"), names)?,
             WorkSpec::Buckets(spec) => self.buckets(&path.field("buckets"), spec)?,
-            WorkSpec::Trace(spec) => self.trace(&path.field("trace"), spec)?,
+            WorkSpec::Replay(spec) => self.replay(&path.field("replay"), spec)?,
         };
         needs.sort_unstable();
         needs.dedup();
@@ -225,7 +225,7 @@ impl Context<'_> {
 
     fn fill(&self, path: &FieldPath, spec: &FillSpec) -> Checked<Needed> {
         let allowed = |at: &FieldPath, name: &str, members: &Members| match members {
-            Members::Objects(objects) if objects.count == 0 => {
+            Members::Objects(objects) if objects.count == 0 && objects.traced.is_none() => {
                 Err(at.refuse(format!("set `{name}` has no count, so there is nothing to fill")))
             }
             Members::Objects(objects) => Ok(match (objects.part_bytes, objects.versions) {
@@ -311,18 +311,6 @@ impl Context<'_> {
         let (sets, needs) = self.several(&path.field(field), names, allowed)?;
         let work = if is_make { Work::MakeBuckets(sets) } else { Work::RemoveBuckets(sets) };
         Ok((work, needs))
-    }
-
-    fn trace(&self, path: &FieldPath, spec: &TraceSpec) -> Checked<Needed> {
-        let set = self.own_set(&path.field("into"), &spec.into)?;
-        if spec.file.is_empty() {
-            return Err(path.field("file").refuse("must not be empty"));
-        }
-        if !(spec.speed > 0.0 && spec.speed.is_finite()) {
-            return Err(path.field("speed").refuse("must be above 0"));
-        }
-        let work = Work::Trace { file: spec.file.clone(), speed: spec.speed, set };
-        Ok((work, vec![Ability::Get, Ability::Put]))
     }
 }
 

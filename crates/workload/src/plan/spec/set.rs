@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::named_set::NamedSet;
+use super::replay::TraceSet;
 use super::{ContentSpec, SizeSpec, is_false, is_one, is_true, is_zero, one, yes};
 use crate::plan::tree::by_key;
 use crate::plan::units::{Size, SizeRange};
@@ -22,6 +23,8 @@ by_key! {
         Files(FileSet) by "files",
         /// Directories and the entries in them.
         Tree(TreeSet) by "tree",
+        /// The objects or files of a trace.
+        Trace(TraceSet) by "trace",
         ;
         /// Objects of the run's own.
         Objects(ObjectSet),
@@ -297,6 +300,7 @@ impl SetSpec {
             Self::Listed(set) => set.on.as_deref(),
             Self::Files(set) => set.on.as_deref(),
             Self::Tree(set) => set.on.as_deref(),
+            Self::Trace(set) => set.on.as_deref(),
         }
     }
     /// Returns the place in which it names its target.
@@ -309,6 +313,7 @@ impl SetSpec {
             Self::Listed(set) => &mut set.on,
             Self::Files(set) => &mut set.on,
             Self::Tree(set) => &mut set.on,
+            Self::Trace(set) => &mut set.on,
         }
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     BlocksSpec, BucketsSpec, Choice, FillSpec, NamesSpec, OneOrMany, PickSpec, RangeSpec,
-    RemoveSpec, SizeSpec, TraceSpec, is_false, is_one, one,
+    RemoveSpec, ReplaySpec, SizeSpec, is_false, is_one, one,
 };
 use crate::plan::pattern::Pattern;
 use crate::plan::tree::by_key;
@@ -41,7 +41,7 @@ pub enum WorkSpec {
     /// Makes or removes the buckets of sets.
     Buckets(BucketsSpec),
     /// Does again what a trace holds.
-    Trace(TraceSpec),
+    Replay(ReplaySpec),
 }
 
 by_key! {

@@ -1,4 +1,4 @@
-//! Work on whole sets, as written: names of trees, filling, removing, buckets, traces.
+//! Work on whole sets, as written: names of trees, filling, removing, buckets.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -234,27 +234,4 @@ pub enum BucketsSpec {
     Make(OneOrMany<String>),
     /// Removes them, empty as they must be.
     Remove(OneOrMany<String>),
-}
-
-/// Does again what a trace holds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct TraceSpec {
-    /// The file with the trace.
-    pub file: String,
-    /// How much faster than it was recorded.
-    #[serde(default = "as_recorded", skip_serializing_if = "is_as_recorded")]
-    pub speed: f64,
-    /// The set that its keys become members of; those that it reads are made first.
-    pub into: String,
-}
-
-fn as_recorded() -> f64 {
-    1.0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands on references")]
-fn is_as_recorded(speed: &f64) -> bool {
-    *speed == as_recorded()
 }

@@ -1,0 +1,128 @@
+//! Traces that a workload replays: read from their files, or from the record of a run.
+
+mod of_run;
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use plimsoll_foreign::trace::{Entry, Format, Found, TraceError, scan};
+use plimsoll_workload::plan::Plan;
+use plimsoll_workload::plan::spec::TraceOf;
+use plimsoll_workload::trace::{Seen, Trace, TraceBuilder, TraceOptions};
+
+use crate::error::refused;
+use crate::{ConductError, input};
+
+/// The form of a record of a run of plimsoll.
+const OF_RUN: &str = "plimsoll";
+/// One line of so many may be unreadable; with more of them a trace is taken for something else.
+const UNREADABLE_ONE_OF: u64 = 10;
+
+/// Traces that were read, each once.
+#[derive(Clone, Debug, Default)]
+pub struct Traces(Vec<(TraceOf, Arc<Trace>)>);
+
+impl Traces {
+    /// Returns a trace, and reads it unless it was read before.
+    pub fn read(&mut self, of: &TraceOf) -> Result<Arc<Trace>, ConductError> {
+        if let Some((_, known)) = self.0.iter().find(|(known, _)| known == of) {
+            return Ok(Arc::clone(known));
+        }
+        let read = Arc::new(read(of)?);
+        self.0.push((of.clone(), Arc::clone(&read)));
+        Ok(read)
+    }
+
+    /// Reads the traces that a plan names, has it learn from them, and returns what is to be said
+    /// of them.
+    pub fn learn(&mut self, plan: &mut Plan) -> Result<Vec<String>, ConductError> {
+        let named: Vec<_> = plan.traced().map(|(set, traced)| (set, traced.of.clone())).collect();
+        let mut notes = Vec::new();
+        for (set, of) in named {
+            let trace = self.read(&of)?;
+            plan.learn_trace(set, &trace)?;
+            notes
+                .extend(trace.facts.notes().into_iter().map(|note| format!("{}: {note}", of.file)));
+        }
+        Ok(notes)
+    }
+}
+
+fn read(of: &TraceOf) -> Result<Trace, ConductError> {
+    let path = Path::new(&of.file);
+    let mut builder = TraceBuilder::default();
+    match (path.is_dir(), of.format.as_deref()) {
+        (true, None | Some(OF_RUN)) => of_run::read(path, &mut builder)?,
+        (true, Some(_)) => {
+            return refused(format!("{} is a directory, which no trace of that form is", of.file));
+        }
+        (false, Some(OF_RUN)) => {
+            return refused(format!("{} is no directory of a run", of.file));
+        }
+        (false, format) => of_file(path, format.and_then(Format::from_name), &mut builder)?,
+    }
+    let options = TraceOptions {
+        until: of.until.map(|until| until.0),
+        size_unknown: of.unknown_size.map(|size| size.0),
+    };
+    builder.finish(options).or_else(|reason| refused(format!("{}: {reason}", of.file)))
+}
+
+fn of_file(
+    path: &Path,
+    format: Option<Format>,
+    builder: &mut TraceBuilder,
+) -> Result<(), ConductError> {
+    let content = |source| ConductError::Content { path: path.to_path_buf(), source };
+    let file: Box<dyn Read> = input::open_given(path).map_err(content)?;
+    let mut lines = 0u64;
+    let scanned = scan(file, format, &mut |line, found| {
+        lines += 1;
+        take(builder, line, found);
+        Ok(())
+    });
+    let shown = path.display();
+    let format = match scanned {
+        Ok(format) => format,
+        Err(TraceError::Read(source)) => {
+            let what = format!("cannot read {shown}");
+            return Err(ConductError::Of { what, source: source.into() });
+        }
+        Err(error) => return refused(format!("{shown}: {error}")),
+    };
+    let facts = &mut builder.facts;
+    facts.format = format.name().to_owned();
+    facts.of_format = format.never_told().iter().map(|told| (*told).to_owned()).collect();
+    let facts = &builder.facts;
+    let is_too_much = facts.unreadable_count.saturating_mul(UNREADABLE_ONE_OF) > lines;
+    match &facts.unreadable_first {
+        Some((line, reason)) if is_too_much || builder.ops_count() == 0 => refused(format!(
+            "{shown}, line {line}: {reason} ({} of {lines} lines of this {} cannot be read)",
+            facts.unreadable_count,
+            format.name(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Takes what a line says.
+fn take(builder: &mut TraceBuilder, line: u64, found: Result<Found<'_>, String>) {
+    match found {
+        Ok(Found::Entry(entry)) => {
+            let Entry { at_ns, kind, name, bytes, object_bytes, range } = entry;
+            let seen = Seen { at_ns, kind, name: &name, bytes, object_bytes, range };
+            if let Err(reason) = builder.add(&seen) {
+                builder.facts.note_unreadable(line, reason);
+            }
+        }
+        Ok(Found::Failed) => builder.facts.failed_count += 1,
+        Ok(Found::Unsupported(name)) => builder.facts.note_unsupported(&name),
+        Ok(Found::Nothing) => {}
+        Err(reason) => builder.facts.note_unreadable(line, reason),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "makes the files that are read")]
+mod tests;

@@ -1,0 +1,113 @@
+//! What a trace is about, and what a plan learns from the trace once it was read.
+
+use std::sync::Arc;
+
+use crate::Pacing;
+use crate::plan::path::InvalidField;
+use crate::plan::spec::TraceOf;
+use crate::plan::work::Work;
+use crate::plan::{FileNames, JobPacing, Members, Plan, SetIndex};
+use crate::trace::Trace;
+
+/// The objects or files of a trace.
+#[derive(Clone, Debug)]
+pub struct Traced {
+    /// Which trace it is.
+    pub of: TraceOf,
+    /// What it holds; `None` as long as nobody has read it.
+    pub loaded: Option<Arc<Trace>>,
+}
+
+impl PartialEq for Traced {
+    fn eq(&self, other: &Self) -> bool {
+        self.of == other.of
+    }
+}
+
+impl Eq for Traced {}
+
+impl Traced {
+    /// Returns what the trace holds, which is nothing as long as nobody has read it.
+    pub fn trace(&self) -> Arc<Trace> {
+        self.loaded.clone().unwrap_or_default()
+    }
+}
+
+impl Members {
+    /// Returns the trace that they are of, where they are of one.
+    pub fn traced(&self) -> Option<&Traced> {
+        match self {
+            Self::Objects(objects) => objects.traced.as_ref(),
+            Self::Files(files) => match &files.names {
+                FileNames::Traced(traced) => Some(traced),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn traced_mut(&mut self) -> Option<&mut Traced> {
+        match self {
+            Self::Objects(objects) => objects.traced.as_mut(),
+            Self::Files(files) => match &mut files.names {
+                FileNames::Traced(traced) => Some(traced),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+impl Plan {
+    /// Returns the sets that are of traces, each with its trace.
+    pub fn traced(&self) -> impl Iterator<Item = (SetIndex, &Traced)> {
+        let sets = self.sets.iter().enumerate();
+        sets.filter_map(|(index, set)| Some((SetIndex(index), set.members.traced()?)))
+    }
+
+    /// Returns what the trace of a set holds, which is nothing where it is of none.
+    pub(crate) fn trace_of(&self, set: SetIndex) -> Arc<Trace> {
+        self.set(set).members.traced().map(Traced::trace).unwrap_or_default()
+    }
+
+    /// Takes what the trace of a set holds.
+    pub fn learn_trace(&mut self, set: SetIndex, trace: &Arc<Trace>) -> Result<(), InvalidField> {
+        let of = &mut self.sets[set.0];
+        let is_on_files = matches!(of.members, Members::Files(_));
+        let at = of.path.field("trace.file");
+        match (trace.is_on_files(), is_on_files) {
+            (true, false) => {
+                let reason = "the trace is about blocks of files, and the target is none of files \
+                              (`files: {directory: ...}`)";
+                return Err(at.refuse(reason));
+            }
+            (false, true) => {
+                return Err(at.refuse("the trace is about objects, and the target is of files"));
+            }
+            _ => {}
+        }
+        if let Some(traced) = of.members.traced_mut() {
+            traced.loaded = Some(Arc::clone(trace));
+        }
+        if let Members::Objects(objects) = &mut of.members {
+            objects.count = trace.made_first().len() as u64;
+        }
+        for job in self.stages.iter_mut().flat_map(|stage| &mut stage.jobs) {
+            let Work::Replay { set: of, speed } = job.work else { continue };
+            let JobPacing::Shared(Pacing::Open(open)) = &mut job.pacing else { continue };
+            if of != set {
+                continue;
+            }
+            if !trace.is_timed() {
+                let reason = "must be true: the trace does not say when operations began";
+                return Err(job.path.field("work.replay.closed").refuse(reason));
+            }
+            // What is shown of the schedule; the instants are those of the trace.
+            let rate = trace.ops_per_sec().map(|rate| format!("{:.3}/s", rate * speed));
+            if let Some(profile) = rate.and_then(|rate| rate.parse().ok()) {
+                open.profile = profile;
+            }
+        }
+        Ok(())
+    }
+}

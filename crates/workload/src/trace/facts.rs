@@ -1,0 +1,132 @@
+//! What is to be known of a trace: what it left open and how that was filled in, and what of it is
+//! not replayed.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use plimsoll_model::Bytes;
+
+/// So many kinds of operation that are not replayed are named.
+const UNSUPPORTED_NAMED_MAX: usize = 6;
+/// So many different names of such kinds are kept; others are counted together.
+const UNSUPPORTED_KEPT_MAX: usize = 64;
+
+/// What is to be known of a trace. Counts are of its entries.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TraceFacts {
+    /// Where its form comes from: `s3-access-log` and such.
+    pub format: String,
+    /// Entries that could not be read.
+    pub unreadable_count: u64,
+    /// The first of those: its line and what is wrong with it.
+    pub unreadable_first: Option<(u64, String)>,
+    /// Entries of operations that nothing here does, by their names.
+    pub unsupported: BTreeMap<String, u64>,
+    /// Operations that failed when they were recorded.
+    pub failed_count: u64,
+    /// Operations on objects that the trace itself had removed before.
+    pub gone_count: u64,
+    /// Reads of a part that begins behind the end of the object.
+    pub beyond_count: u64,
+    /// Reads of a part that ends behind the end of the object.
+    pub clipped_count: u64,
+    /// Entries that came after a later one.
+    pub out_of_order_count: u64,
+    /// Operations whose instants are known to the second only.
+    pub spread_count: u64,
+    /// Objects, or contents of them, whose sizes the trace does not tell.
+    pub size_unknown_count: u64,
+    /// The size that those have here.
+    pub size_assumed: u64,
+    /// Uploads in parts, each of which is one put here.
+    pub uploads_count: u64,
+    /// Parts of uploads that never came to an end.
+    pub parts_left_count: u64,
+    /// Puts that are larger than one request may be.
+    pub capped_count: u64,
+    /// The instant up to which the trace is replayed, where that is not its end, and how many
+    /// operations come later.
+    pub until: Option<(Duration, u64)>,
+    /// What the form of the trace never tells, a sentence each.
+    pub of_format: Vec<String>,
+}
+
+impl TraceFacts {
+    /// Counts an operation that nothing here does.
+    pub fn note_unsupported(&mut self, name: &str) {
+        let is_new = !self.unsupported.contains_key(name);
+        let name = match is_new && self.unsupported.len() >= UNSUPPORTED_KEPT_MAX {
+            true => "others",
+            false => name,
+        };
+        *self.unsupported.entry(name.to_owned()).or_default() += 1;
+    }
+
+    /// Counts an entry that cannot be read.
+    pub fn note_unreadable(&mut self, line: u64, reason: String) {
+        self.unreadable_count += 1;
+        self.unreadable_first.get_or_insert((line, reason));
+    }
+
+    /// Returns what is to be said of the trace, a sentence each.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = self.of_format.clone();
+        let mut say = |count: u64, what: &str| {
+            if count > 0 {
+                notes.push(format!("{count} {what}"));
+            }
+        };
+        let unreadable = self.unreadable_first.as_ref().map(|(line, reason)| {
+            format!("lines could not be read and were left out, the first of them {line}: {reason}")
+        });
+        say(self.unreadable_count, unreadable.as_deref().unwrap_or_default());
+        let unsupported = self.unsupported.values().sum();
+        say(
+            unsupported,
+            &format!("operations are of kinds that are not replayed: {}", self.kinds()),
+        );
+        say(self.failed_count, "operations had failed when they were recorded and were left out");
+        say(
+            self.gone_count,
+            "operations on objects that the trace had removed before were left out",
+        );
+        say(self.beyond_count, "reads of a part behind the end of its object were left out");
+        say(self.clipped_count, "reads of a part end where the object does, before they did");
+        say(
+            self.out_of_order_count,
+            "entries stood behind later ones; all are replayed in order of time",
+        );
+        say(
+            self.spread_count,
+            "operations have instants that are known to the second only; those of one second are \
+             spread evenly over it",
+        );
+        let assumed = format!(
+            "sizes are not told by the trace; such objects are of {} here",
+            Bytes(self.size_assumed)
+        );
+        say(self.size_unknown_count, &assumed);
+        say(self.uploads_count, "uploads in parts are put whole, when they were completed");
+        say(self.parts_left_count, "parts are of uploads that were not completed; left out");
+        say(self.capped_count, "puts of more than 5 GiB are of 5 GiB here");
+        if let Some((until, later)) = self.until {
+            say(
+                later,
+                &format!("operations come after {} s and were left out", until.as_secs_f64()),
+            );
+        }
+        notes
+    }
+
+    fn kinds(&self) -> String {
+        let mut kinds: Vec<(&String, &u64)> = self.unsupported.iter().collect();
+        kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        let more = kinds.len().saturating_sub(UNSUPPORTED_NAMED_MAX);
+        let named = kinds.iter().take(UNSUPPORTED_NAMED_MAX);
+        let mut named: Vec<String> = named.map(|(name, count)| format!("{count} {name}")).collect();
+        if more > 0 {
+            named.push(format!("and {more} kinds more"));
+        }
+        named.join(", ")
+    }
+}
