@@ -151,7 +151,8 @@ mod tests {
     fn each_crime_alone_is_found_alone() {
         assert_eq!(crimes(&clean()), []);
         let second = Duration::from_secs(1);
-        let cases: [(&dyn Fn(&mut CrimeFacts), Crime); 20] = [
+        type Change<'a> = &'a dyn Fn(&mut CrimeFacts);
+        let cases: [(Change<'_>, Crime); 20] = [
             (&|of| of.is_embedded = true, Crime::EmbeddedStore),
             (&|of| (of.is_embedded, of.is_on_this_host) = (true, true), Crime::EmbeddedStore),
             (&|of| of.is_on_this_host = true, Crime::SameHost),

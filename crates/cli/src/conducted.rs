@@ -32,6 +32,7 @@ use crate::args::{OutputArgs, TimeOfDay};
 use crate::fleet::{self, Mustered};
 pub(crate) use crate::manifest::fresh_seed;
 use crate::store::{self, Judged, Stores};
+use crate::syncstart::{time_until, wait_for};
 use crate::terminal::Terminal;
 use crate::ui::Ui;
 use crate::{lower, manifest, pins, said, shown, signals};
@@ -574,29 +575,4 @@ fn announce(
 fn names_all_buckets(plan: &Plan) -> bool {
     let names = |members: &Members| matches!(members, Members::Named(of) if of.buckets.is_some());
     plan.sets.iter().all(|set| names(&set.members))
-}
-
-/// Waits for a time of day, today's.
-fn wait_for(at: Option<TimeOfDay>, ui: &Ui, stop: &Stop) -> Result<()> {
-    let Some(TimeOfDay(time)) = at else { return Ok(()) };
-    let mut left = time_until(at)?;
-    ui.note(&format!("waiting until {time}"));
-    while left > Duration::ZERO && !stop.flag().is_set() {
-        stop.rest(left);
-        left = time_until(at).unwrap_or_default();
-    }
-    Ok(())
-}
-
-/// Returns how long it is until a time of day, today's; one that is past is refused, not taken for
-/// tomorrow's.
-fn time_until(at: Option<TimeOfDay>) -> Result<Duration> {
-    let Some(TimeOfDay(time)) = at else { return Ok(Duration::ZERO) };
-    let now = jiff::Zoned::now();
-    let until = now.with().time(time).build().context("--syncstart")?;
-    let left = until.duration_since(&now);
-    if left.is_negative() {
-        bail!("--syncstart: {time} is over; choose a time that leaves room to prepare");
-    }
-    Ok(left.unsigned_abs())
 }

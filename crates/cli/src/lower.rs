@@ -210,7 +210,7 @@ pub(crate) fn late_stop_rules(plan: &Plan) -> Vec<String> {
         for rule in stage.stop_rules.iter().filter(|rule| stop_time_min(rule) >= time) {
             let (what, advice) = match rule {
                 StopRule::Steady { .. } => {
-                    ("`steady`".to_owned(), "lower its window or raise the duration")
+                    ("steady".to_owned(), "lower its window or raise the duration")
                 }
                 StopRule::Until(figures) => {
                     let figures: Vec<String> = figures.iter().map(ToString::to_string).collect();
@@ -440,9 +440,8 @@ mod tests {
         assert!(warnings("get --autoterm --until ci(p99)<=5%").is_empty());
         let late = warnings("get --autoterm --until ci(p99)<=5% --duration 10s");
         assert!(
-            late[0].starts_with(
-                "the stop rule `steady` cannot end this run: it needs more than 53.6 s"
-            )
+            late[0]
+                .starts_with("the stop rule steady cannot end this run: it needs more than 53.6 s")
         );
         assert!(late[1].starts_with(
             "the stop rule ci(p99)<=5% cannot end this run: it needs more than 11.0 s"

@@ -19,6 +19,7 @@ mod shown;
 mod signals;
 mod store;
 mod store_url;
+mod syncstart;
 mod terminal;
 mod ui;
 

@@ -2,8 +2,9 @@
 
 use plimsoll_workload::plan::Plan;
 
+use crate::Done;
+use crate::chosen::{Chooser, Chosen};
 use crate::probes::Searching;
-use crate::{Chooser, Chosen, Done};
 
 /// Where a run stands among the stages of its plan.
 struct InOrder<'a> {

@@ -6,6 +6,7 @@
 mod admin;
 mod bucket_work;
 pub mod child;
+mod chosen;
 mod consent;
 mod content;
 mod crew;
@@ -36,6 +37,7 @@ mod traces;
 mod work;
 
 pub use admin::RunAdmin;
+pub use chosen::{Chooser, Chosen, ChosenProbe};
 pub use consent::{BucketGlob, Consent, Permit};
 pub use content::{ContentFiles, ContentFrom, with_files};
 pub use crew::{Agents, Alone, Changes, Crew, DirectedStage, FilesReady};
@@ -47,8 +49,7 @@ pub use lease::{BucketLease, Marked};
 pub use manifest::{Opening, of_workload};
 pub use observer::{Goal, Observer, StageView};
 pub use opening::{AskedStore, Reach, Reached, StandIn, Targets};
-pub use plan_work::{BeforeMeasuring, Chooser, Chosen, PlanWork};
-pub use probes::ChosenProbe;
+pub use plan_work::{BeforeMeasuring, PlanWork};
 pub use recording::{Cleaning, Done, Recorded, Recording, in_one_line, note_outcome};
 pub use run::{BegunRun, FoundObjects, OpenRun, RunRequest, RunSettings};
 pub use scripted::Scripted;

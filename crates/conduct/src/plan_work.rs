@@ -13,47 +13,23 @@ use plimsoll_engine::{
 use plimsoll_model::{EndpointId, JobId, StageId, StageKind};
 use plimsoll_record::schema::{self, LoopModel, StageJob};
 use plimsoll_workload::objects::{self, Members};
-use plimsoll_workload::plan::{self, Amount, JobPacing, Placed, Plan};
+use plimsoll_workload::plan::{self, Amount, JobPacing, Placed};
 use plimsoll_workload::{Pacing, Verify};
 
 use crate::bucket_work::{BucketsDone, OnBuckets};
+use crate::chosen::{Chooser, Chosen, ChosenProbe};
 use crate::content::Generators;
 use crate::crew::{Agents, Alone, Changes, Crew, DirectedStage, FilesReady};
 use crate::error::refused;
 use crate::files::FilesRun;
 use crate::in_order::in_order;
-use crate::probes::{ChosenProbe, Counting};
+use crate::probes::Counting;
 use crate::targets::AnyDriver;
 use crate::time::rest;
 use crate::{CallerError, ConductError, Done, FilesOn, Goal, NextStage, Recording, Target, Work};
 
 /// Is called before the first stage that measures; its time is in no stage.
 pub type BeforeMeasuring<'a> = Box<dyn FnOnce(&Recording) -> Result<(), CallerError> + 'a>;
-
-/// Which stage comes next, as somebody decides who looks at those that are done.
-#[derive(Clone, Debug)]
-pub struct Chosen {
-    /// Which stage of the plan it is made after, 0-based.
-    pub stage: usize,
-    /// What it is called, where not as that one.
-    pub name: Option<String>,
-    /// When the operations of one of its jobs start, where not as in that one.
-    pub pacing: Option<(usize, JobPacing)>,
-    /// After how many operations one of its jobs ends, where not as in that one.
-    pub ops: Option<(usize, u64)>,
-    /// What it is to a search, where it is a probe of one.
-    pub probe: Option<ChosenProbe>,
-}
-
-impl Chosen {
-    /// Returns a stage of the plan as it is.
-    pub const fn plain(stage: usize) -> Self {
-        Self { stage, name: None, pacing: None, ops: None, probe: None }
-    }
-}
-
-/// Decides which stage comes next; `None` ends the run.
-pub type Chooser<'a> = Box<dyn FnMut(&Plan, &[Done]) -> Option<Chosen> + 'a>;
 
 /// The stages of a plan.
 pub struct PlanWork<'a> {

@@ -12,22 +12,14 @@ use plimsoll_stats::{LoadLineSearch, ProbeCounts, ProbePart, ProbeRole, Step};
 use plimsoll_workload::plan::{JobPacing, Plan, Search};
 use plimsoll_workload::{OpenLoop, Pacing, RateProfile};
 
-use crate::{Chosen, Done};
+use crate::Done;
+use crate::chosen::{Chosen, ChosenProbe};
 
 /// A closed loop tells in so long where to begin; the first probe is at this part of its rate.
 const GAUGE: Duration = Duration::from_secs(2);
 const GAUGE_PART: f64 = 1.0 / 10.0;
 /// What a closed loop in which nothing succeeded says of where to begin, in operations per second.
 const RATE_FIRST: f64 = 1.0;
-
-/// A stage that is a probe of a search: operations of it are due for as long as is asked.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ChosenProbe {
-    /// What it is made for; `None`: a closed loop, to find out where to begin.
-    pub role: Option<ProbeRole>,
-    /// What is counted of it.
-    pub asked: ProbeAsked,
-}
 
 impl ChosenProbe {
     /// Returns what the record says of it; `search` is the stage of the plan.

@@ -224,10 +224,7 @@ impl Recording {
             clock: &self.time.clock,
             endpoints: &endpoints,
         };
-        let files = self.manifest.targets().filter(|of| of.files.is_some());
-        let files: Vec<String> = files.flat_map(|of| of.endpoints.clone()).collect();
-        let is_real = self.time.virtual_time.is_none();
-        let before = is_real.then(|| machine::Readings::now(&files));
+        let before = self.readings();
         if next.kind == StageKind::Measure {
             self.events.begin(stage.0, &live, &self.time.clock);
         }
@@ -235,8 +232,8 @@ impl Recording {
         self.observer.during(&view, &mut || outcome = Some(work.run(stage, &context, sink)));
         self.events.stage_ended();
         let outcome = outcome.expect("the observer calls the work")?;
-        let seen =
-            before.and_then(|before| before.until(&machine::Readings::now(&files), &outcome));
+        let seen = before.zip(self.readings());
+        let seen = seen.and_then(|(before, now)| before.until(&now, &outcome));
         self.manifest.stages[usize::from(stage.0)].evidence = seen.into_iter().collect();
         if self.time.virtual_time.is_none() {
             // What comes next may be a pause of hours, and a kill in it.
@@ -250,6 +247,13 @@ impl Recording {
         work.note_end(&mut self.manifest.stages[usize::from(stage.0)]);
         self.directory.write_manifest(&self.manifest)?;
         Ok(outcome)
+    }
+
+    /// Returns what the machine tells of itself now; nothing in virtual time.
+    fn readings(&self) -> Option<machine::Readings> {
+        let files = self.manifest.targets().filter(|of| of.files.is_some());
+        let files: Vec<String> = files.flat_map(|of| of.endpoints.clone()).collect();
+        self.time.virtual_time.is_none().then(|| machine::Readings::now(&files))
     }
 
     /// Notes what came of a stage.

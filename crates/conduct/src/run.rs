@@ -18,11 +18,12 @@ use plimsoll_workload::plan::{
 
 use crate::admin::check_offers;
 use crate::bucket_work::check_names;
+use crate::chosen::Chooser;
 use crate::content::{ContentFrom, Generators, generators};
 use crate::crew::{Agents, Alone, Crew};
 use crate::files::FilesCleaner;
 use crate::in_order::in_order;
-use crate::plan_work::{BeforeMeasuring, Chooser, PlanWork};
+use crate::plan_work::{BeforeMeasuring, PlanWork};
 use crate::{
     Cleaning, ConductError, Consent, FileSettings, FilesRun, Observer, Opening, Permit, Recorded,
     Recording, RunAdmin, RunTime, Stop, Target, machine, of_workload,

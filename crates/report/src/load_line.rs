@@ -10,6 +10,7 @@ use plimsoll_model::OpRate;
 use plimsoll_stats::{Basis, LoadLine, ProbeRole};
 use serde::Serialize;
 
+use crate::RunVerdict;
 use crate::format::{number, op_rate, plural};
 
 /// The highest rate of Poisson arrivals at which a store keeps what was asked, and the curve that
@@ -29,6 +30,9 @@ pub struct LoadLineReport {
     pub line: Option<LineFigure>,
     /// Why none can be told; null where one can.
     pub no_line_because: Option<String>,
+    /// Who was the limit of the probes that were too much, next above the line; null where that was
+    /// not looked at.
+    pub verdict: Option<RunVerdict>,
     /// The highest rate that was offered and kept all that was asked.
     pub carried_ops_per_sec_max: Option<f64>,
     /// The lowest rate that was offered and did not.
@@ -122,14 +126,18 @@ pub struct ProbeFigure {
 }
 
 impl LoadLineReport {
-    /// Returns the report of what was found. `no_line_because` says why no line is named although
-    /// the probes give one.
+    /// Returns the report of what was found. Where the client was the limit of what was too much,
+    /// no line is named although the probes give one: what gave way was not the store.
     pub fn of(
         name: &str,
         asked: &LoadLineAsked,
         found: &LoadLineAnalysis,
-        no_line_because: Option<String>,
+        verdict: Option<RunVerdict>,
     ) -> Self {
+        let of_client = verdict.as_ref().filter(|verdict| verdict.is_client);
+        let no_line_because = of_client.map(|verdict| {
+            format!("the client, not the store, was the limit: {}", verdict.sentence)
+        });
         let line = found.line.filter(|_| no_line_because.is_none());
         let line = line.map(|line| LineFigure::of(asked, &line));
         let because = || no_line_because.unwrap_or_else(|| why_none(found, asked));
@@ -141,6 +149,7 @@ impl LoadLineReport {
             budget_ns: asked.budget.as_nanos() as u64,
             no_line_because: line.is_none().then(because),
             line,
+            verdict,
             carried_ops_per_sec_max: found.carried_max,
             missed_ops_per_sec_min: found.missed_min,
             capacity_ops_per_sec: found.capacity.filter(|rate| *rate > 0.0),
@@ -244,7 +253,7 @@ fn why_none(found: &LoadLineAnalysis, asked: &LoadLineAsked) -> String {
             "no rate that was too high was reached; a longer --budget goes further".to_owned()
         }
         (None, Some(missed)) => format!(
-            "not even {} was carried; ask for less (--slo) or begin lower (--rate-first)",
+            "not even {} was carried; ask for less (--slo) or look lower (--rates)",
             op_rate(OpRate(missed))
         ),
         (_, _) => "the probes do not tell; a longer --budget makes more of them".to_owned(),

@@ -389,20 +389,26 @@ impl StageReport {
     }
 }
 
-/// Returns the verdict of the last result that its client limited, else of the last.
+impl RunVerdict {
+    /// Returns the verdict on a stage, if there is one.
+    pub fn of(stage: &StageReport) -> Option<Self> {
+        let verdict = stage.verdict.as_ref()?;
+        Some(Self {
+            stage: stage.name.clone(),
+            iteration: stage.iteration,
+            class: verdict.class,
+            is_client: verdict.is_client,
+            sentence: verdict.sentence.clone(),
+            experiment: verdict.experiment.clone(),
+        })
+    }
+}
+
+/// Returns the verdict of the last result that its client limited, else of the last. Of a search
+/// the load line says it: probes go beyond what a store carries on purpose.
 fn run_verdict(stages: &[StageReport]) -> Option<RunVerdict> {
-    let judged = stages.iter().filter(|stage| stage.is_result);
-    let judged = judged.filter_map(|stage| Some((stage, stage.verdict.as_ref()?)));
-    // The last of those that are alike.
-    let (stage, verdict) = judged.max_by_key(|(_, verdict)| verdict.is_client)?;
-    Some(RunVerdict {
-        stage: stage.name.clone(),
-        iteration: stage.iteration,
-        class: verdict.class,
-        is_client: verdict.is_client,
-        sentence: verdict.sentence.clone(),
-        experiment: verdict.experiment.clone(),
-    })
+    let judged = stages.iter().filter(|stage| stage.is_result && stage.probe_of.is_none());
+    judged.filter_map(RunVerdict::of).max_by_key(|verdict| verdict.is_client)
 }
 
 impl Report {

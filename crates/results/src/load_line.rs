@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use plimsoll_analysis::load_line::{LoadLineAsked, ProbeStage, find_load_line};
+use plimsoll_analysis::load_line::{
+    CurvePoint, LoadLineAnalysis, LoadLineAsked, ProbeStage, find_load_line,
+};
 use plimsoll_model::{JobId, Moment, StageId};
 use plimsoll_record::schema::{Manifest, Stage};
-use plimsoll_report::{LoadLineReport, stage_title};
+use plimsoll_report::{LoadLineReport, RunVerdict, StageReport, stage_title};
 use plimsoll_stats::ProbeRole;
 use plimsoll_workload::RateProfile;
 
@@ -13,6 +15,8 @@ use crate::asked::Asked;
 use crate::error::ResultsError;
 use crate::open::Record;
 
+/// Probes up to this multiple of the line's rate show what gives way there.
+const NEXT_ABOVE: f64 = 1.3;
 /// What ends a probe when all that was due was issued.
 const DURATION: &str = "duration";
 
@@ -23,6 +27,7 @@ impl Record {
         &self,
         manifest: &Manifest,
         asked: &Asked,
+        stages: &[(u8, StageReport)],
     ) -> Result<Vec<LoadLineReport>, ResultsError> {
         let is_whole = !asked.is_part() && asked.stage.is_none() && asked.job.is_none();
         let plan = manifest.workload.plan().filter(|_| is_whole);
@@ -38,10 +43,30 @@ impl Record {
             let looked_for = LoadLineAsked::of(search);
             let found = find_load_line(&self.source, &looked_for, &probes)?;
             let name = stage_title(&stage.name, stage.iteration);
-            lines.push(LoadLineReport::of(&name, &looked_for, &found, None));
+            let verdict = verdict(&found, stages);
+            lines.push(LoadLineReport::of(&name, &looked_for, &found, verdict));
         }
         Ok(lines)
     }
+}
+
+/// Returns who was the limit of the probes that were too much, of those whose rates lie next above
+/// the line: the client where it was that of more than half of them, as what gave way there was not
+/// the store.
+fn verdict(found: &LoadLineAnalysis, stages: &[(u8, StageReport)]) -> Option<RunVerdict> {
+    let most = found.line.map_or(f64::INFINITY, |line| line.rate * NEXT_ABOVE);
+    let is_next = |point: &&CurvePoint| {
+        point.is_too_high == Some(true) && point.probe.rate.is_some_and(|rate| rate <= most)
+    };
+    let of_probe = |point: &CurvePoint| {
+        let (_, stage) = stages.iter().find(|(index, _)| *index == point.probe.stage.0)?;
+        RunVerdict::of(stage)
+    };
+    let next = found.points.iter().filter(is_next);
+    let verdicts: Vec<RunVerdict> = next.filter_map(of_probe).collect();
+    let clients_count = verdicts.iter().filter(|of| of.is_client).count();
+    let is_client = clients_count * 2 > verdicts.len();
+    verdicts.into_iter().rev().find(|of| of.is_client == is_client)
 }
 
 /// Returns a stage as a probe, if it was one and its end is known.

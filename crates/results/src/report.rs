@@ -62,12 +62,21 @@ impl Record {
         let first_ns = begun.find_map(|stage| stage.started_ns).unwrap_or_default();
         let verification = verification(manifest, self, &analyzed);
         let what = what(manifest, self, asked, &analyzed);
-        let stages =
-            analyzed.into_iter().map(|of| self.stage(manifest, asked, of, first_ns)).collect();
+        let stage = |of: AnalyzedStage| {
+            let index = self.stages[of.stage].index as u8;
+            (index, self.stage(manifest, asked, of, first_ns))
+        };
+        let stages: Vec<(u8, StageReport)> = analyzed.into_iter().map(stage).collect();
+        let load_lines = self.load_lines(manifest, asked, &stages)?;
+        let of_lines = load_lines.iter().filter_map(|line| line.verdict.clone());
+        let of_lines = of_lines.max_by_key(|verdict| verdict.is_client);
+        let stages = stages.into_iter().map(|(_, stage)| stage).collect();
         let epoch = WallTime::from_unix_ns(manifest.started_unix_ns);
         let damaged =
             |_| ResultsError::Nothing(format!("run.json: `{}` is no run id", manifest.run_id));
+        let report = Report::of(&what, epoch, stages);
         Ok(Report {
+            verdict: of_lines.or(report.verdict.clone()),
             tool_version: Some(manifest.tool.version.clone()),
             run_id: Some(RunId::parse(&manifest.run_id).map_err(damaged)?),
             command: typed_again(&manifest.command_line),
@@ -84,7 +93,7 @@ impl Record {
             agents: agents(manifest),
             seed: manifest.merged.is_empty().then_some(Seed(manifest.seed)),
             virtual_time: manifest.virtual_time,
-            load_lines: self.load_lines(manifest, asked)?,
+            load_lines,
             verification,
             read_back: self.read_back(manifest)?,
             recorder_wait: Duration::from_nanos(
@@ -101,7 +110,7 @@ impl Record {
                 false => manifest.advice.clone(),
             },
             notes: notes(manifest),
-            ..Report::of(&what, epoch, stages)
+            ..report
         })
     }
 

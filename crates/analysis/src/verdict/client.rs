@@ -85,7 +85,7 @@ fn behind_recorder(client: &ClientFacts) -> Option<Finding> {
             .to_owned(),
         because: words::recorder(client).into_iter().collect(),
         experiment:
-            "record to a faster disk (`--out` on another one, or on /dev/shm): if the rate \
+            "record to a faster disk (`--run-dir` on another one, or on /dev/shm): if the rate \
                      grows, the recorder was the limit"
                 .to_owned(),
     })
@@ -102,7 +102,7 @@ fn throttled(client: &ClientFacts) -> Option<Finding> {
             .into_iter()
             .flatten()
             .collect(),
-        experiment: "raise or remove the bound (cpu.max, a container's --cpus or limits.cpu): if \
+        experiment: "raise or remove the bound (cpu.max, a container's limit of CPUs): if \
                      the rate grows, the client was the limit"
             .to_owned(),
     })

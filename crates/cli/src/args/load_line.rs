@@ -59,8 +59,8 @@ pub(crate) struct SearchArgs {
     /// [default: 5%]
     #[arg(long, global = true, value_name = "PERCENT")]
     pub(crate) precision: Option<Percent>,
-    /// Look between these rates, beginning with the lower one [default: a closed loop tells where to
-    /// begin]
+    /// Look between these rates, beginning with the lower one
+    /// [default: a closed loop tells where to begin]
     #[arg(long, global = true, value_name = "RATE..RATE")]
     pub(crate) rates: Option<RateRange>,
     /// The stage of a workload file that is probed, where it has several that are results

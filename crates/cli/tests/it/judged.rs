@@ -85,13 +85,6 @@ fn what_cannot_be_run_yet_is_refused_before_anything_is_done() {
     let directory = tempfile::tempdir().unwrap();
     for (text, said) in [
         (
-            format!(
-                "{FILLED}- {{search: {{rate: 50/s..90/s, slo: ['p99<=20ms'], budget: 10m, stage: \
-                 {{duration: 3s, jobs: [{{work: {{objects: [{{get: o}}]}}}}]}}}}}}\n"
-            ),
-            "w.yaml:6:3: stages[1]: a search cannot be run yet",
-        ),
-        (
             "sets: {t: {trace: {file: a.log}}}\nstages:\n- {jobs: [{work: {remove: t}}]}\n".to_owned(),
             "w.yaml:5:18: stages[0].jobs[0].work: set `t` is of a trace; it is only filled and",
         ),

@@ -101,7 +101,7 @@ fn the_record_holds_no_secret_of_a_command_that_the_run_knows() {
     let store = Store::start(directory.path());
     let mut command = store.command(
         directory.path(),
-        "s3 get --objects 5 --obj.size 1KiB --duration 1s --run-dir keys",
+        "s3 get --objects 5 --concurrent 2 --obj.size 1KiB --duration 1s --run-dir keys",
     );
     command.args(["--secret-key", secret]);
     command.args(["--event", &format!("0s:echo {secret}")]);

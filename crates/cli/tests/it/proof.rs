@@ -154,8 +154,17 @@ fn every_proof_holds_and_its_certificate_goes_into_a_run() {
     let found: Value = serde_json::from_str(&found).unwrap();
     let proofs = found["proofs"].as_array().unwrap();
     let names: Vec<&str> = proofs.iter().map(|proof| proof["name"].as_str().unwrap()).collect();
-    let expected =
-        ["quantiles", "stall", "errors", "bytes", "merge", "poisson", "outages", "schedule"];
+    let expected = [
+        "quantiles",
+        "stall",
+        "errors",
+        "bytes",
+        "merge",
+        "poisson",
+        "outages",
+        "schedule",
+        "load-line",
+    ];
     assert_eq!(names, expected);
     assert!(proofs.iter().all(|proof| proof["verdict"] == "pass"), "{found:#}");
     let written = fs::read_to_string(here.join("proved.json")).unwrap();
@@ -167,7 +176,7 @@ fn every_proof_holds_and_its_certificate_goes_into_a_run() {
     let in_one = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let certified = in_one(&report);
     let (_, certified) = certified.split_once("certificate plimsoll").unwrap();
-    let (certified, _) = certified.split_once("8 proofs").unwrap();
+    let (certified, _) = certified.split_once("9 proofs").unwrap();
     assert!(in_one(&printed(here, "analyze run")).contains(certified));
 }
 

@@ -214,7 +214,8 @@ pub(crate) fn thousand(plan: &Plan) -> Vec<Row> {
         head.until(Machine::is_measured);
         measures.push(clock.now().since(began).as_secs_f64() * 1e3);
         let before = Held::Here(ChangesDoc::of(&Changes::default()));
-        let stage = StageOrder { stage: 0, name: None, ops: None, pacing: None, before };
+        let stage =
+            StageOrder { stage: 0, name: None, ops: None, pacing: None, probe: None, before };
         for _ in 0..plan.stages() {
             barriers.push(head.step(|_| Order::Stage(Box::new(stage.clone()))));
         }

@@ -326,8 +326,8 @@ pub(crate) struct BrownoutSpec {
     pub(crate) factor: f64,
 }
 
-/// A store that falls into a slow state and stays there under load: a metastable failure (N. Bronson
-/// and others, *Metastable Failures in Distributed Systems*, HotOS 2021).
+/// A store that falls into a slow state and stays there under load: a metastable failure (N.
+/// Bronson and others, *Metastable Failures in Distributed Systems*, HotOS 2021).
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

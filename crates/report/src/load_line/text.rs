@@ -69,6 +69,12 @@ pub(crate) fn facts(load_line: &LoadLineReport) -> Vec<(&'static str, String)> {
         .basis()
         .or_else(|| load_line.no_line_because.as_ref().map(|because| format!("none: {because}")));
     facts.extend(line.map(|text| ("line", text)));
+    if let Some(verdict) = load_line.verdict.as_ref().filter(|verdict| !verdict.is_client) {
+        facts.push(("verdict", verdict.sentence.clone()));
+    }
+    if let Some(verdict) = &load_line.verdict {
+        facts.push(("to check", verdict.experiment.clone()));
+    }
     facts.extend(load_line.knee_words().map(|text| ("knee", text)));
     let capacity = load_line.capacity_ops_per_sec;
     facts.extend(capacity.map(|of| ("capacity", format!("{} succeeded at most", rate(of)))));
