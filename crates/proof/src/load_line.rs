@@ -9,8 +9,8 @@ use crate::error::{Context, Result};
 
 pub(crate) const CLAIM: &str = "\
     the load line of queues is the true one: within 5 % for 95 of 100 seeds and within its \
-    interval for 90, with 120 s each; a store that falls and stays down is told from one that comes \
-    back";
+    interval for 90, with 120 s each; a store that falls and stays down is told from one that \
+    comes back";
 
 /// Without optimisation each search takes seconds, so there are fewer.
 const SEEDS: u64 = if cfg!(debug_assertions) { 3 } else { 100 };
