@@ -149,23 +149,6 @@ fn limits_of_the_store_are_told() {
 }
 
 #[test]
-fn one_slow_address_of_four_is_named() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path();
-    let fast = || Store::start(path, "service: {time: {constant: 2ms}}");
-    let stores = [fast(), fast(), fast()];
-    let slow = Store::start(path, "service: {time: {constant: 40ms}}");
-    let all = [&stores[0], &stores[1], &slow, &stores[2]];
-    let line = "s3 put --concurrent 16 --host-select roundrobin";
-    let (report, _) = judged(path, &all, line, "");
-    holds(path, "one slow endpoint of four", &report, "slow-endpoint", false);
-    if report["verdict"]["class"] == "slow-endpoint" {
-        let sentence = report["verdict"]["sentence"].as_str().unwrap();
-        assert!(sentence.contains(&slow.address), "{sentence}");
-    }
-}
-
-#[test]
 fn a_client_with_one_connection_is_the_limit_and_can_fail_the_run() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();

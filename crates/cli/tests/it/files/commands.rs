@@ -297,7 +297,10 @@ fn the_suite_has_the_guides_stages_in_its_order_and_its_table() {
         .filter(|line| {
             // What the machine is called is as long as it is.
             let is_given = line.contains("plimsoll") || line.contains('/');
-            line.chars().count() > 80 && !is_given && !line.starts_with("machine ")
+            // Sentences are as wide as there is room, which is more where nobody looks.
+            let leads = ["verdict ", "  because ", "  to check ", "            "];
+            let is_sentence = leads.iter().any(|lead| line.starts_with(lead));
+            line.chars().count() > 80 && !is_given && !is_sentence && !line.starts_with("machine ")
         })
         .collect();
     assert!(wide.is_empty(), "{wide:#?}");
