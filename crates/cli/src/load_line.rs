@@ -1,12 +1,10 @@
 //! What `plimsoll loadline` makes of a workload: the stage that is a result becomes a search.
 
 use std::ffi::OsString;
-use std::time::Duration;
 
 use anyhow::{Result, bail};
-use plimsoll_workload::MAX_IN_FLIGHT_DEFAULT;
 use plimsoll_workload::plan::spec::{
-    Arrivals, PacingSpec, SearchSpec, SearchStage, StageSpec, WorkSpec, WorkStage,
+    PacingSpec, SearchSpec, SearchStage, StageSpec, WorkSpec, WorkStage,
 };
 use plimsoll_workload::plan::{Percent, SloSpec, Time, WorkloadFile};
 
@@ -14,8 +12,6 @@ use crate::args::load_line::{BENCHMARKS, LOADLINE, SearchArgs};
 
 /// What is to be kept where nobody says.
 const SLO: [&str; 2] = ["p99<=20ms", "errors<=0.1%"];
-const BUDGET: Duration = Duration::from_secs(600);
-const PRECISION: Percent = Percent(5.0);
 /// What stands for a benchmark where none is named, and how it is where no host is either.
 const BENCHMARK: [&str; 2] = ["s3", "get"];
 const SMALL: [(&str, &str); 3] =
@@ -135,15 +131,15 @@ fn search_of(
     (stage.duration, stage.ops) = (None, None);
     stage.until.clear();
     let default = || SLO.iter().map(|slo| slo.parse::<SloSpec>().expect("it is a condition"));
+    let slo = if args.slo.is_empty() { default().collect() } else { args.slo.clone() };
+    let usual = SearchSpec::of(slo, stage);
     Ok(SearchSpec {
         rate: args.rates,
-        slo: if args.slo.is_empty() { default().collect() } else { args.slo.clone() },
-        precision: args.precision.map_or(PRECISION, |percent| Percent(percent.0)),
-        budget: Time(args.budget.map_or(BUDGET, |budget| budget.0)),
-        arrivals: Arrivals(plimsoll_workload::ArrivalLaw::Poisson),
-        max_in_flight: max_in_flight.unwrap_or(MAX_IN_FLIGHT_DEFAULT),
+        precision: args.precision.map_or(usual.precision, |percent| Percent(percent.0)),
+        budget: args.budget.map_or(usual.budget, |budget| Time(budget.0)),
+        max_in_flight: max_in_flight.unwrap_or(usual.max_in_flight),
         job: args.of_job.clone(),
-        stage,
+        ..usual
     })
 }
 

@@ -100,8 +100,7 @@ fn failures(found: &LoadLineReport) -> Option<Chart> {
     let most = points.iter().map(|(rate, probe)| rate.max(probe.achieved_ops_per_sec));
     let most = most.fold(0.0, f64::max);
     let (achieved, failed) = (SeriesColor::of_other(0), SeriesColor::of_other(1));
-    let lasts = |probe: &ProbeFigure| probe.due_count as f64;
-    let share = |probe: &ProbeFigure| probe.ops_failed_count as f64 / lasts(probe).max(1.0);
+    let share = |probe: &ProbeFigure| probe.ops_failed_count as f64 / probe.due_count.max(1) as f64;
     let of_achieved = points.iter().map(|(rate, probe)| (*rate, Some(probe.achieved_ops_per_sec)));
     let of_failed = points.iter().map(|(rate, probe)| (*rate, Some(share(probe) * rate)));
     let mut marks = vec![

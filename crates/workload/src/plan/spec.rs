@@ -194,6 +194,23 @@ pub struct SearchSpec {
     pub stage: WorkStage,
 }
 
+impl SearchSpec {
+    /// Returns the search for the highest rate of a stage's only job that meets these conditions,
+    /// with what a file that says nothing else means.
+    pub fn of(slo: Vec<SloSpec>, stage: WorkStage) -> Self {
+        Self {
+            rate: None,
+            slo,
+            precision: five_percent(),
+            budget: ten_minutes(),
+            arrivals: Arrivals::poisson(),
+            max_in_flight: job::in_flight(),
+            job: None,
+            stage,
+        }
+    }
+}
+
 impl WorkStage {
     /// Returns a stage of these jobs that nothing limits.
     pub fn of(name: &str, jobs: Vec<JobSpec>) -> Self {
