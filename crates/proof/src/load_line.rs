@@ -2,6 +2,7 @@
 
 use plimsoll_report::LoadLineReport;
 use plimsoll_report::proof::Check;
+use plimsoll_stats::{mdc_share_over, mg1_share_over, mmc_share_over, rate_carried};
 use plimsoll_workload::plan::{WORKLOAD_SCHEMA, WorkloadFile};
 
 use crate::Prover;
@@ -24,24 +25,66 @@ struct Model {
     name: &'static str,
     script: &'static str,
     slo: &'static str,
+    /// The sizes of the objects.
+    sizes: &'static [u64],
     /// The highest rate that keeps it, in operations per second.
     truth: fn() -> f64,
     is_metastable: bool,
 }
 
-const MODELS: [Model; 3] = [
+/// The share of operations that may take longer than the bound of each.
+const SHARE_MAX: f64 = 0.01;
+/// Sizes of objects, in bytes, of which each is read as often as the next.
+const ONE_SIZE: &[u64] = &[1_024];
+const SIZES: &[u64] = &[250, 500, 1_000, 2_000];
+
+const MODELS: [Model; 6] = [
     Model {
         name: "M/M/1, 1,000/s, p99<=20ms",
         script: "service: {time: {exponential: {mean: 1ms}}}\nservers: 1\ngrace_count: 100",
         slo: "p99<=20ms",
-        truth: || mmc(1, 1_000.0, 0.02),
+        sizes: ONE_SIZE,
+        truth: memoryless,
         is_metastable: false,
     },
     Model {
         name: "M/M/4, 4 x 250/s, p99<=30ms",
         script: "service: {time: {exponential: {mean: 4ms}}}\nservers: 4\ngrace_count: 100",
         slo: "p99<=30ms",
-        truth: || mmc(4, 250.0, 0.03),
+        sizes: ONE_SIZE,
+        truth: || carried(1_000.0, |rate| mmc_share_over(4, 250.0, rate, 0.03)),
+        is_metastable: false,
+    },
+    Model {
+        name: "one server, 80 % in 250 us and 20 % in 1.5 ms, p99<=10ms",
+        script: "service: {time: {bimodal: {first: {constant: 250us}, second: {constant: 1.5ms}, \
+                 share: 0.8}}}\nservers: 1\ngrace_count: 100",
+        slo: "p99<=10ms",
+        sizes: ONE_SIZE,
+        truth: || {
+            let services = [(0.000_25, 0.8), (0.001_5, 0.2)];
+            carried(2_000.0, |rate| mg1_share_over(&services, rate, 0.01))
+        },
+        is_metastable: false,
+    },
+    Model {
+        name: "one server, 100 us and 1 us for each byte of 250 to 2,000, p99<=12ms",
+        script: "service: {time: {constant: 100us}, per_byte: 1us}\nservers: 1\ngrace_count: 100",
+        slo: "p99<=12ms",
+        sizes: SIZES,
+        truth: || {
+            let service = |size: &u64| (1e-4 + *size as f64 / 1e6, 1.0 / SIZES.len() as f64);
+            let services: Vec<(f64, f64)> = SIZES.iter().map(service).collect();
+            carried(1_000.0, |rate| mg1_share_over(&services, rate, 0.012))
+        },
+        is_metastable: false,
+    },
+    Model {
+        name: "cliff: 8 threads, 5 ms each, p99<=50ms",
+        script: "service: {time: {constant: 5ms}}\nservers: 8\ngrace_count: 100",
+        slo: "p99<=50ms",
+        sizes: ONE_SIZE,
+        truth: || carried(1_600.0, |rate| mdc_share_over(8, 0.005, rate, 10)),
         is_metastable: false,
     },
     Model {
@@ -49,10 +92,21 @@ const MODELS: [Model; 3] = [
         script: "service: {time: {exponential: {mean: 1ms}}}\nservers: 1\ngrace_count: 100\n\
                  collapse: {above: 100ms, factor: 3, calm: 50ms, lasting: 1s}",
         slo: "p99<=20ms",
-        truth: || mmc(1, 1_000.0, 0.02),
+        sizes: ONE_SIZE,
+        truth: memoryless,
         is_metastable: true,
     },
 ];
+
+/// Returns the highest rate at which no more than the allowed share takes too long.
+fn carried(most: f64, share_over: impl Fn(f64) -> f64) -> f64 {
+    rate_carried(most, SHARE_MAX, share_over)
+}
+
+/// Returns the line of M/M/1 with 1,000/s and 20 ms.
+fn memoryless() -> f64 {
+    carried(1_000.0, |rate| mmc_share_over(1, 1_000.0, rate, 0.02))
+}
 
 pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
     let mut checks = Vec::new();
@@ -97,46 +151,23 @@ impl Model {
 
     fn search(&self, prover: &Prover, seed: u64) -> Result<LoadLineReport> {
         let slo = self.slo;
+        let of_each = |part: &dyn Fn(usize, &u64) -> String| {
+            let parts = self.sizes.iter().enumerate().map(|(at, size)| part(at, size));
+            parts.collect::<Vec<_>>().join(", ")
+        };
+        let sets = of_each(&|at, size| format!("o{at}: {{count: 100, size: {size}}}"));
+        let fills = of_each(&|at, _| format!("{{workers: 1, work: {{fill: o{at}}}}}"));
+        let gets = of_each(&|at, _| format!("{{get: o{at}}}"));
         let text = format!(
             "schema: {WORKLOAD_SCHEMA}\nname: proof\nseed: {seed}\nverify: false\n\
-             sets: {{o: {{count: 1000, size: 1KiB}}}}\nstages:\n\
-             - {{name: prepare, prepares: true, jobs: [{{workers: 10, work: {{fill: o}}}}]}}\n\
+             sets: {{{sets}}}\nstages:\n\
+             - {{name: prepare, prepares: true, jobs: [{fills}]}}\n\
              - name: line\n  search:\n    rate: 50/s..100000/s\n    slo: ['{slo}']\n    \
              precision: 0.01%\n    budget: {BUDGET_S}s\n    max_in_flight: 10000\n    \
-             stage: {{jobs: [{{workers: 10, work: {{objects: [{{get: o}}]}}}}]}}\n"
+             stage: {{jobs: [{{workers: 10, work: {{objects: [{gets}]}}}}]}}\n"
         );
         let file = WorkloadFile::from_yaml("proof", &text).context("the workload of the proof")?;
         let mut measured = prover.simulate(&file, self.script)?;
         measured.report.load_lines.pop().context("no load line was looked for")
     }
-}
-
-/// Returns the rate at which a share of 1 % takes longer than the bound in M/M/c with servers of
-/// rate `mu`: the time in the system is the wait, which is 0 or exponential, and the service
-/// (D. Gross, C. M. Harris, *Fundamentals of Queueing Theory*, 3rd ed. 1998, section 2.3).
-fn mmc(servers: u32, mu: f64, bound: f64) -> f64 {
-    let over = |rate: f64| {
-        let (load, count) = (rate / mu, f64::from(servers));
-        let blocked =
-            (1..=servers).fold(1.0, |blocked, n| load * blocked / (f64::from(n) + load * blocked));
-        let waits = blocked / (1.0 - load / count * (1.0 - blocked));
-        let drain = count * mu - rate;
-        let service = (-mu * bound).exp();
-        let both = match (mu - drain).abs() < 1e-9 {
-            true => (1.0 + mu * bound) * service,
-            false => (mu * (-drain * bound).exp() - drain * service) / (mu - drain),
-        };
-        (1.0 - waits) * service + waits * both
-    };
-    halved(f64::from(servers) * mu, 60, |rate| over(rate) > 0.01)
-}
-
-/// Returns the highest rate below `most` that is not too high.
-fn halved(most: f64, halvings: u32, is_too_high: impl Fn(f64) -> bool) -> f64 {
-    let (mut low, mut high) = (0.0, most);
-    for _ in 0..halvings {
-        let middle = f64::midpoint(low, high);
-        if is_too_high(middle) { high = middle } else { low = middle }
-    }
-    f64::midpoint(low, high)
 }

