@@ -22,7 +22,7 @@ use plimsoll_record::schema::Manifest;
 use plimsoll_report::{format, verdict};
 use plimsoll_results::Asked;
 use plimsoll_workload::mix64;
-use plimsoll_workload::plan::spec::{OracleTarget, TargetSpec};
+use plimsoll_workload::plan::spec::{OracleTarget, QueueSpec, TargetSpec};
 use plimsoll_workload::plan::{Members, Plan, Target as PlanTarget, TargetSecrets, WorkloadFile};
 
 use crate::access::AccessDoc;
@@ -502,8 +502,16 @@ fn report(
 fn embedded_stores(plan: &Plan, stores: &[Reached]) -> Vec<String> {
     let embedded_count = stores.iter().filter(|store| store.embedded.is_some()).count();
     let oracle = |target: &PlanTarget| match &target.spec {
-        Some(TargetSpec::Oracle(OracleTarget { script: Some(script) })) => {
+        Some(TargetSpec::Oracle(OracleTarget { script: Some(script), .. })) => {
             Some(format!("the oracle (an embedded store that does as {script} says)"))
+        }
+        Some(TargetSpec::Oracle(OracleTarget { queue: Some(queue), .. })) => {
+            let QueueSpec { servers, time } = queue;
+            let at_once = format::plural(u64::from(*servers), "operation");
+            Some(format!(
+                "the oracle (an embedded store that serves {at_once} at once, in {time} each on \
+                 average)"
+            ))
         }
         Some(TargetSpec::Oracle(_)) => {
             Some("the oracle (an embedded store that answers as fast as it can)".to_owned())

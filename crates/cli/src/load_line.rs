@@ -1,21 +1,27 @@
 //! What `plimsoll loadline` makes of a workload: the stage that is a result becomes a search.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use plimsoll_workload::plan::spec::{
-    PacingSpec, SearchSpec, SearchStage, StageSpec, WorkSpec, WorkStage,
+    OracleTarget, PacingSpec, QueueSpec, SearchSpec, SearchStage, StageSpec, TargetSpec, Targets,
+    WorkSpec, WorkStage,
 };
 use plimsoll_workload::plan::{Percent, SloSpec, Time, WorkloadFile};
 
 use crate::args::load_line::{BENCHMARKS, LOADLINE, SearchArgs};
+use crate::args::s3::StoreArgs;
 
 /// What is to be kept where nobody says.
 const SLO: [&str; 2] = ["p99<=20ms", "errors<=0.1%"];
 /// What stands for a benchmark where none is named, and how it is where no host is either.
 const BENCHMARK: [&str; 2] = ["s3", "get"];
-const SMALL: [(&str, &str); 3] =
-    [("--obj.size", "4KiB"), ("--objects", "1000"), ("--budget", "30s")];
+const SMALL: [(&str, &str); 4] =
+    [("--obj.size", "4KiB"), ("--objects", "1000"), ("--budget", "45s"), ("--slo", "p99<=10ms")];
+/// The store where none is named. One that answers as fast as it can would only be limited by the
+/// machine that it shares with the client; of this one the line is known.
+const QUEUE: QueueSpec = QueueSpec { servers: 4, time: Time(Duration::from_millis(1)) };
 
 /// Returns the words of a command line with the benchmark that `loadline` means without one.
 pub(crate) fn with_benchmark(
@@ -43,6 +49,21 @@ pub(crate) fn with_benchmark(
     let (before, after) = words.split_at(2);
     let benchmark = BENCHMARK.map(OsString::from);
     before.iter().cloned().chain(benchmark).chain(small).chain(after.iter().cloned()).collect()
+}
+
+/// Returns the same for a benchmark of objects; without a store it is a queue.
+pub(crate) fn searched_on(
+    store: &StoreArgs,
+    file: WorkloadFile,
+    search: Option<&SearchArgs>,
+    max_in_flight: Option<u32>,
+) -> Result<WorkloadFile> {
+    let mut file = searched(file, search, max_in_flight)?;
+    if search.is_some() && store.host.is_none() {
+        let queue = OracleTarget { queue: Some(QUEUE), ..OracleTarget::default() };
+        file.targets = Targets::One(TargetSpec::Oracle(queue));
+    }
+    Ok(file)
 }
 
 /// Returns a workload whose stage that is a result is a search; without a search it is as it was.
@@ -159,7 +180,8 @@ mod tests {
     fn without_a_benchmark_it_is_a_small_one() {
         assert_eq!(
             words("plimsoll loadline --json"),
-            "plimsoll loadline s3 get --obj.size 4KiB --objects 1000 --budget 30s --json"
+            "plimsoll loadline s3 get --obj.size 4KiB --objects 1000 --budget 45s --slo p99<=10ms \
+             --json"
         );
         assert_eq!(
             words("plimsoll loadline --host h --budget=1m"),

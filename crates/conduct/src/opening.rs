@@ -10,10 +10,11 @@ use plimsoll_driver_seaweed::{
 use plimsoll_driver_swift::{Access, AccessError, SwiftConfig};
 use plimsoll_http::{NameServers, TlsConfig, TlsOptions, expand_hosts};
 use plimsoll_model::{Ability, Seed};
-use plimsoll_oracle::{Oracle, Script};
+use plimsoll_oracle::{Oracle, SCRIPT_SCHEMA, Script, ScriptError};
 use plimsoll_record::schema::{SEAWEEDFS, SEAWEEDFS_FILER, SWIFT};
 use plimsoll_workload::plan::spec::{
-    NullTarget, S3Target, SeaweedAssign, SeaweedTarget, SeaweedUpload, SwiftTarget, TargetSpec,
+    NullTarget, OracleTarget, QueueSpec, S3Target, SeaweedAssign, SeaweedTarget, SeaweedUpload,
+    SwiftTarget, TargetSpec,
 };
 use plimsoll_workload::plan::{FieldPath, Members, Plan, Target as PlanTarget, TargetIndex};
 
@@ -141,9 +142,7 @@ impl Targets {
                 return open_swift(of, spec, takes_parts, reach, time).map(Into::into);
             }
             Some(TargetSpec::S3(spec)) => AskedStore::Named(spec),
-            Some(TargetSpec::Oracle(spec)) => {
-                AskedStore::Embedded(spec.script.as_deref().map(read_script).transpose()?)
-            }
+            Some(TargetSpec::Oracle(spec)) => AskedStore::Embedded(script_of(spec)?),
             _ => AskedStore::Own,
         };
         let named = matches!(asked, AskedStore::Named(_)).then_some(&target.name);
@@ -216,6 +215,22 @@ pub(crate) fn open_swift(
     let mut config = SwiftConfig { storage, ..swift::config(spec, access, sign_in) };
     config.has_segments |= takes_parts;
     Store::swift(config, time)
+}
+
+/// Returns what an embedded store is to do; `None`: answer as fast as it can.
+fn script_of(spec: &OracleTarget) -> Result<Option<Box<Script>>, ConductError> {
+    let queue = |queue: QueueSpec| {
+        let QueueSpec { servers, time } = queue;
+        let text = format!(
+            "schema: {SCRIPT_SCHEMA}\nservice: {{time: {{exponential: {{mean: {time}}}}}}}\n\
+             servers: {servers}"
+        );
+        let of =
+            |source: ScriptError| ConductError::Of { what: "queue".into(), source: source.into() };
+        Script::from_yaml(&text).map(Box::new).map_err(of)
+    };
+    let script = spec.script.as_deref().map(read_script);
+    script.or_else(|| spec.queue.map(queue)).transpose()
 }
 
 fn read_script(path: &str) -> Result<Box<Script>, ConductError> {

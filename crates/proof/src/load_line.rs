@@ -5,8 +5,9 @@ use plimsoll_report::proof::Check;
 use plimsoll_stats::{mdc_share_over, mg1_share_over, mmc_share_over, rate_carried};
 use plimsoll_workload::plan::{WORKLOAD_SCHEMA, WorkloadFile};
 
-use crate::Prover;
-use crate::error::{Context, Result};
+use crate::error::{Context, ProofError, Result};
+use crate::loopback::Noise;
+use crate::{Prover, loopback};
 
 pub(crate) const CLAIM: &str = "\
     the load line of queues is the true one: within 5 % for 95 of 100 seeds and within its \
@@ -108,12 +109,53 @@ fn memoryless() -> f64 {
     carried(1_000.0, |rate| mmc_share_over(1, 1_000.0, rate, 0.02))
 }
 
+pub(crate) const LOOPBACK_CLAIM: &str = "\
+    over real sockets the load line of a queue is within 10 % of the true one, three times of three";
+const SEARCHES_ON_SOCKETS: u64 = 3;
+const BUDGET_ON_SOCKETS_S: u64 = 25;
+const NEAR_ON_SOCKETS: f64 = 0.1;
+const ON_SOCKETS: Model = Model {
+    name: "M/M/4, 4 x 500/s, p99<=20ms",
+    script: "service: {time: {exponential: {mean: 2ms}}}\nservers: 4",
+    slo: "p99<=20ms",
+    sizes: ONE_SIZE,
+    truth: || carried(2_000.0, |rate| mmc_share_over(4, 500.0, rate, 0.02)),
+    is_metastable: false,
+};
+
 pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
     let mut checks = Vec::new();
     for model in &MODELS {
         checks.append(&mut model.checks(prover)?);
     }
     Ok(checks)
+}
+
+/// Looks for the line of a queue over sockets.
+pub(crate) fn loopback_checks(prover: &Prover) -> Result<Vec<Check>> {
+    let truth = (ON_SOCKETS.truth)();
+    let mut noise = Noise::of_machine(prover)?;
+    let mut checks = Vec::new();
+    for number in 0..SEARCHES_ON_SOCKETS {
+        let file = ON_SOCKETS.file(prover.seed.wrapping_add(number), BUDGET_ON_SOCKETS_S)?;
+        let mut measured = loopback::measure(prover, &file, ON_SOCKETS.script)?;
+        noise.note_machine(prover)?;
+        let found = measured.report.load_lines.pop().context("no load line was looked for")?;
+        if let Some(client) = found.verdict.filter(|verdict| verdict.is_client) {
+            // It names no line then, which is right, and says nothing of the search.
+            let reason =
+                format!("this machine has no room for store and client: {}", client.sentence);
+            return Err(ProofError::Skipped { reason, checks });
+        }
+        let rate = found.line.map(|line| line.ops_per_sec);
+        checks.push(Check {
+            what: format!("{}, search {}", ON_SOCKETS.name, number + 1),
+            truth: format!("{truth:.0}/s, within 10 %"),
+            measured: rate.map_or("none".to_owned(), |rate| format!("{rate:.0}/s")),
+            holds: rate.is_some_and(|rate| (rate / truth - 1.0).abs() <= NEAR_ON_SOCKETS),
+        });
+    }
+    loopback::judged(Vec::new(), checks, &noise)
 }
 
 impl Model {
@@ -150,6 +192,11 @@ impl Model {
     }
 
     fn search(&self, prover: &Prover, seed: u64) -> Result<LoadLineReport> {
+        let mut measured = prover.simulate(&self.file(seed, BUDGET_S)?, self.script)?;
+        measured.report.load_lines.pop().context("no load line was looked for")
+    }
+
+    fn file(&self, seed: u64, budget_s: u64) -> Result<WorkloadFile> {
         let slo = self.slo;
         let of_each = |part: &dyn Fn(usize, &u64) -> String| {
             let parts = self.sizes.iter().enumerate().map(|(at, size)| part(at, size));
@@ -163,11 +210,9 @@ impl Model {
              sets: {{{sets}}}\nstages:\n\
              - {{name: prepare, prepares: true, jobs: [{fills}]}}\n\
              - name: line\n  search:\n    rate: 50/s..100000/s\n    slo: ['{slo}']\n    \
-             precision: 0.01%\n    budget: {BUDGET_S}s\n    max_in_flight: 10000\n    \
+             precision: 0.01%\n    budget: {budget_s}s\n    max_in_flight: 10000\n    \
              stage: {{jobs: [{{workers: 10, work: {{objects: [{gets}]}}}}]}}\n"
         );
-        let file = WorkloadFile::from_yaml("proof", &text).context("the workload of the proof")?;
-        let mut measured = prover.simulate(&file, self.script)?;
-        measured.report.load_lines.pop().context("no load line was looked for")
+        WorkloadFile::from_yaml("proof", &text).context("the workload of the proof")
     }
 }

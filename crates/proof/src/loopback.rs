@@ -22,16 +22,22 @@ use crate::bytes::Scale;
 use crate::error::{Context, ProofError, Result};
 use crate::measured::{Measured, Measurement};
 use crate::{
-    CLOSED, Load, NamedProof, Prover, bare, bytes, errors, open, quantiles, seaweed, stall, times,
+    CLOSED, Load, NamedProof, Prover, bare, bytes, errors, load_line, open, quantiles, seaweed,
+    stall, times,
 };
 
 /// The proofs over sockets.
-pub const PROOFS: [NamedProof; 5] = [
+pub const PROOFS: [NamedProof; 6] = [
     NamedProof { name: "quantiles", claim: QUANTILES, make: quantiles_checks },
     NamedProof { name: "stall", claim: STALL, make: stall_checks },
     NamedProof { name: "errors", claim: ERRORS, make: errors_checks },
     NamedProof { name: "bytes", claim: BYTES, make: bytes_checks },
     NamedProof { name: "seaweed", claim: seaweed::CLAIM, make: seaweed::checks },
+    NamedProof {
+        name: "load-line",
+        claim: load_line::LOOPBACK_CLAIM,
+        make: load_line::loopback_checks,
+    },
 ];
 
 const QUANTILES: &str = "\
@@ -179,7 +185,7 @@ fn bytes_checks(prover: &Prover) -> Result<Vec<Check>> {
 
 /// Runs a workload over loopback against a server that the script rules, and analyses the whole of
 /// it.
-fn measure(prover: &Prover, file: &WorkloadFile, script: &str) -> Result<Measured> {
+pub(crate) fn measure(prover: &Prover, file: &WorkloadFile, script: &str) -> Result<Measured> {
     let filled = file.check()?.owed().members_filled;
     let script = format!("grace_count: {filled}\n{script}");
     let oracle = prover.serve(file, &script)?;

@@ -33,6 +33,8 @@ pub struct LoadLineReport {
     /// Who was the limit of the probes that were too much, next above the line; null where that was
     /// not looked at.
     pub verdict: Option<RunVerdict>,
+    /// The line by theory, where the store is an embedded queue (M/M/c); null elsewhere.
+    pub theory_ops_per_sec: Option<f64>,
     /// The highest rate that was offered and kept all that was asked.
     pub carried_ops_per_sec_max: Option<f64>,
     /// The lowest rate that was offered and did not.
@@ -150,6 +152,7 @@ impl LoadLineReport {
             no_line_because: line.is_none().then(because),
             line,
             verdict,
+            theory_ops_per_sec: None,
             carried_ops_per_sec_max: found.carried_max,
             missed_ops_per_sec_min: found.missed_min,
             capacity_ops_per_sec: found.capacity.filter(|rate| *rate > 0.0),
@@ -183,6 +186,17 @@ impl LoadLineReport {
             }
             (None, None) => format!("no load line for {kept}"),
         }
+    }
+
+    /// Returns what theory says, and how far from it the line is.
+    pub(crate) fn theory(&self) -> Option<String> {
+        let theory = self.theory_ops_per_sec?;
+        let off = self.line.as_ref().map(|line| (line.ops_per_sec / theory - 1.0) * 100.0);
+        let off = off.map_or(String::new(), |off| format!("; the line found is {off:+.1} % off"));
+        Some(format!(
+            "{} by the formula of the queue that the store is{off}",
+            op_rate(OpRate(theory))
+        ))
     }
 
     /// Returns where the line comes from.

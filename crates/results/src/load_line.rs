@@ -8,8 +8,10 @@ use plimsoll_analysis::load_line::{
 use plimsoll_model::{JobId, Moment, StageId};
 use plimsoll_record::schema::{Manifest, Stage};
 use plimsoll_report::{LoadLineReport, RunVerdict, StageReport, stage_title};
-use plimsoll_stats::ProbeRole;
-use plimsoll_workload::RateProfile;
+use plimsoll_stats::{ProbeRole, mmc_share_over, rate_carried};
+use plimsoll_workload::plan::spec::TargetSpec;
+use plimsoll_workload::plan::{Plan, Search, SloOf, SloSpec, Stage as PlanStage};
+use plimsoll_workload::{ArrivalLaw, RateProfile};
 
 use crate::asked::Asked;
 use crate::error::ResultsError;
@@ -44,10 +46,30 @@ impl Record {
             let found = find_load_line(&self.source, &looked_for, &probes)?;
             let name = stage_title(&stage.name, stage.iteration);
             let verdict = verdict(&found, stages);
-            lines.push(LoadLineReport::of(&name, &looked_for, &found, verdict));
+            lines.push(LoadLineReport {
+                theory_ops_per_sec: theory(&plan, stage, search),
+                ..LoadLineReport::of(&name, &looked_for, &found, verdict)
+            });
         }
         Ok(lines)
     }
+}
+
+/// Returns the line of a store that is a queue, where nothing else is done to it: what its
+/// formula says of the percentile that is exceeded first.
+fn theory(plan: &Plan, stage: &PlanStage, search: &Search) -> Option<f64> {
+    let [job] = &stage.jobs[..] else { return None };
+    let Some(TargetSpec::Oracle(oracle)) = &plan.target(job.target).spec else { return None };
+    let queue = oracle.queue.filter(|_| search.arrivals == ArrivalLaw::Poisson)?;
+    let mu = 1.0 / queue.time.0.as_secs_f64();
+    let line = |slo: &SloSpec| match slo.of {
+        SloOf::Latency { most, .. } => {
+            let over = |rate| mmc_share_over(queue.servers, mu, rate, most.as_secs_f64());
+            Some(rate_carried(f64::from(queue.servers) * mu, slo.share_max(), over))
+        }
+        SloOf::Errors { .. } => None,
+    };
+    search.slo.iter().filter_map(line).reduce(f64::min).filter(|rate| *rate > 0.0)
 }
 
 /// Returns who was the limit of the probes that were too much, of those whose rates lie next above

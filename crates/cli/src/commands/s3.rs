@@ -9,7 +9,7 @@ use crate::args::YES;
 use crate::args::load_line::SearchArgs;
 use crate::args::s3::S3Command;
 use crate::conducted::{self, Settings, fresh_seed};
-use crate::load_line::searched;
+use crate::load_line::searched_on;
 use crate::lower;
 
 /// Runs one `s3` command.
@@ -23,7 +23,7 @@ pub(crate) fn searching(command: &S3Command, search: Option<&SearchArgs>) -> Res
     let seed = common.load.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch));
     let asked = lower::asked(command)?;
     let file = common.output.outages.added_to(asked.workload(seed)?)?;
-    let file = searched(file, search, common.load.max_in_flight)?;
+    let file = searched_on(&common.store, file, search, common.load.max_in_flight)?;
     if common.explain {
         common.output.print.ui().result(&file.to_yaml())?;
         return Ok(ExitCode::SUCCESS);

@@ -69,6 +69,7 @@ pub(crate) fn facts(load_line: &LoadLineReport) -> Vec<(&'static str, String)> {
         .basis()
         .or_else(|| load_line.no_line_because.as_ref().map(|because| format!("none: {because}")));
     facts.extend(line.map(|text| ("line", text)));
+    facts.extend(load_line.theory().map(|text| ("theory", text)));
     if let Some(verdict) = load_line.verdict.as_ref().filter(|verdict| !verdict.is_client) {
         facts.push(("verdict", verdict.sentence.clone()));
     }

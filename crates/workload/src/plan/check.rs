@@ -37,6 +37,8 @@ const JOBS_MAX: usize = 256;
 const IDS_MAX: u32 = 10_000;
 /// The most volumes that are made before a run.
 const GROW_MAX: u32 = 10_000;
+/// More are no queue.
+const QUEUE_SERVERS_MAX: u32 = 10_000;
 
 /// What the parts of a file are checked against.
 struct Context<'a> {
@@ -212,7 +214,19 @@ fn target(path: &FieldPath, spec: &TargetSpec) -> Checked<()> {
         TargetSpec::Null(null) => {
             jobs::percent(&path.field("error_rate"), null.error_rate).map(drop)
         }
-        TargetSpec::Files(_) | TargetSpec::Oracle(_) => Ok(()),
+        TargetSpec::Oracle(oracle) => {
+            let Some(queue) = &oracle.queue else { return Ok(()) };
+            let path = path.field("queue");
+            if oracle.script.is_some() {
+                return Err(path.refuse("the script says how it serves; leave one of both out"));
+            }
+            in_range(&path.field("servers"), queue.servers.into(), QUEUE_SERVERS_MAX)?;
+            match queue.time.0.is_zero() {
+                true => Err(path.field("time").refuse("must be more than nothing")),
+                false => Ok(()),
+            }
+        }
+        TargetSpec::Files(_) => Ok(()),
     }
 }
 

@@ -34,7 +34,7 @@ pub use set::{
     SetSpec, TreeOf, TreeSet,
 };
 pub use target::{
-    FilesTarget, Lookup, NullTarget, OracleTarget, S3Signature, S3Target, SeaweedAssign,
+    FilesTarget, Lookup, NullTarget, OracleTarget, QueueSpec, S3Signature, S3Target, SeaweedAssign,
     SeaweedTarget, SeaweedUpload, SwiftAuth, SwiftManifest, SwiftTarget, TargetSpec, Targets,
 };
 pub(crate) use work::LIST_PAGE;

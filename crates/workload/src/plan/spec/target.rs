@@ -415,12 +415,27 @@ pub struct NullTarget {
     pub read_size: Option<Size>,
 }
 
-/// The embedded store.
+/// The embedded store: by a script, as a queue, or, without either, as fast as it can.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OracleTarget {
-    /// The file with its script; without one it answers as fast as it can.
+    /// The file with its script.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
+    /// A store whose load line is known by theory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueSpec>,
+}
+
+/// A queue: so many operations are served at once, each for an exponential time, and who comes
+/// first is served first; M/M/c where they arrive as a Poisson process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct QueueSpec {
+    /// How many are served at once; at least 1.
+    pub servers: u32,
+    /// How long one takes on average; above 0.
+    pub time: Time,
 }
