@@ -203,7 +203,7 @@ impl Model {
             parts.collect::<Vec<_>>().join(", ")
         };
         let sets = of_each(&|at, size| format!("o{at}: {{count: 100, size: {size}}}"));
-        let fills = of_each(&|at, _| format!("{{workers: 1, work: {{fill: o{at}}}}}"));
+        let fills = of_each(&|at, _| format!("{{name: fill{at}, workers: 1, work: {{fill: o{at}}}}}"));
         let gets = of_each(&|at, _| format!("{{get: o{at}}}"));
         let text = format!(
             "schema: {WORKLOAD_SCHEMA}\nname: proof\nseed: {seed}\nverify: false\n\
