@@ -16,6 +16,7 @@ mod rivals;
 mod schedule;
 mod seaweed;
 mod stall;
+mod verdicts;
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -50,7 +51,7 @@ pub struct NamedProof {
 }
 
 /// All proofs in virtual time.
-pub const PROOFS: [NamedProof; 9] = [
+pub const PROOFS: [NamedProof; 10] = [
     NamedProof { name: "quantiles", claim: quantiles::CLAIM, make: quantiles::checks },
     NamedProof { name: "stall", claim: stall::CLAIM, make: stall::checks },
     NamedProof { name: "errors", claim: errors::CLAIM, make: errors::checks },
@@ -60,6 +61,7 @@ pub const PROOFS: [NamedProof; 9] = [
     NamedProof { name: "outages", claim: outages::CLAIM, make: outages::checks },
     NamedProof { name: "schedule", claim: schedule::CLAIM, make: schedule::checks },
     NamedProof { name: "load-line", claim: load_line::CLAIM, make: load_line::checks },
+    NamedProof { name: "verdict", claim: verdicts::CLAIM, make: verdicts::checks },
 ];
 
 impl NamedProof {
