@@ -38,7 +38,7 @@ pub struct CrimeFacts {
     pub clock_uncertainty_max: Option<Duration>,
     /// How many objects were read by how many workers.
     pub objects_and_workers: Option<(u64, u64)>,
-    /// How long the beginning differed from the rest, though it is in the figures.
+    /// How long the beginning differed from the rest beyond chance, though it is in the figures.
     pub warm_up: Option<Duration>,
 }
 
@@ -86,8 +86,6 @@ const MEASURED_MIN: Duration = Duration::from_secs(30);
 const TIMES_MEMORY: u64 = 2;
 /// By how much a clock may be wrong.
 const CLOCK_OFF_MAX: Duration = Duration::from_millis(5);
-/// A warm-up that is shorter than this part of what was measured hardly moves a figure.
-const WARM_UP_PART: u32 = 50;
 
 /// Returns what may mislead, the gravest first.
 pub fn crimes(facts: &CrimeFacts) -> Vec<Crime> {
@@ -118,11 +116,7 @@ pub fn crimes(facts: &CrimeFacts) -> Vec<Crime> {
     }
     let off = facts.clock_uncertainty_max.filter(|off| *off > CLOCK_OFF_MAX);
     found.extend(off.map(Crime::UncertainClock));
-    if let (Some(warm_up), Some(measured)) = (facts.warm_up, facts.measured)
-        && warm_up * WARM_UP_PART > measured
-    {
-        found.push(Crime::WarmUpIncluded(warm_up));
-    }
+    found.extend(facts.warm_up.map(Crime::WarmUpIncluded));
     let short = facts.measured.filter(|measured| *measured < MEASURED_MIN);
     found.extend(short.map(Crime::Short));
     found
@@ -142,7 +136,6 @@ mod tests {
             memory_bytes: Some(64 * GIB),
             objects_and_workers: Some((100_000, 64)),
             clock_uncertainty_max: Some(Duration::from_micros(200)),
-            warm_up: Some(Duration::from_secs(1)),
             ..CrimeFacts::default()
         }
     }
@@ -157,11 +150,8 @@ mod tests {
             (&|of| (of.is_embedded, of.is_on_this_host) = (true, true), Crime::EmbeddedStore),
             (&|of| of.is_on_this_host = true, Crime::SameHost),
             (&|of| of.is_closed_loop = true, Crime::ClosedLoop),
-            (&|of| (of.measured, of.warm_up) = (Some(second), None), Crime::Short(second)),
-            (
-                &|of| (of.measured, of.warm_up) = (Some(29 * second), None),
-                Crime::Short(29 * second),
-            ),
+            (&|of| of.measured = Some(second), Crime::Short(second)),
+            (&|of| of.measured = Some(29 * second), Crime::Short(29 * second)),
             (&|of| of.reads_are_fresh = true, Crime::FreshReads),
             (&|of| (of.reads_are_fresh, of.memory_bytes) = (true, None), Crime::FreshReads),
             (&|of| of.data_bytes = Some(GIB), Crime::FitsInMemory { data: GIB, memory: 64 * GIB }),

@@ -47,7 +47,7 @@ pub struct Level {
 /// The load of an open loop that took every place it had for most of the time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FullLoad {
-    /// While at most half of the places were taken; `None` when that was never seen.
+    /// While an eighth to half of the places were taken; `None` when that was never seen.
     pub half: Option<Level>,
     /// While at least nine in ten places were taken.
     pub full: Level,
@@ -107,7 +107,9 @@ impl InFlight {
             let (low, high) = (before.min(under_way as f64), before.max(under_way as f64));
             if low >= limit * 0.9 {
                 full.add(step, index, f64::midpoint(low, high));
-            } else if high <= limit * 0.5 {
+            } else if (limit / 8.0..=limit / 2.0).contains(&high) {
+                // Fewer tell of the first operations, which make connections and find a process
+                // that sleeps, and of a store that serves some at once without their waiting.
                 half.add(step, index, f64::midpoint(low, high));
             }
         }

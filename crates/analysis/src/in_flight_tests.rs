@@ -91,3 +91,20 @@ fn steps_hold_every_moment_once() {
         assert_eq!(index_of(start_of(index + 1) - u64::from(index + 1 < STEPS)), index);
     }
 }
+
+#[test]
+fn a_first_operation_that_was_slow_says_nothing_of_the_store() {
+    let mut in_flight = InFlight::new(Moment::from_ns(7_000));
+    // It takes 15 ms alone. Then a burst takes all 64 places of a store that ends one each 1.5 ms.
+    in_flight.add(&op(1_000, 16_000));
+    let mut ends: Vec<u64> = Vec::new();
+    for index in 0..2_000_usize {
+        let place = index.checked_sub(64).map(|before| ends[before]);
+        let (start, end) = (place.unwrap_or(20_000), 20_000 + 1_500 * (index as u64 + 1));
+        in_flight.add(&op(start, end));
+        ends.push(end);
+    }
+    let full = in_flight.full_load(64).unwrap();
+    assert_eq!((full.half, full.is_saturated()), (None, None), "{full:?}");
+    assert!((94..=96).contains(&full.full.service_mean.as_millis()), "{full:?}");
+}

@@ -6,6 +6,7 @@
 
 mod access;
 mod accumulator;
+mod addresses;
 mod advice;
 pub mod compare;
 mod crimes;
@@ -37,6 +38,7 @@ use plimsoll_model::{EndpointId, Moment, OpKind, OpRecord, StageId};
 use serde::Serialize;
 
 pub use access::AccessSummary;
+pub use addresses::{host_of, is_loopback};
 pub use advice::Advice;
 pub use crimes::{Crime, CrimeFacts, crimes};
 pub use detail::{

@@ -139,14 +139,18 @@ pub(crate) struct Finding {
 /// Returns who was the limit of a stage; `None` where nothing was seen of any client, as in virtual
 /// time, in records of before this was kept, and in those of other tools.
 ///
-/// What is looked at, in this order: evidence that the client was short of something; whether the
-/// store refused load; whether the load that was asked for was carried; whether threads of the
-/// client were full; and only then the way to the store and the store itself.
+/// What is looked at, in this order: whether the client could make its connections; whether the
+/// store refused a good part of the load in so many words; evidence that the client was short of
+/// something; whether the store refused some of the load; whether the load that was asked for was
+/// carried; whether threads of the client were full; and only then the way to the store and the
+/// store itself.
 pub fn judge(load: &LoadFacts<'_>, clients: &[ClientFacts]) -> Option<Verdict> {
     if clients.is_empty() {
         return None;
     }
-    let finding = client::short_of(clients)
+    let finding = client::closed_in(clients)
+        .or_else(|| load::refuses(load, clients))
+        .or_else(|| client::short_of(clients))
         .or_else(|| load::nothing_done(load))
         .or_else(|| load::sheds(load))
         .or_else(|| load::carried(load))

@@ -16,6 +16,7 @@ mod rivals;
 mod schedule;
 mod seaweed;
 mod stall;
+mod verdicts;
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -50,7 +51,7 @@ pub struct NamedProof {
 }
 
 /// All proofs in virtual time.
-pub const PROOFS: [NamedProof; 9] = [
+pub const PROOFS: [NamedProof; 10] = [
     NamedProof { name: "quantiles", claim: quantiles::CLAIM, make: quantiles::checks },
     NamedProof { name: "stall", claim: stall::CLAIM, make: stall::checks },
     NamedProof { name: "errors", claim: errors::CLAIM, make: errors::checks },
@@ -60,6 +61,7 @@ pub const PROOFS: [NamedProof; 9] = [
     NamedProof { name: "outages", claim: outages::CLAIM, make: outages::checks },
     NamedProof { name: "schedule", claim: schedule::CLAIM, make: schedule::checks },
     NamedProof { name: "load-line", claim: load_line::CLAIM, make: load_line::checks },
+    NamedProof { name: "verdict", claim: verdicts::CLAIM, make: verdicts::checks },
 ];
 
 impl NamedProof {
@@ -80,6 +82,8 @@ impl NamedProof {
 pub struct Prover {
     /// Fixes every choice.
     pub seed: u64,
+    /// How many searches for a load line are made of each store; at least 1.
+    pub seeds: u64,
     /// The other program that measures, for the proof that wants one.
     pub rival: Option<Rival>,
     /// Every workload with its script as they were measured, in YAML.

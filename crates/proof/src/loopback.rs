@@ -13,7 +13,7 @@ use plimsoll_driver_s3::S3Config;
 use plimsoll_engine::EngineConfig;
 use plimsoll_http::HostSelect;
 use plimsoll_model::OpKind;
-use plimsoll_oracle::Ledger;
+use plimsoll_oracle::{Ledger, Oracle};
 use plimsoll_report::format;
 use plimsoll_report::proof::Check;
 use plimsoll_workload::plan::WorkloadFile;
@@ -23,21 +23,18 @@ use crate::error::{Context, ProofError, Result};
 use crate::measured::{Measured, Measurement};
 use crate::{
     CLOSED, Load, NamedProof, Prover, bare, bytes, errors, load_line, open, quantiles, seaweed,
-    stall, times,
+    stall, times, verdicts,
 };
 
 /// The proofs over sockets.
-pub const PROOFS: [NamedProof; 6] = [
+pub const PROOFS: [NamedProof; 7] = [
     NamedProof { name: "quantiles", claim: QUANTILES, make: quantiles_checks },
     NamedProof { name: "stall", claim: STALL, make: stall_checks },
     NamedProof { name: "errors", claim: ERRORS, make: errors_checks },
     NamedProof { name: "bytes", claim: BYTES, make: bytes_checks },
     NamedProof { name: "seaweed", claim: seaweed::CLAIM, make: seaweed::checks },
-    NamedProof {
-        name: "load-line",
-        claim: load_line::LOOPBACK_CLAIM,
-        make: load_line::loopback_checks,
-    },
+    NamedProof { name: "verdict", claim: verdicts::LOOPBACK, make: verdicts::loopback_checks },
+    NamedProof { name: "load-line", claim: load_line::LOOPBACK, make: load_line::loopback_checks },
 ];
 
 const QUANTILES: &str = "\
@@ -188,14 +185,26 @@ fn bytes_checks(prover: &Prover) -> Result<Vec<Check>> {
 pub(crate) fn measure(prover: &Prover, file: &WorkloadFile, script: &str) -> Result<Measured> {
     let filled = file.check()?.owed().members_filled;
     let script = format!("grace_count: {filled}\n{script}");
-    let oracle = prover.serve(file, &script)?;
+    measure_at(prover, file, &[&prover.serve(file, &script)?])
+}
+
+/// The same against servers that run, operations going to each in turn. The ledger is that of the
+/// first, which also has the bucket made: the others have it already.
+pub(crate) fn measure_at(
+    prover: &Prover,
+    file: &WorkloadFile,
+    oracles: &[&Oracle],
+) -> Result<Measured> {
+    let oracle = oracles.first().context("there is no server")?;
     let time = RunTime::machine();
     let engine =
         EngineConfig { threads: embedded::cores_free(true), op_timeout: OP_TIMEOUT, retries: 0 };
+    let of = |oracle: &&Oracle| embedded::config(oracle, BUCKET, time.wall_epoch).endpoints;
     let config = S3Config {
+        endpoints: oracles.iter().flat_map(of).collect(),
         host_select: HostSelect::RoundRobin,
         connect_timeout: OP_TIMEOUT,
-        ..embedded::config(&oracle, BUCKET, time.wall_epoch)
+        ..embedded::config(oracle, BUCKET, time.wall_epoch)
     };
     let target = Store::s3(config, false)?.into();
     let measurement = Measurement { file, target, time, engine, run_dir: None };

@@ -1,6 +1,6 @@
 //! What the record says of a run, as far as it bears on whether its figures mislead.
 
-use plimsoll_analysis::{CrimeFacts, crimes};
+use plimsoll_analysis::{CrimeFacts, crimes, host_of, is_loopback};
 use plimsoll_model::{OpKind, SyncMode};
 use plimsoll_record::schema::{Manifest, Target};
 use plimsoll_report::{
@@ -57,8 +57,14 @@ fn facts(report: &Report, manifest: &Manifest, plan: Option<&Plan>) -> CrimeFact
         clocks_uncompared_count: machines_merged(manifest),
         clock_uncertainty_max: report.agents.iter().filter_map(|of| of.clock_uncertainty).max(),
         objects_and_workers: objects_and_workers(report),
-        warm_up: rows().filter_map(|row| row.analysis.steadiness?.warm_up).max(),
+        warm_up: rows().filter_map(warm_up).max(),
     }
+}
+
+/// Returns how long a row's beginning differed from the rest, where that moves its figures.
+fn warm_up(row: &RowReport) -> Option<std::time::Duration> {
+    let steadiness = row.analysis.steadiness?;
+    steadiness.warm_up_shift.and(steadiness.warm_up)
 }
 
 fn is_store(target: &Target) -> bool {
@@ -84,18 +90,7 @@ fn all_local(target: &Target, manifest: &Manifest) -> bool {
     let known = format::known_hosts(&target.endpoints);
     let mut known = known.peekable();
     known.peek().is_some()
-        && known.all(|endpoint| {
-            let host = endpoint.split_once("://").map_or(&**endpoint, |(_, rest)| rest);
-            let host = host.split(['/', '?']).next().unwrap_or_default();
-            let host = match host.strip_prefix('[') {
-                Some(rest) => rest.split(']').next().unwrap_or_default(),
-                None => host.rsplit_once(':').map_or(host, |(host, _)| host),
-            };
-            let address = host.parse::<std::net::IpAddr>();
-            address.is_ok_and(|address| address.is_loopback())
-                || host == "localhost"
-                || hostname == Some(host)
-        })
+        && known.all(|endpoint| is_loopback(endpoint) || hostname == Some(host_of(endpoint)))
 }
 
 fn is_cached(row: &RowReport) -> bool {

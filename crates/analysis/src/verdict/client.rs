@@ -35,22 +35,33 @@ const MACHINE_FULL: f64 = 0.90;
 /// From this share of the kernel on, the threads of a stage on files did the file system's work.
 const KERNEL_SHARE: f64 = 0.50;
 
-/// What a client may be short of, in the order in which it is looked for.
-const SHORTAGES: [fn(&ClientFacts) -> Option<Finding>; 5] =
-    [cannot_open, behind_recorder, throttled, stolen, starved];
+/// What a client may be short of beside connections, in the order in which it is looked for.
+const SHORTAGES: [fn(&ClientFacts) -> Option<Finding>; 4] =
+    [behind_recorder, throttled, stolen, starved];
+
+/// Returns that a client could not make its connections, if one could not.
+pub(super) fn closed_in(clients: &[ClientFacts]) -> Option<Finding> {
+    of_any(clients, cannot_open)
+}
 
 /// Returns what a client was short of, if one was: of several the first shortage of any.
 pub(super) fn short_of(clients: &[ClientFacts]) -> Option<Finding> {
-    SHORTAGES.iter().find_map(|of| {
-        let mut found = clients.iter().filter_map(of);
-        let mut first = found.next()?;
-        let others = found.count();
-        if clients.len() > 1 {
-            let all = clients.len();
-            first.because.push(format!("{} of {all} clients were short of this", others + 1));
-        }
-        Some(first)
-    })
+    SHORTAGES.iter().find_map(|shortage| of_any(clients, shortage))
+}
+
+/// Returns a shortage of the first client that has it, and how many have.
+fn of_any(
+    clients: &[ClientFacts],
+    shortage: impl Fn(&ClientFacts) -> Option<Finding>,
+) -> Option<Finding> {
+    let mut found = clients.iter().filter_map(shortage);
+    let mut first = found.next()?;
+    let others = found.count();
+    if clients.len() > 1 {
+        let all = clients.len();
+        first.because.push(format!("{} of {all} clients were short of this", others + 1));
+    }
+    Some(first)
 }
 
 fn cannot_open(client: &ClientFacts) -> Option<Finding> {

@@ -6,11 +6,16 @@ use plimsoll_model::ErrorClass;
 
 use super::facts::{ClientFacts, LoadFacts, Paced, RowFacts};
 use super::words::{self, number, percent, plural, time};
-use super::{Finding, LimitClass};
-use crate::{EndpointAnalysis, Figures};
+use super::{Finding, LimitClass, client};
+use crate::{EndpointAnalysis, Figures, is_loopback};
 
 /// Of all operations: how many the store may refuse before that is what limits.
 pub(super) const SHED_SHARE: f64 = 0.01;
+
+/// Of all operations: from how many refusals on the store's own word counts for more than what the
+/// client was short of. A refusal costs the store little and comes back at once, so that a closed
+/// loop asks again as fast as its threads can: the client is then busy *because* the store refuses.
+pub(super) const REFUSED_SHARE: f64 = 0.10;
 
 /// Of all operations: how many may fail before nothing can be said of what the others met.
 const FAILED_SHARE: f64 = 0.10;
@@ -91,6 +96,22 @@ fn shed_count(load: &LoadFacts<'_>) -> u64 {
         failed.of(ErrorClass::Throttled) + failed.of(ErrorClass::Growing)
     };
     load.rows.iter().map(of).sum()
+}
+
+/// Returns that the store refused a good part of the load, if it did, whatever the client was short
+/// of besides.
+pub(super) fn refuses(load: &LoadFacts<'_>, clients: &[ClientFacts]) -> Option<Finding> {
+    let ended: u64 = load.rows.iter().map(RowFacts::ended).sum();
+    let is_clear = shed_count(load) as f64 >= ended as f64 * REFUSED_SHARE;
+    if !is_clear || nothing_done(load).is_some() {
+        return None;
+    }
+    let mut finding = sheds(load)?;
+    if let Some(shortage) = client::short_of(clients) {
+        finding.because.push(format!("besides, {}", shortage.sentence));
+        finding.because.extend(shortage.because);
+    }
+    Some(finding)
 }
 
 /// Returns that the store refused load, if it did.
@@ -242,6 +263,13 @@ fn share_of(of: &EndpointAnalysis, row: &RowFacts<'_>) -> f64 {
 /// Returns that the way to the store was the limit, if it was.
 pub(super) fn network(load: &LoadFacts<'_>, clients: &[ClientFacts]) -> Option<Finding> {
     let row = limiting(load).filter(|row| !row.on_files)?;
+    // Loopback loses nothing and is not far: what looks like it there is a busy machine, whose TCP
+    // sends again what its other side has not come round to.
+    let endpoints = &row.analysis.endpoints;
+    let used = endpoints.iter().map(|of| load.endpoints.get(usize::from(of.endpoint.0)));
+    if !endpoints.is_empty() && used.flatten().all(|address| is_loopback(address)) {
+        return None;
+    }
     clients
         .iter()
         .find_map(|client| link_full(client).or_else(|| lossy(client)).or_else(|| far(row, client)))

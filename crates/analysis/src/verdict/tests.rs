@@ -143,6 +143,10 @@ impl Case {
     }
 
     fn judge_all(&self, clients: &[ClientFacts]) -> Option<Verdict> {
+        self.judge_at("store", clients)
+    }
+
+    fn judge_at(&self, host: &str, clients: &[ClientFacts]) -> Option<Verdict> {
         let analysis = analysis(&self.ops, self.workers, self.paced == Paced::Open);
         let row = RowFacts {
             analysis: &analysis,
@@ -152,7 +156,7 @@ impl Case {
             on_files: self.on_files,
             in_flight_max: self.workers,
         };
-        let endpoints: Vec<String> = (0..4).map(|n| format!("store-{n}:9000")).collect();
+        let endpoints: Vec<String> = (0..4).map(|n| format!("{host}:900{n}")).collect();
         judge(&LoadFacts { rows: vec![row], endpoints: &endpoints, took: TOOK }, clients)
     }
 
@@ -253,6 +257,40 @@ fn the_store_is_never_blamed_for_a_client_that_was_short() {
             assert_eq!(verdict.class, class, "{name}: {verdict:#?}");
         }
     }
+}
+
+#[test]
+fn a_store_that_refuses_much_is_told_though_the_client_is_busy_with_that() {
+    let refused = |every: usize| {
+        let mut ops = alike(16, 5);
+        ops.iter_mut().step_by(every).for_each(|op| op.outcome = ErrorClass::Throttled);
+        Case::closed(ops)
+    };
+    let starved = || busy(TOOK / 3, TOOK / 3);
+    let verdict = refused(10).of(starved()).judge();
+    assert_eq!(verdict.class, LimitClass::StoreShedsLoad, "{verdict:#?}");
+    let because: Vec<&str> =
+        verdict.evidence.iter().filter(|of| of.decides).map(|of| &*of.text).collect();
+    assert!(because[1].starts_with("besides, the processors of the client"), "{because:?}");
+    // Less of that says nothing against what the client was short of.
+    assert_eq!(refused(11).of(starved()).judge().class, LimitClass::ClientCpu);
+    assert_eq!(refused(11).judge().class, LimitClass::StoreShedsLoad);
+    // Who could not connect, or failed in other ways, is not told of the store.
+    let closed_in = ClientFacts { no_port_count: 1, ..starved() };
+    assert_eq!(refused(2).of(closed_in).judge().class, LimitClass::ClientConnections);
+    let mut failing = refused(2);
+    let odd = failing.ops.iter_mut().skip(1).step_by(4);
+    odd.for_each(|op| op.outcome = ErrorClass::Server);
+    assert_eq!(failing.judge().class, LimitClass::Unknown);
+}
+
+#[test]
+fn what_is_lost_on_loopback_is_not_the_networks() {
+    let lossy = [with_sockets(|of| of.retransmits = 200)];
+    let case = Case::closed(in_turn(16, 1));
+    let class = |host: &str| case.judge_at(host, &lossy).unwrap().class;
+    assert_eq!(class("10.1.2.3"), LimitClass::Network);
+    assert_eq!((class("127.0.0.1"), class("[::1]")), (LimitClass::Store, LimitClass::Store));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The flags of `plimsoll prove`.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -10,8 +11,10 @@ use super::PrintArgs;
 
 #[derive(Args, Debug)]
 pub(crate) struct ProveArgs {
-    /// Which proofs: quantiles, stall, errors, bytes, merge, poisson, schedule, load-line, outages;
-    /// with --loopback the first four; with --against also rivals [default: all but rivals]
+    /// Which proofs: quantiles, stall, errors, bytes, merge, poisson, schedule, load-line, outages,
+    /// verdict; with --loopback the first four, seaweed, verdict and load-line; with --against also
+    /// rivals
+    /// [default: all but rivals]
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
     /// All proofs but rivals
@@ -28,6 +31,10 @@ pub(crate) struct ProveArgs {
     /// Fixes every choice
     #[arg(long, default_value_t = 1, value_name = "NUMBER")]
     pub(crate) seed: u64,
+    /// How many searches of each store `load-line` makes, each with choices of its own: of a hundred,
+    /// which take minutes, 95 are to be near
+    #[arg(long, default_value = "5", value_name = "NUMBER")]
+    pub(crate) seeds: NonZeroU32,
     /// Also print each workload and script that was measured, for `run` and `oracle`
     #[arg(long, conflicts_with = "json")]
     pub(crate) explain: bool,

@@ -24,6 +24,7 @@ pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
     kept.as_ref().map_or(Ok(()), Named::check)?;
     let prover = Prover {
         seed: args.seed,
+        seeds: args.seeds.get().into(),
         rival: args.against.clone(),
         explained: RefCell::default(),
         stop: signals::listen()?,

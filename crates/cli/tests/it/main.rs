@@ -15,6 +15,8 @@ mod console_pages;
 mod console_runs;
 mod cosbench;
 mod cosbench_samples;
+mod crimes;
+mod far;
 mod faults;
 mod files;
 mod fleet;
