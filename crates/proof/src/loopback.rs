@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use plimsoll_conduct::{Recording, RunTime, Store, embedded};
@@ -13,7 +14,7 @@ use plimsoll_driver_s3::S3Config;
 use plimsoll_engine::EngineConfig;
 use plimsoll_http::HostSelect;
 use plimsoll_model::OpKind;
-use plimsoll_oracle::Ledger;
+use plimsoll_oracle::{Ledger, Oracle};
 use plimsoll_report::format;
 use plimsoll_report::proof::Check;
 use plimsoll_workload::plan::WorkloadFile;
@@ -22,15 +23,17 @@ use crate::bytes::Scale;
 use crate::error::{Context, ProofError, Result};
 use crate::measured::{Measured, Measurement};
 use crate::{
-    CLOSED, Load, NamedProof, Prover, bare, bytes, errors, open, quantiles, seaweed, stall, times,
+    CLOSED, Load, NamedProof, Prover, away, bare, bytes, errors, open, quantiles, seaweed, stall,
+    times,
 };
 
 /// The proofs over sockets.
-pub const PROOFS: [NamedProof; 5] = [
+pub const PROOFS: [NamedProof; 6] = [
     NamedProof { name: "quantiles", claim: QUANTILES, make: quantiles_checks },
     NamedProof { name: "stall", claim: STALL, make: stall_checks },
     NamedProof { name: "errors", claim: ERRORS, make: errors_checks },
     NamedProof { name: "bytes", claim: BYTES, make: bytes_checks },
+    NamedProof { name: "outages", claim: away::CLAIM, make: away::checks },
     NamedProof { name: "seaweed", claim: seaweed::CLAIM, make: seaweed::checks },
 ];
 
@@ -179,7 +182,17 @@ fn bytes_checks(prover: &Prover) -> Result<Vec<Check>> {
 
 /// Runs a workload over loopback against a server that the script rules, and analyses the whole of
 /// it.
-fn measure(prover: &Prover, file: &WorkloadFile, script: &str) -> Result<Measured> {
+pub(crate) fn measure(prover: &Prover, file: &WorkloadFile, script: &str) -> Result<Measured> {
+    measure_while(prover, file, script, &|_| Ok(()))
+}
+
+/// The same, while something is done to the server from the start of the stage that measures on.
+pub(crate) fn measure_while(
+    prover: &Prover,
+    file: &WorkloadFile,
+    script: &str,
+    meanwhile: &(dyn Fn(&Mutex<Oracle>) -> Result<()> + Sync),
+) -> Result<Measured> {
     let filled = file.check()?.owed().members_filled;
     let script = format!("grace_count: {filled}\n{script}");
     let oracle = prover.serve(file, &script)?;
@@ -193,14 +206,30 @@ fn measure(prover: &Prover, file: &WorkloadFile, script: &str) -> Result<Measure
     };
     let target = Store::s3(config, false)?.into();
     let measurement = Measurement { file, target, time, engine, run_dir: None };
-    let ledger = || oracle.ledger().context("a scripted store keeps a ledger");
+    let oracle = Mutex::new(oracle);
+    let locked = || oracle.lock().ok().context("the server is gone");
+    let ledger = || locked()?.ledger().context("a scripted store keeps a ledger");
     let prepared = RefCell::new(Ledger::default());
-    let begin = |_: &Recording| {
-        oracle.keep_latencies();
-        prepared.replace(ledger()?);
-        Ok(())
-    };
-    measurement.run(prover, Box::new(begin), || Ok(ledger()?.since(&prepared.borrow())))
+    std::thread::scope(|scope| {
+        let (begun, begins) = mpsc::channel();
+        // Where nothing begins, the sender is gone and nothing is done to the server.
+        let oracle = &oracle;
+        let doing_so =
+            move |begins: mpsc::Receiver<()>| begins.recv().map_or(Ok(()), |()| meanwhile(oracle));
+        let doing = scope.spawn(move || doing_so(begins));
+        let begin = |_: &Recording| {
+            locked()?.keep_latencies();
+            prepared.replace(ledger()?);
+            // Who has ended already has nothing to do.
+            let _ended = begun.send(());
+            Ok(())
+        };
+        let measured =
+            measurement.run(prover, Box::new(begin), || Ok(ledger()?.since(&prepared.borrow())));
+        drop(begun);
+        doing.join().ok().context("what is done to the server broke off")??;
+        measured
+    })
 }
 
 /// Returns the check of times that must be within the band.

@@ -10,8 +10,9 @@ use super::PrintArgs;
 
 #[derive(Args, Debug)]
 pub(crate) struct ProveArgs {
-    /// Which proofs: quantiles, stall, errors, bytes, merge, poisson, schedule, load-line, outages;
-    /// with --loopback the first four; with --against also rivals [default: all but rivals]
+    /// Which proofs: quantiles, stall, errors, bytes, outages, merge, poisson, replay, schedule,
+    /// load-line; with --loopback the first five and seaweed; with --against also rivals
+    /// [default: all but rivals]
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
     /// All proofs but rivals
