@@ -171,6 +171,8 @@ fn a_replay_is_told_its_speed_and_what_it_held_back() {
     let report = with(|of| {
         of.arrivals = "trace".to_owned();
         of.held_count = 1_234;
+        // Enough, so that the load itself is what was too much.
+        of.max_in_flight = 1_000;
     });
     let warning = view(&report).schedule_warning().unwrap();
     assert!(!warning.contains("`rate`") && warning.contains("lower `speed`"), "{warning}");
