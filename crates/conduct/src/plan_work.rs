@@ -25,9 +25,10 @@ use crate::error::refused;
 use crate::files::FilesRun;
 use crate::in_order::in_order;
 use crate::probes::Counting;
-use crate::read_back::{Asking, Named, Noting, await_stores, is_read_back};
+use crate::read_back::{Named, Noting, asking, await_stores, is_read_back};
 use crate::targets::AnyDriver;
 use crate::time::rest;
+use crate::work::why_over;
 use crate::{CallerError, ConductError, Done, FilesOn, Goal, NextStage, Recording, Target, Work};
 
 /// Is called before the first stage that measures; its time is in no stage.
@@ -228,21 +229,7 @@ impl<'a> PlanWork<'a> {
         }
     }
 
-    /// Waits for the stores that a stage reads back from, where this process leads the run.
-    fn await_stores(&self, recording: &Recording, stage: &plan::Stage) -> Result<(), ConductError> {
-        if !is_read_back(stage) || self.crew.is_directed() || recording.time.virtual_time.is_some()
-        {
-            return Ok(());
-        }
-        let placed = &self.placed.stages[self.now.stage];
-        let asking = placed.objects.iter().zip(&self.now.objects).filter_map(|(placed, work)| {
-            let driver = &self.targets[placed.target.0].store()?.driver;
-            Some(Asking { driver, work, names: &self.names })
-        });
-        await_stores(recording, &asking.collect::<Vec<_>>())
-    }
-
-    /// Has agents make the next stage ready, where some carry it out, and returns what they know of
+    /// Waits for the stores that the next stage reads back from, has agents make it ready, where some carry it out, and returns what they know of
     /// its files. Refuses files that they need in common and have not.
     fn prepare_agents(
         &mut self,
@@ -250,6 +237,12 @@ impl<'a> PlanWork<'a> {
         chosen: &Chosen,
         recording: &Recording,
     ) -> Result<Option<FilesReady>, ConductError> {
+        let stage = &self.placed.plan.stages[chosen.stage];
+        if is_read_back(stage) && !self.crew.is_directed() {
+            let placed = &self.placed.stages[chosen.stage].objects;
+            let asking = asking(self.targets, placed, &self.now.objects, &self.names);
+            await_stores(recording, &asking)?;
+        }
         let Some(agents) = &mut self.agents else { return Ok(None) };
         let sets_count = self.placed.plan.sets.len();
         let name = chosen.name.as_ref().unwrap_or(&self.placed.plan.stages[chosen.stage].name);
@@ -444,7 +437,6 @@ impl Work for PlanWork<'_> {
         {
             call(recording).map_err(ConductError::Caller)?;
         }
-        self.await_stores(recording, stage)?;
         let mut jobs = self.recorded_jobs();
         let on_files = &self.placed.stages[chosen.stage].files;
         let mut facts = None;
@@ -601,18 +593,4 @@ impl Work for PlanWork<'_> {
             }
         }
     }
-}
-
-/// Returns why the run cannot go on after a stage.
-fn why_over(stage: &plan::Stage, outcome: &StageOutcome) -> Option<ConductError> {
-    let prepares = stage.kind == StageKind::Prepare && !is_read_back(stage);
-    let first = outcome.errors.first()?;
-    let is_over = outcome.ended_by == EndReason::Failure || (prepares && outcome.failed_count > 0);
-    is_over.then(|| ConductError::Stage {
-        stage: stage.name.clone(),
-        class: first.class,
-        ops_count: outcome.ops_count,
-        failed_count: outcome.failed_count,
-        message: first.message.clone(),
-    })
 }

@@ -43,8 +43,9 @@ pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
 fn replayed(prover: &Prover) -> Result<Vec<Check>> {
     let trace = Arc::new(an_hour(prover.seed)?);
     let text = format!(
-        "schema: {WORKLOAD_SCHEMA}\nname: proof\nseed: {}\nsets: {{t: {{trace: {{file: proof}}}}}}\n\
-         stages:\n- {{prepares: true, jobs: [{{work: {{fill: t}}}}]}}\n\
+        "schema: {WORKLOAD_SCHEMA}\nname: proof\nseed: {}\n\
+         sets: {{t: {{trace: {{file: proof}}}}}}\nstages:\n\
+         - {{prepares: true, jobs: [{{work: {{fill: t}}}}]}}\n\
          - {{jobs: [{{workers: {WORKERS}, work: {{replay: {{of: t, max_in_flight: 4096}}}}}}]}}\n",
         prover.seed
     );
