@@ -229,8 +229,9 @@ impl<'a> PlanWork<'a> {
         }
     }
 
-    /// Waits for the stores that the next stage reads back from, has agents make it ready, where some carry it out, and returns what they know of
-    /// its files. Refuses files that they need in common and have not.
+    /// Waits for the stores that the next stage reads back from, has agents make it ready, where
+    /// some carry it out, and returns what they know of its files. Refuses files that they need in
+    /// common and have not.
     fn prepare_agents(
         &mut self,
         number: StageId,
