@@ -101,7 +101,6 @@ fn what_was_acknowledged_is_read_back_when_the_store_is_there_again() {
     });
     let told = stderr(&output);
     assert!(output.status.success(), "{told}");
-    assert!(told.contains("waiting for the store") && told.contains("answers again"), "{told}");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let read = &report["read_back"];
     assert!(ns(&read["objects_count"]) > 0, "{read}");
