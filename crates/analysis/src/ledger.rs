@@ -2,9 +2,12 @@
 //! back, and when the latency was far above the usual.
 //!
 //! The definitions to the letter stand in `docs/outages.md`. A first scan counts into cells of time
-//! ([`watch`]), from which the stalls are known to the nanosecond ([`stall`]); only where there is
-//! something to tell, a second scan says who it was ([`tell`]).
+//! ([`watch`]), from which what may be a stall is known to the nanosecond ([`stall`]). Only where
+//! there is such a gap or a failure, a second scan says who it was ([`tell`]), and whether
+//! operations that are slow by themselves explain it ([`judge`]).
 
+mod brown_out;
+mod judge;
 mod stall;
 mod tell;
 mod watch;

@@ -26,6 +26,7 @@ pub mod output;
 mod plan_work;
 mod probes;
 mod process;
+mod read_back;
 mod recording;
 mod run;
 mod scripted;

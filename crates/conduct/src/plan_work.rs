@@ -1,5 +1,6 @@
 //! The work of a run: the stages of a plan, each with all of its jobs at once.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,8 +25,10 @@ use crate::error::refused;
 use crate::files::FilesRun;
 use crate::in_order::in_order;
 use crate::probes::Counting;
+use crate::read_back::{Named, Noting, asking, await_stores, is_read_back};
 use crate::targets::AnyDriver;
 use crate::time::rest;
+use crate::work::why_over;
 use crate::{CallerError, ConductError, Done, FilesOn, Goal, NextStage, Recording, Target, Work};
 
 /// Is called before the first stage that measures; its time is in no stage.
@@ -70,6 +73,8 @@ struct Now {
     timings: Vec<JobTiming>,
     /// Its jobs on objects, with who is in their sets.
     objects: Vec<Arc<objects::ObjectsJob>>,
+    /// What the target calls objects that were not as it had acknowledged them.
+    server_names: BTreeMap<String, String>,
 }
 
 impl Now {
@@ -220,17 +225,25 @@ impl<'a> PlanWork<'a> {
             chosen: Some(chosen.clone()),
             timings: stage.jobs.iter().enumerate().map(timing).collect(),
             objects: placed.objects.iter().map(with_members).collect(),
+            server_names: BTreeMap::new(),
         }
     }
 
-    /// Has agents make the next stage ready, where some carry it out, and returns what they know of
-    /// its files. Refuses files that they need in common and have not.
+    /// Waits for the stores that the next stage reads back from, has agents make it ready, where
+    /// some carry it out, and returns what they know of its files. Refuses files that they need in
+    /// common and have not.
     fn prepare_agents(
         &mut self,
         number: StageId,
         chosen: &Chosen,
         recording: &Recording,
     ) -> Result<Option<FilesReady>, ConductError> {
+        let stage = &self.placed.plan.stages[chosen.stage];
+        if is_read_back(stage) && !self.crew.is_directed() {
+            let placed = &self.placed.stages[chosen.stage].objects;
+            let asking = asking(self.targets, placed, &self.now.objects, &self.names);
+            await_stores(recording, &asking)?;
+        }
         let Some(agents) = &mut self.agents else { return Ok(None) };
         let sets_count = self.placed.plan.sets.len();
         let name = chosen.name.as_ref().unwrap_or(&self.placed.plan.stages[chosen.stage].name);
@@ -502,7 +515,10 @@ impl Work for PlanWork<'_> {
         let on =
             self.files.as_ref().map(|files| (files.on().clone(), files.endpoints().to_owned()));
         let config = &self.config;
-        let mut counting = Counting::new(sink, self.now.probe());
+        let jobs = &of.jobs;
+        let named = is_read_back(of).then_some(Named { names: &self.names, jobs });
+        let mut noting = Noting::new(sink, named);
+        let mut counting = Counting::new(&mut noting, self.now.probe());
         let sink = &mut counting;
         let mut outcome = match on {
             None | Some((FilesOn::Null | FilesOn::Agents, _)) => {
@@ -517,6 +533,7 @@ impl Work for PlanWork<'_> {
             }
         };
         outcome.probe = counting.finish(&outcome);
+        let server_names = noting.noted();
         if let Some(done) = on_buckets {
             done.note(&mut outcome);
         }
@@ -528,6 +545,7 @@ impl Work for PlanWork<'_> {
                 false => EndReason::Duration,
             };
         }
+        self.now.server_names = server_names;
         Ok(outcome)
     }
 
@@ -558,6 +576,7 @@ impl Work for PlanWork<'_> {
         } else if let Some(files) = self.files.as_mut().filter(|_| !placed.files.is_empty()) {
             files.note_end(entry);
         }
+        entry.server_names = self.now.server_names.clone();
         for (placed, work) in placed.objects.iter().zip(&self.now.objects) {
             let sets = work.work.sets();
             let unknown = sets.iter().filter(|set| work.verify(**set) == Verify::Nothing).count();
@@ -575,19 +594,4 @@ impl Work for PlanWork<'_> {
             }
         }
     }
-}
-
-/// Returns why the run cannot go on after a stage.
-fn why_over(stage: &plan::Stage, outcome: &StageOutcome) -> Option<ConductError> {
-    let reads_back = stage.jobs.iter().all(|job| matches!(job.work, plan::Work::ReadBack(_)));
-    let prepares = stage.kind == StageKind::Prepare && !reads_back;
-    let first = outcome.errors.first()?;
-    let is_over = outcome.ended_by == EndReason::Failure || (prepares && outcome.failed_count > 0);
-    is_over.then(|| ConductError::Stage {
-        stage: stage.name.clone(),
-        class: first.class,
-        ops_count: outcome.ops_count,
-        failed_count: outcome.failed_count,
-        message: first.message.clone(),
-    })
 }

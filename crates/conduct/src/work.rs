@@ -1,9 +1,11 @@
 //! What a run does: which stage comes next, and how it is run.
 
-use plimsoll_engine::{EngineError, OpSink, StageContext, StageOutcome};
+use plimsoll_engine::{EndReason, EngineError, OpSink, StageContext, StageOutcome};
 use plimsoll_model::{Moment, StageId, StageKind};
 use plimsoll_record::schema;
+use plimsoll_workload::plan;
 
+use crate::read_back::is_read_back;
 use crate::{ConductError, Done, Goal, Recording};
 
 /// A stage about to run.
@@ -82,4 +84,18 @@ pub trait Work {
     fn note_end(&mut self, entry: &mut schema::Stage) {
         let _ = entry;
     }
+}
+
+/// Returns why the run cannot go on after a stage.
+pub(crate) fn why_over(stage: &plan::Stage, outcome: &StageOutcome) -> Option<ConductError> {
+    let prepares = stage.kind == StageKind::Prepare && !is_read_back(stage);
+    let first = outcome.errors.first()?;
+    let is_over = outcome.ended_by == EndReason::Failure || (prepares && outcome.failed_count > 0);
+    is_over.then(|| ConductError::Stage {
+        stage: stage.name.clone(),
+        class: first.class,
+        ops_count: outcome.ops_count,
+        failed_count: outcome.failed_count,
+        message: first.message.clone(),
+    })
 }

@@ -135,9 +135,9 @@ impl Fitted {
             Some(fit) => {
                 let ArrivalFit { law, ops_per_sec, variation, distance } = fit;
                 line("arrivals", format!("{law}, {ops_per_sec:.3}/s"));
-                let gaps =
-                    format!("gaps vary by {variation:.3} of their mean; KS distance {distance:.4}");
-                line("", gaps);
+                let distance = distance.map(|distance| format!("; KS distance {distance:.4}"));
+                let distance = distance.unwrap_or_default();
+                line("", format!("gaps vary by {variation:.3} of their mean{distance}"));
             }
         }
         text

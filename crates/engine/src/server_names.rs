@@ -133,7 +133,7 @@ impl ServerNames {
     }
 
     /// Returns what the store called a version of an object.
-    pub(crate) fn get(&self, set: SetIndex, id: ObjectId, version: u32) -> Option<&str> {
+    pub fn get(&self, set: SetIndex, id: ObjectId, version: u32) -> Option<&str> {
         self.owners.get(&(set, id.owner().0))?.get(id.number(), version)
     }
 

@@ -234,6 +234,9 @@ pub fn scan(
     if head.starts_with(&[0x1f, 0x8b]) {
         return Err(TraceError::Gzip);
     }
+    if head.is_empty() && input.is_broken() {
+        return Err(TraceError::Read(WarpError::Damaged));
+    }
     if head.trim_ascii().is_empty() {
         return Err(TraceError::Empty);
     }

@@ -126,7 +126,8 @@ pub struct OracleStats {
 pub struct Oracle {
     addr: SocketAddr,
     store: Arc<Store>,
-    script: Option<Arc<Misbehaviour>>,
+    server: Server,
+    threads_count: usize,
     stop: Option<watch::Sender<()>>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -138,36 +139,56 @@ impl Oracle {
             return Err(OracleError::NoThreads);
         }
         let tls = config.tls.as_ref().map(tls_acceptor).transpose()?;
-        let runtimes: Result<Vec<Runtime>, io::Error> =
-            (0..config.threads).map(|_| event_loop()).collect();
-        let runtimes = runtimes.map_err(OracleError::Thread)?;
-        let addr = config.listen;
-        let listening = {
-            let _context = runtimes[0].enter();
-            listen(addr).and_then(|listener| Ok((listener.local_addr()?, listener)))
-        };
-        let (addr, listener) = listening.map_err(|source| OracleError::Listen { addr, source })?;
-
+        let (listen, threads_count) = (config.listen, config.threads);
         let behaviour = config.script.as_ref().map(|script| Behaviour::new(script, config.seed));
         let remembers = behaviour.as_ref().is_some_and(Behaviour::tells_lies);
         let script = behaviour.map(|behaviour| Arc::new(Misbehaviour::new(behaviour)));
         let store = Arc::new(Store::new(config.capacity_bytes, remembers));
         let service = service(config, Arc::clone(&store));
-        let server = Server { service, tls, script: script.clone() };
+        let server = Server { service, tls, script };
+        let (stop, threads) = (None, Vec::new());
+        let mut oracle = Self { addr: listen, store, server, threads_count, stop, threads };
+        oracle.open()?;
+        Ok(oracle)
+    }
+
+    /// Listens where it did before and serves again, after [`close`](Self::close); it listens when
+    /// this returns.
+    pub fn open(&mut self) -> Result<(), OracleError> {
+        let runtimes: Result<Vec<Runtime>, io::Error> =
+            (0..self.threads_count).map(|_| event_loop()).collect();
+        let runtimes = runtimes.map_err(OracleError::Thread)?;
+        let addr = self.addr;
+        let listening = {
+            let _context = runtimes[0].enter();
+            listen(addr).and_then(|listener| Ok((listener.local_addr()?, listener)))
+        };
+        let (addr, listener) = listening.map_err(|source| OracleError::Listen { addr, source })?;
+        self.addr = addr;
         let (stop, stopped) = watch::channel(());
-        let mut oracle = Self { addr, store, script, stop: Some(stop), threads: Vec::new() };
+        self.stop = Some(stop);
         let (senders, receivers): (Vec<_>, Vec<_>) =
             runtimes.iter().map(|_| mpsc::channel(HANDOVER_MAX)).unzip();
         runtimes[0].spawn(accept(listener, senders));
         for (index, (runtime, sockets)) in runtimes.into_iter().zip(receivers).enumerate() {
-            runtime.spawn(serve(server.clone(), sockets));
+            runtime.spawn(serve(self.server.clone(), sockets));
             let mut stopped = stopped.clone();
             // The sender is dropped to stop; the tasks go with their runtime.
             let run = move || drop(runtime.block_on(stopped.changed()));
             let thread = ThreadBuilder::new().name(format!("oracle-{index}")).spawn(run);
-            oracle.threads.push(thread.map_err(OracleError::Thread)?);
+            self.threads.push(thread.map_err(OracleError::Thread)?);
         }
-        Ok(oracle)
+        Ok(())
+    }
+
+    /// Goes away as a process that is killed does: closes every connection and listens no more.
+    /// What it holds, its ledger and the time of its script stay.
+    pub fn close(&mut self) {
+        self.stop = None;
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has said so already.
+            let _ended = thread.join();
+        }
     }
 
     /// Returns the address it listens on.
@@ -187,13 +208,13 @@ impl Oracle {
 
     /// Returns what the script has done so far; `None` where there is no script.
     pub fn ledger(&self) -> Option<Ledger> {
-        self.script.as_ref().map(|script| script.ledger())
+        self.server.script.as_ref().map(|script| script.ledger())
     }
 
     /// Makes the ledger keep the latency of every operation from now on; without a script there is
     /// no ledger.
     pub fn keep_latencies(&self) {
-        if let Some(script) = &self.script {
+        if let Some(script) = &self.server.script {
             script.keep_latencies();
         }
     }
@@ -213,11 +234,7 @@ impl fmt::Debug for Oracle {
 
 impl Drop for Oracle {
     fn drop(&mut self) {
-        self.stop = None;
-        for thread in self.threads.drain(..) {
-            // A thread that panicked has said so already.
-            let _ended = thread.join();
-        }
+        self.close();
     }
 }
 

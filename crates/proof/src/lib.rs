@@ -1,6 +1,7 @@
 //! The proofs: stores whose true answers are known are measured, and the figures held against the
 //! truth.
 
+mod away;
 mod bare;
 mod bytes;
 mod error;
@@ -12,6 +13,7 @@ mod merge;
 mod outages;
 mod poisson;
 mod quantiles;
+mod replay;
 mod rivals;
 mod schedule;
 mod seaweed;
@@ -51,7 +53,7 @@ pub struct NamedProof {
 }
 
 /// All proofs in virtual time.
-pub const PROOFS: [NamedProof; 10] = [
+pub const PROOFS: [NamedProof; 11] = [
     NamedProof { name: "quantiles", claim: quantiles::CLAIM, make: quantiles::checks },
     NamedProof { name: "stall", claim: stall::CLAIM, make: stall::checks },
     NamedProof { name: "errors", claim: errors::CLAIM, make: errors::checks },
@@ -59,6 +61,7 @@ pub const PROOFS: [NamedProof; 10] = [
     NamedProof { name: "merge", claim: merge::CLAIM, make: merge::checks },
     NamedProof { name: "poisson", claim: poisson::CLAIM, make: poisson::checks },
     NamedProof { name: "outages", claim: outages::CLAIM, make: outages::checks },
+    NamedProof { name: "replay", claim: replay::CLAIM, make: replay::checks },
     NamedProof { name: "schedule", claim: schedule::CLAIM, make: schedule::checks },
     NamedProof { name: "load-line", claim: load_line::CLAIM, make: load_line::checks },
     NamedProof { name: "verdict", claim: verdicts::CLAIM, make: verdicts::checks },

@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::sync::{Mutex, MutexGuard, mpsc};
 use std::time::Duration;
 
 use plimsoll_conduct::{Recording, RunTime, Store, embedded};
@@ -22,16 +23,17 @@ use crate::bytes::Scale;
 use crate::error::{Context, ProofError, Result};
 use crate::measured::{Measured, Measurement};
 use crate::{
-    CLOSED, Load, NamedProof, Prover, bare, bytes, errors, load_line, open, quantiles, seaweed,
-    stall, times, verdicts,
+    CLOSED, Load, NamedProof, Prover, away, bare, bytes, errors, load_line, open, quantiles,
+    seaweed, stall, times, verdicts,
 };
 
 /// The proofs over sockets.
-pub const PROOFS: [NamedProof; 7] = [
+pub const PROOFS: [NamedProof; 8] = [
     NamedProof { name: "quantiles", claim: QUANTILES, make: quantiles_checks },
     NamedProof { name: "stall", claim: STALL, make: stall_checks },
     NamedProof { name: "errors", claim: ERRORS, make: errors_checks },
     NamedProof { name: "bytes", claim: BYTES, make: bytes_checks },
+    NamedProof { name: "outages", claim: away::CLAIM, make: away::checks },
     NamedProof { name: "seaweed", claim: seaweed::CLAIM, make: seaweed::checks },
     NamedProof { name: "verdict", claim: verdicts::LOOPBACK, make: verdicts::loopback_checks },
     NamedProof { name: "load-line", claim: load_line::LOOPBACK, make: load_line::loopback_checks },
@@ -180,42 +182,78 @@ fn bytes_checks(prover: &Prover) -> Result<Vec<Check>> {
     judged(counts, vec![enough], &noise.into_inner())
 }
 
+/// What is done to a server meanwhile.
+pub(crate) type Meanwhile<'a> = dyn Fn(&Mutex<Oracle>) -> Result<()> + Sync + 'a;
+
 /// Runs a workload over loopback against a server that the script rules, and analyses the whole of
 /// it.
 pub(crate) fn measure(prover: &Prover, file: &WorkloadFile, script: &str) -> Result<Measured> {
+    measure_while(prover, file, script, &|_| Ok(()))
+}
+
+/// The same, while something is done to the server from the start of the stage that measures on.
+pub(crate) fn measure_while(
+    prover: &Prover,
+    file: &WorkloadFile,
+    script: &str,
+    meanwhile: &Meanwhile<'_>,
+) -> Result<Measured> {
     let filled = file.check()?.owed().members_filled;
     let script = format!("grace_count: {filled}\n{script}");
-    measure_at(prover, file, &[&prover.serve(file, &script)?])
+    measure_at(prover, file, &[&Mutex::new(prover.serve(file, &script)?)], meanwhile)
 }
 
 /// The same against servers that run, operations going to each in turn. The ledger is that of the
-/// first, which also has the bucket made: the others have it already.
+/// first, which also has the bucket made, the others have it already, and to which something is
+/// done.
 pub(crate) fn measure_at(
     prover: &Prover,
     file: &WorkloadFile,
-    oracles: &[&Oracle],
+    oracles: &[&Mutex<Oracle>],
+    meanwhile: &Meanwhile<'_>,
 ) -> Result<Measured> {
-    let oracle = oracles.first().context("there is no server")?;
+    let oracle = *oracles.first().context("there is no server")?;
     let time = RunTime::machine();
     let engine =
         EngineConfig { threads: embedded::cores_free(true), op_timeout: OP_TIMEOUT, retries: 0 };
-    let of = |oracle: &&Oracle| embedded::config(oracle, BUCKET, time.wall_epoch).endpoints;
+    let mut endpoints = Vec::new();
+    for oracle in oracles {
+        let config = embedded::config(&*locked(oracle)?, BUCKET, time.wall_epoch);
+        endpoints.extend(config.endpoints);
+    }
     let config = S3Config {
-        endpoints: oracles.iter().flat_map(of).collect(),
+        endpoints,
         host_select: HostSelect::RoundRobin,
         connect_timeout: OP_TIMEOUT,
-        ..embedded::config(oracle, BUCKET, time.wall_epoch)
+        ..embedded::config(&*locked(oracle)?, BUCKET, time.wall_epoch)
     };
     let target = Store::s3(config, false)?.into();
     let measurement = Measurement { file, target, time, engine, run_dir: None };
-    let ledger = || oracle.ledger().context("a scripted store keeps a ledger");
+    let ledger = || locked(oracle)?.ledger().context("a scripted store keeps a ledger");
     let prepared = RefCell::new(Ledger::default());
-    let begin = |_: &Recording| {
-        oracle.keep_latencies();
-        prepared.replace(ledger()?);
-        Ok(())
-    };
-    measurement.run(prover, Box::new(begin), || Ok(ledger()?.since(&prepared.borrow())))
+    std::thread::scope(|scope| {
+        let (begun, begins) = mpsc::channel();
+        // Where nothing begins, the sender is gone and nothing is done to the server.
+        let doing_so =
+            move |begins: mpsc::Receiver<()>| begins.recv().map_or(Ok(()), |()| meanwhile(oracle));
+        let doing = scope.spawn(move || doing_so(begins));
+        let begin = |_: &Recording| {
+            locked(oracle)?.keep_latencies();
+            prepared.replace(ledger()?);
+            // Who has ended already has nothing to do.
+            let _ended = begun.send(());
+            Ok(())
+        };
+        let measured =
+            measurement.run(prover, Box::new(begin), || Ok(ledger()?.since(&prepared.borrow())));
+        drop(begun);
+        doing.join().ok().context("what is done to the server broke off")??;
+        measured
+    })
+}
+
+fn locked(oracle: &Mutex<Oracle>) -> Result<MutexGuard<'_, Oracle>> {
+    oracle.lock().ok().context("the server is gone")
 }
 
 /// Returns the check of times that must be within the band.

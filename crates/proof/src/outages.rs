@@ -6,6 +6,7 @@ use plimsoll_analysis::Ledger;
 use plimsoll_model::Moment;
 use plimsoll_report::proof::Check;
 
+use crate::away::lost_script;
 use crate::error::{Context, Result};
 use crate::measured::Measured;
 use crate::{CLOSED, Load, Prover, open, same, times};
@@ -15,12 +16,12 @@ pub(crate) const CLAIM: &str = "\
     the nanosecond; of writes that it acknowledged and lost exactly those 7 are named; 20 sound \
     runs of all kinds have no outage";
 
-const FREEZE: &str =
+pub(crate) const FREEZE: &str =
     "service: {time: {constant: 2ms}}\nstalls: {every: 1h, lasting: 3s, offset: 5s}";
-const FREEZE_NS: u64 = 3_000_000_000;
+pub(crate) const FREEZE_NS: u64 = 3_000_000_000;
 /// What of the operations under way when the store froze is left when it goes on.
 const OFF_NS: u64 = 30_000_000;
-const LOST: u64 = 7;
+pub(crate) const LOST: u64 = 7;
 
 pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
     let mut checks = Vec::new();
@@ -37,22 +38,27 @@ pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
     Ok(checks)
 }
 
-fn load(operations: &str, pacing: String, seconds: u64) -> Load<'_> {
+pub(crate) fn load(operations: &str, pacing: String, seconds: u64) -> Load<'_> {
     let lasts = Duration::from_secs(seconds);
     Load { operations, pacing, lasts, workers: 8, objects: 64, size: 1_000 }
 }
 
-fn ledger_of(measured: &Measured) -> Result<&Ledger> {
+pub(crate) fn ledger_of(measured: &Measured) -> Result<&Ledger> {
     measured.row().analysis.ledger.as_ref().context("there is no outage ledger")
+}
+
+/// Returns the longest gap between what a store says that it completed.
+pub(crate) fn gap_of(ledger: &plimsoll_oracle::Ledger) -> Result<Duration> {
+    let mut ends: Vec<Moment> = ledger.ended().to_vec();
+    ends.sort_unstable();
+    // The store's moments count from another beginning than the run's.
+    let gaps = ends.windows(2).map(|pair| pair[1].since(pair[0]));
+    gaps.max().context("the store completed nothing")
 }
 
 /// Holds the only outage against the longest gap between what the store says that it completed.
 fn frozen(name: &str, measured: &Measured) -> Result<Vec<Check>> {
-    let mut ends: Vec<Moment> = measured.ledger.ended().to_vec();
-    ends.sort_unstable();
-    // The store's moments count from another beginning than the run's.
-    let gaps = ends.windows(2).map(|pair| pair[1].since(pair[0]));
-    let gap = gaps.max().context("the store completed nothing")?;
+    let gap = gap_of(&measured.ledger)?;
     let told = ledger_of(measured)?;
     let outage = told.outages.first().context(format!("{name}: there is no outage"))?;
     let ns = |time: Duration| time.as_nanos() as u64;
@@ -75,25 +81,32 @@ fn frozen(name: &str, measured: &Measured) -> Result<Vec<Check>> {
 
 /// Holds the names of lost writes against those that the store has lost.
 fn lost(prover: &Prover) -> Result<Vec<Check>> {
-    let script = format!(
-        "service: {{time: {{constant: 2ms}}}}\n\
-         plant: {{count: {LOST}, of: 8000, kinds: [lost_write]}}"
-    );
+    let script = lost_script(8_000);
     let mut checks = Vec::new();
     for (name, operations) in [("puts", "{put: o}"), ("a mix", MIX)] {
         let file = load(operations, CLOSED.to_owned(), 4).file(prover.seed).with_read_back()?;
         let measured = prover.simulate(&file, &script)?;
-        let mut truth: Vec<&String> = measured.ledger.lost_keys().iter().collect();
-        let read = measured.report.read_back.as_ref().context("nothing was read back")?;
-        let mut named: Vec<&String> = read.objects.iter().map(|of| &of.key).collect();
-        truth.sort_unstable();
-        named.sort_unstable();
-        let right = named.iter().filter(|name| truth.contains(name)).count() as u64;
-        checks.push(same(format!("{name}: writes that the store lost"), LOST, truth.len() as u64));
-        checks.push(same(format!("{name}: of these, named"), truth.len() as u64, right));
-        checks.push(same(format!("{name}: others named"), 0, named.len() as u64 - right));
+        let (enough, named) = lost_of(name, &measured)?;
+        checks.push(enough);
+        checks.extend(named);
     }
     Ok(checks)
+}
+
+/// Holds the writes that a store has lost against how many it was to lose, and those that were
+/// named against them.
+pub(crate) fn lost_of(name: &str, measured: &Measured) -> Result<(Check, [Check; 2])> {
+    let truth: Vec<&String> = measured.ledger.lost_keys().iter().collect();
+    let read = measured.report.read_back.as_ref().context("nothing was read back")?;
+    let right = read.objects.iter().filter(|of| truth.contains(&&of.key)).count() as u64;
+    let others = read.objects.len() as u64 - right;
+    Ok((
+        same(format!("{name}: writes that the store lost"), LOST, truth.len() as u64),
+        [
+            same(format!("{name}: of these, named"), truth.len() as u64, right),
+            same(format!("{name}: others named"), 0, others),
+        ],
+    ))
 }
 
 /// Puts of new objects among reads and removals; nothing that is planted is removed.

@@ -2,6 +2,7 @@
 //! that is stated, over sockets with what this machine itself tells.
 
 use std::path::Path;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use plimsoll_analysis::verdict::LimitClass;
@@ -268,8 +269,8 @@ pub(crate) fn loopback_checks(prover: &Prover) -> Result<Vec<Check>> {
     for (staged, class) in OVER_SOCKETS {
         let load = Load { lasts: SOCKETS_LAST, ..staged.load("{get: o}") };
         let file = load.file(prover.seed);
-        let oracle = prover.serve(&file, &staged.script())?;
-        let report = measure_at(prover, &file, &[&oracle])?.report;
+        let oracle = Mutex::new(prover.serve(&file, &staged.script())?);
+        let report = measure_at(prover, &file, &[&oracle], &|_| Ok(()))?.report;
         let verdict = report.verdict.context("there is no verdict")?;
         found.push((staged.name, class, verdict));
     }
@@ -283,14 +284,14 @@ fn slow_of_four(prover: &Prover) -> Result<RunVerdict> {
     let alone = Load { lasts: Duration::from_millis(50), ..ALONE.load("{put: o}") };
     let alone = alone.file(prover.seed);
     let file = Load { lasts: SOCKETS_LAST, ..LOCK.load("{put: o}") }.file(prover.seed);
-    let mut oracles: Vec<Oracle> = Vec::new();
+    let mut oracles: Vec<Mutex<Oracle>> = Vec::new();
     for script in [FAST, FAST, SLOW, FAST] {
-        let oracle = prover.serve(&file, script)?;
-        measure_at(prover, &alone, &[&oracle])?;
+        let oracle = Mutex::new(prover.serve(&file, script)?);
+        measure_at(prover, &alone, &[&oracle], &|_| Ok(()))?;
         oracles.push(oracle);
     }
-    let all: Vec<&Oracle> = oracles.iter().collect();
-    measure_at(prover, &file, &all)?.report.verdict.context("there is no verdict")
+    let all: Vec<&Mutex<Oracle>> = oracles.iter().collect();
+    measure_at(prover, &file, &all, &|_| Ok(()))?.report.verdict.context("there is no verdict")
 }
 
 /// Returns all checks. Where a client says that it was short itself, that is a busy machine, and

@@ -294,6 +294,11 @@ pub struct Stage {
     /// What was wrong with content that was read; a kind that is not named was not seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wrong: Vec<WrongCount>,
+    /// Of a stage that reads back what was acknowledged: what the target calls the objects that
+    /// were not as they had been, by `object/OWNER/NUMBER`, a thousand at most. Absent where keys
+    /// tell, of a stage that agents carried out, and in merged records.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub server_names: BTreeMap<String, String>,
     /// What is known of a stage on files; absent for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<FilesStage>,
@@ -345,6 +350,7 @@ impl Stage {
             uploads_given_up_count: 0,
             uploads_left_count: 0,
             wrong: Vec::new(),
+            server_names: BTreeMap::new(),
             files: None,
             probe: None,
             evidence: Vec::new(),

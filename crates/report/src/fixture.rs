@@ -159,6 +159,7 @@ pub(crate) fn stalled() -> Report {
         offered_count: Some(2_000),
         late_count: Some(89),
         skipped_count: Some(0),
+        held_count: 0,
         delay_max: Some(Duration::from_millis(82)),
     };
     row(&mut report).schedules = vec![JobSchedule::new("measure", true, schedule)];

@@ -241,6 +241,7 @@ fn mixed_with_series() -> Report {
         offered_count: Some(100),
         late_count: Some(100),
         skipped_count: Some(0),
+        held_count: 0,
         delay_max: Some(Duration::from_millis(20)),
     };
     both.rows[1].schedules = vec![JobSchedule::new("open-loop", true, schedule)];

@@ -128,6 +128,7 @@ fn an_open_loop_has_its_schedule_and_both_times() {
         "offered_count": 2_000,
         "late_count": 89,
         "skipped_count": 0,
+        "held_count": 0,
         "delay_ns_max": 82_000_000,
         "kept": false,
         "warning": row["schedules"][0]["warning"],

@@ -29,7 +29,7 @@ pub struct ReadBackReport {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReadBackObject {
-    /// Its key, or its number where the record does not hold the key.
+    /// Its key, the name that the target gave it, or its number where the record holds neither.
     pub key: String,
     /// What reading it came to, as the op log has it: `not-found`, `corrupt`, ….
     pub outcome: String,

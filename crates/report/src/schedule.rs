@@ -61,6 +61,9 @@ pub struct ScheduleReport {
     pub late_count: Option<u64>,
     /// How many of them were never issued.
     pub skipped_count: Option<u64>,
+    /// How many of them a replay held back, as an earlier operation on the same object had not
+    /// ended; they are not among the late ones.
+    pub held_count: u64,
     /// The longest schedule delay of those that were issued.
     #[serde(rename = "delay_ns_max", serialize_with = "serial::ns_if_known")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
@@ -128,11 +131,12 @@ impl ScheduleReport {
         if let Some((needed, rate, time)) = needs(observed.service_mean, u64::MAX) {
             return format!(
                 "`max_in_flight` {limit} is below the {} that {}/s needs at the observed {}: raise \
-                 it, or lower `rate`; if the achieved rate does not rise with it, the store \
-                 completes no more",
+                 it, or lower {}; if the achieved rate does not rise with it, the store completes \
+                 no more",
                 count(needed),
                 number(rate),
-                duration(time)
+                duration(time),
+                self.load(),
             );
         }
         if let Some((needed, rate, time)) = needs(observed.service_max, self.backlog_max()) {
@@ -154,15 +158,26 @@ impl ScheduleReport {
         if observed.failed_count > 0 {
             return format!(
                 "Operations that failed may have taken all of `max_in_flight` {limit}: see first \
-                 why they failed; a store that sheds load needs a lower `rate`, not more in flight"
+                 why they failed; a store that sheds load needs a lower {}, not more in flight",
+                self.load()
             );
         }
         format!(
             "`max_in_flight` {limit} was enough at the observed {}, so the machine that makes the \
-             load is too slow or too busy for {}: lower `rate`, or take another",
+             load is too slow or too busy for {}: lower {}, or take another",
             known(observed.service_mean, duration),
-            rate.map_or_else(|| self.rate.clone(), |rate| format!("{}/s", number(rate)))
+            rate.map_or_else(|| self.rate.clone(), |rate| format!("{}/s", number(rate))),
+            self.load()
         )
+    }
+
+    /// Returns what says how much load there is: of a replay its speed.
+    fn load(&self) -> &'static str {
+        if self.is_of_trace() { "`speed`" } else { "`rate`" }
+    }
+
+    fn is_of_trace(&self) -> bool {
+        self.arrivals == "trace"
     }
 
     /// Returns how many operations were in flight or waited for it at most: no more than what
@@ -196,9 +211,10 @@ impl ScheduleReport {
         });
         format!(
             "{who} completes about {}/s and cannot carry {offered}: more in flight only made \
-             each operation take longer{grew}. Lower `rate`; a higher `max_in_flight` would make \
+             each operation take longer{grew}. Lower {}; a higher `max_in_flight` would make \
              the queue longer and no operation faster",
-            number(full.completed.0)
+            number(full.completed.0),
+            self.load()
         )
     }
 
@@ -221,6 +237,10 @@ impl ScheduleReport {
             Some(_) if self.is_kept() => "kept",
             Some(_) => "NOT KEPT",
         };
+        let held = match self.held_count {
+            0 => String::new(),
+            held => format!("; {} held back by an earlier one on the same object", count(held)),
+        };
         vec![
             (
                 "offered",
@@ -233,7 +253,7 @@ impl ScheduleReport {
             (
                 "schedule",
                 format!(
-                    "{kept}: {} late by more than 1 ms{}, {} skipped{}, longest delay {}",
+                    "{kept}: {} late by more than 1 ms{}, {} skipped{}, longest delay {}{held}",
                     known(late, count),
                     share(late),
                     known(skipped, count),

@@ -165,3 +165,20 @@ fn a_run_that_was_killed_has_no_numbers_made_up() {
     assert_eq!(facts[0].1, "– (– in –); achieved 1,000 ops/s");
     assert_eq!(facts[1].1, "–: – late by more than 1 ms, – skipped, longest delay –");
 }
+
+#[test]
+fn a_replay_is_told_its_speed_and_what_it_held_back() {
+    let report = with(|of| {
+        of.arrivals = "trace".to_owned();
+        of.held_count = 1_234;
+        // Enough, so that the load itself is what was too much.
+        of.max_in_flight = 1_000;
+    });
+    let warning = view(&report).schedule_warning().unwrap();
+    assert!(!warning.contains("`rate`") && warning.contains("lower `speed`"), "{warning}");
+    let facts = view(&report).schedule_facts();
+    let told = &facts.iter().find(|(name, _)| *name == "schedule").unwrap().1;
+    assert!(told.ends_with("; 1,234 held back by an earlier one on the same object"), "{told}");
+    let of_rate = view(&with(|_| ())).schedule_facts();
+    assert!(of_rate.iter().all(|(_, text)| !text.contains("held back")), "{of_rate:?}");
+}

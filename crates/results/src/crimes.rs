@@ -42,11 +42,15 @@ fn facts(report: &Report, manifest: &Manifest, plan: Option<&Plan>) -> CrimeFact
     let loops = |row: &&RowReport| row.loop_model != LoopModel::Open;
     let is_timed = |stage: &&StageReport| stage.ended_by.as_deref() != Some("out-of-work");
     let spans = report.results().filter(is_timed).flat_map(|stage| &stage.rows);
+    let lasted = spans.filter_map(|row| row.analysis.took());
+    // Probes are open loops that cut their own beginning, all of them together; only the first is a
+    // closed one, whose figures tell where to begin.
+    let is_search = !report.load_lines.is_empty();
     CrimeFacts {
         is_embedded,
         is_on_this_host,
-        is_closed_loop: on_objects().any(|row| loops(&row)),
-        measured: spans.filter_map(|row| row.analysis.took()).max(),
+        is_closed_loop: !is_search && on_objects().any(|row| loops(&row)),
+        measured: if is_search { Some(lasted.sum()) } else { lasted.max() },
         reads_are_fresh: reads_own,
         data_bytes: (rows().any(reads) && data > 0).then_some(data),
         memory_bytes: manifest.machine.memory_bytes.filter(|_| holds_data),
@@ -57,7 +61,7 @@ fn facts(report: &Report, manifest: &Manifest, plan: Option<&Plan>) -> CrimeFact
         clocks_uncompared_count: machines_merged(manifest),
         clock_uncertainty_max: report.agents.iter().filter_map(|of| of.clock_uncertainty).max(),
         objects_and_workers: objects_and_workers(report),
-        warm_up: rows().filter_map(warm_up).max(),
+        warm_up: rows().filter_map(warm_up).max().filter(|_| !is_search),
     }
 }
 

@@ -556,6 +556,7 @@ fn schedule(kept: &schema::Schedule, lasted: Duration) -> ScheduleReport {
         offered_count: kept.offered_count,
         late_count: kept.late_count,
         skipped_count: kept.skipped_count,
+        held_count: kept.held_count,
         delay_max: kept.delay_max_ns.map(Duration::from_nanos),
     }
 }

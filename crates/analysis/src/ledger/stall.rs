@@ -1,9 +1,11 @@
-//! Which gaps between successes are stalls: those that were waited for, far beyond what the row's
-//! own gaps say.
+//! Which gaps between successes may be stalls: those that were waited for, far beyond what the
+//! row's own gaps say. Of those without a failure the operations have the last word ([`judge`]).
+//!
+//! [`judge`]: super::judge
 
 use std::time::Duration;
 
-use plimsoll_model::EndpointId;
+use plimsoll_model::{EndpointId, OpRecord};
 use plimsoll_stats::normal_quantile;
 
 use super::watch::{Cell, Cells};
@@ -57,11 +59,31 @@ pub(super) struct Stall {
     /// When it began and ended; with the stage where there was no success.
     pub(super) from: u64,
     pub(super) until: u64,
+    /// How long of it an operation was waited for.
+    pub(super) waited: u64,
+    /// Whether something failed in it.
+    pub(super) failed: bool,
     pub(super) rate_before: Option<f64>,
     pub(super) regained_after: Option<Duration>,
 }
 
 impl Stall {
+    /// Returns half of what was waited for.
+    pub(super) fn half(&self) -> u64 {
+        self.waited / 2
+    }
+
+    /// Tells whether an operation, of that client, is of what it is a stall of.
+    pub(super) fn is_about(&self, op: &OpRecord, client: Option<u16>) -> bool {
+        self.endpoint.is_none_or(|endpoint| endpoint == op.endpoint)
+            && self.client.is_none_or(|of| client == Some(of))
+    }
+
+    /// Tells whether it is of all of the row.
+    pub(super) fn is_of_all(&self) -> bool {
+        self.endpoint.is_none() && self.client.is_none()
+    }
+
     /// Tells whether more than half of the other one lies in this one.
     pub(super) fn covers(&self, other: &Self) -> bool {
         let both = self.until.min(other.until).saturating_sub(self.from.max(other.from));
@@ -111,7 +133,8 @@ pub(super) fn longest_usual(median: u64, high: u64) -> u64 {
     median.saturating_mul(TIMES).max(high)
 }
 
-/// Returns the stalls in the order of time; `usual` is by kind and size what is no stall yet.
+/// Returns the gaps that may be stalls in the order of time; `usual` is by kind and size what is no
+/// stall yet.
 pub(super) fn stalls(cells: &Cells, usual: &[Option<u64>]) -> Vec<Stall> {
     let gaps = gaps(cells);
     let Some(shortest) = shortest_stall(cells, &gaps) else { return Vec::new() };
@@ -136,6 +159,8 @@ pub(super) fn stalls(cells: &Cells, usual: &[Option<u64>]) -> Vec<Stall> {
             next_success: gap.to,
             from,
             until,
+            waited: gap.waited,
+            failed: gap.failed,
             rate_before,
             regained_after,
         }

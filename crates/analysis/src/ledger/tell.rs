@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use plimsoll_model::{EndpointId, ErrorClass, Moment, OpRecord};
 
+use super::brown_out::Latencies;
+use super::judge::Judge;
 use super::stall::Stall;
 use super::watch::Watching;
-use super::{FailedAt, FailedOf, FailureSpan, Ledger, Outage};
+use super::{FailedAt, FailedOf, FailureSpan, Ledger, Outage, TOLD_MAX};
 use crate::{Failures, Question, Steadiness};
 
 /// An outage as it is told.
@@ -27,7 +29,11 @@ pub(crate) struct RowTelling<'a> {
     ledger: Ledger,
     failed: Option<(u64, u64)>,
     success_before: Option<Moment>,
+    /// The gaps in which something failed.
     outages: Vec<OutageTelling>,
+    /// The others.
+    silent: Judge,
+    latencies: Latencies,
     steadiness: Option<Steadiness>,
 }
 
@@ -50,19 +56,16 @@ impl Telling<'_> {
 impl Watching {
     /// Returns what a second scan is to complete.
     pub(crate) fn telling<'a>(self, question: &'a Question<'a>) -> RowTelling<'a> {
-        let telling = |stall: Stall| OutageTelling {
-            stall,
-            first_failure: None,
-            failed: Failures::default(),
-            at: BTreeMap::new(),
-            of: BTreeMap::new(),
-        };
+        let (failed, silent) = self.suspects.into_iter().partition(|stall: &Stall| stall.failed);
+        let failed: Vec<Stall> = failed;
         RowTelling {
             question,
             ledger: self.ledger,
             failed: self.failed,
             success_before: None,
-            outages: self.stalls.into_iter().map(telling).collect(),
+            outages: failed.into_iter().map(OutageTelling::of).collect(),
+            silent: Judge::of(silent),
+            latencies: self.latencies,
             steadiness: self.steadiness,
         }
     }
@@ -72,19 +75,18 @@ impl RowTelling<'_> {
     /// Sees an operation.
     pub(crate) fn add(&mut self, op: &OpRecord) {
         let end = op.end.as_ns();
+        let client = self.question.client_of.get(op.worker.0 as usize).copied();
+        self.silent.add(op, client);
         if op.outcome == ErrorClass::Ok {
             if self.failed.is_some_and(|(first, _)| end <= first) {
                 self.success_before = self.success_before.max(Some(op.end));
             }
             return;
         }
-        let client = self.question.client_of.get(op.worker.0 as usize).copied();
         // Outages of a row and those of its parts may overlap.
         for telling in &mut self.outages {
             let of = &telling.stall;
-            let is_of_it = of.endpoint.is_none_or(|endpoint| endpoint == op.endpoint)
-                && of.client.is_none_or(|of| client == Some(of));
-            if end < of.from || end > of.until || !is_of_it {
+            if end < of.from || end > of.until || !of.is_about(op, client) {
                 continue;
             }
             telling.failed.add(op.outcome);
@@ -104,28 +106,49 @@ impl RowTelling<'_> {
             first: Moment::from_ns(first),
             last: Moment::from_ns(last),
         });
-        let outage = |of: OutageTelling| {
-            let stall = of.stall;
-            let at = |(endpoint, count)| FailedAt { endpoint, count };
-            Outage {
-                endpoint: stall.endpoint,
-                client: stall.client,
-                last_success: stall.last_success.map(Moment::from_ns),
-                first_failure: of.first_failure,
-                next_success: stall.next_success.map(Moment::from_ns),
-                gap: Duration::from_nanos(stall.until - stall.from),
-                failed: of.failed,
-                failed_by_endpoint: of.at.into_iter().map(at).collect(),
-                failed_by_client: of
-                    .of
-                    .into_iter()
-                    .map(|(client, count)| FailedOf { client, count })
-                    .collect(),
-                rate_before: stall.rate_before,
-                regained_after: stall.regained_after,
-            }
-        };
-        let outages = self.outages.into_iter().map(outage).collect();
-        (Ledger { failures, outages, ..self.ledger }, self.steadiness)
+        let silent = self.silent.stalls().into_iter().map(OutageTelling::of);
+        let mut told: Vec<OutageTelling> = self.outages.into_iter().chain(silent).collect();
+        let of_all = told.iter().map(|of| &of.stall).filter(|stall| stall.is_of_all());
+        let of_all: Vec<Stall> = of_all.cloned().collect();
+        // What all of the row tells is not told of its parts as well.
+        told.retain(|of| of.stall.is_of_all() || !of_all.iter().any(|all| all.covers(&of.stall)));
+        told.sort_by_key(|of| (of.stall.from, of.stall.endpoint, of.stall.client));
+        let outages_count = told.len() as u64;
+        told.truncate(TOLD_MAX);
+        let outages = told.into_iter().map(OutageTelling::told).collect();
+        let brown_outs = self.latencies.brown_outs(&of_all);
+        let ledger = Ledger { failures, outages_count, outages, brown_outs, ..self.ledger };
+        (ledger, self.steadiness)
+    }
+}
+
+impl OutageTelling {
+    fn of(stall: Stall) -> Self {
+        Self {
+            stall,
+            first_failure: None,
+            failed: Failures::default(),
+            at: BTreeMap::new(),
+            of: BTreeMap::new(),
+        }
+    }
+
+    fn told(self) -> Outage {
+        let stall = self.stall;
+        let at = |(endpoint, count)| FailedAt { endpoint, count };
+        let of = |(client, count)| FailedOf { client, count };
+        Outage {
+            endpoint: stall.endpoint,
+            client: stall.client,
+            last_success: stall.last_success.map(Moment::from_ns),
+            first_failure: self.first_failure,
+            next_success: stall.next_success.map(Moment::from_ns),
+            gap: Duration::from_nanos(stall.until - stall.from),
+            failed: self.failed,
+            failed_by_endpoint: self.at.into_iter().map(at).collect(),
+            failed_by_client: self.of.into_iter().map(of).collect(),
+            rate_before: stall.rate_before,
+            regained_after: stall.regained_after,
+        }
     }
 }

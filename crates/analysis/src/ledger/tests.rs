@@ -269,9 +269,138 @@ fn rare_operations_that_take_long_by_their_kind_or_size_are_no_stall() {
         op.bytes = 1 << 30;
     }
     assert_eq!(ledger(&ops).outages, []);
-    // The same of small ones are stalls of the store.
+    // The same of small ones are how the store is, as one worker sees no more than its operation.
     ops.iter_mut().for_each(|op| op.bytes = 1_024);
-    assert_eq!(ledger(&ops).outages_count, 20);
+    assert_eq!(ledger(&ops).outages, []);
+}
+
+/// Slow operations at random, one in `one_in`, among those of a millisecond or so.
+fn rarely(seed: u64, one_in: f64, slow_us: u64) -> impl Fn(u32, u64, u64) -> u64 {
+    move |worker, index, _| {
+        let index = u64::from(worker) << 32 | index;
+        match random(seed, index) < 1.0 / one_in {
+            true => slow_us / 2 + (random(seed + 77, index) * slow_us as f64) as u64,
+            false => 500 + (random(seed + 78, index) * 1_000.0) as u64,
+        }
+    }
+}
+
+#[test]
+fn rare_slow_operations_are_no_outage_however_many_workers_there_are() {
+    let (mut runs, mut told) = (0, 0);
+    for workers in [1, 2, 3, 8] {
+        for one_in in [100.0, 300.0, 1_000.0] {
+            for seed in 0..5 {
+                let ops = closed(workers, 60_000_000, rarely(seed, one_in, 1_500_000));
+                told += ledger(&ops).outages_count;
+                runs += 1;
+            }
+        }
+    }
+    assert_eq!((told, runs), (0, 60));
+}
+
+#[test]
+fn heavy_tails_of_all_kinds_have_no_outage() {
+    // Pareto's law with 1.1 and 1.5, cut at a minute; log-normal laws as wide as they come.
+    let pareto = |u: f64, alpha: f64| (1_000.0 * (1.0 - u).powf(-1.0 / alpha)).min(6e7) as u64;
+    let wide = |u: f64, sigma: f64| {
+        let z = plimsoll_stats::normal_quantile(u.clamp(1e-12, 1.0 - 1e-12));
+        (2_000.0 * (sigma * z).exp()).clamp(1.0, 6e7) as u64
+    };
+    for kind in 0..4 {
+        for workers in [1, 2, 4, 16] {
+            for seed in 0..6 {
+                let ops = closed(workers, 60_000_000, |worker, index, _| {
+                    let u = random(seed, u64::from(worker) << 32 | index);
+                    match kind {
+                        0 => pareto(u, 1.1),
+                        1 => pareto(u, 1.5),
+                        2 => wide(u, 1.5),
+                        _ => wide(u, 2.0),
+                    }
+                });
+                let told = ledger(&ops);
+                assert_eq!(told.outages, [], "{kind} {workers} {seed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn several_endpoints_with_rare_slow_operations_have_no_outage() {
+    for seed in 0..10 {
+        let ops = closed(8, 60_000_000, rarely(seed, 2_000.0, 2_000_000));
+        let ops: Vec<_> = ops.into_iter().map(|op| at(op.worker.0 as u16, op)).collect();
+        let told = ledger(&ops);
+        assert_eq!(told.outages, [], "{seed}");
+    }
+}
+
+/// Adds to operations what a store that stands still from one moment to another adds.
+fn held(
+    from_us: u64,
+    until_us: u64,
+    took: impl Fn(u32, u64, u64) -> u64,
+) -> impl Fn(u32, u64, u64) -> u64 {
+    move |worker, index, now| {
+        let took = took(worker, index, now);
+        match now < until_us && now + took > from_us {
+            true => took + until_us - now.max(from_us),
+            false => took,
+        }
+    }
+}
+
+#[test]
+fn real_stalls_are_told_among_noise() {
+    for workers in [2, 4, 16] {
+        for seed in 0..5 {
+            let exponential = |worker, index, _| sound(1, seed, u64::from(worker) << 32 | index);
+            let told =
+                ledger(&closed(workers, 20_000_000, held(9_000_000, 12_000_000, exponential)));
+            let [outage] = &told.outages[..] else { panic!("{workers} {seed}: {told:?}") };
+            let off = outage.gap.abs_diff(Duration::from_secs(3));
+            assert!(off < Duration::from_millis(60), "{outage:?}");
+            // Twice, and among operations that are slow by themselves.
+            let noise = rarely(seed, 2_000.0, 1_500_000);
+            let twice = held(40_000_000, 44_000_000, held(9_000_000, 12_000_000, noise));
+            let told = ledger(&closed(workers.max(4), 60_000_000, twice));
+            assert_eq!(told.outages_count, 2, "{workers} {seed}: {:?}", told.outages);
+        }
+    }
+}
+
+#[test]
+fn a_stall_of_few_or_large_operations_is_told() {
+    // One worker: the only operation of its kind.
+    let told = ledger(&closed(1, 20_000_000, frozen(9_000_000, 12_000_000, 2_000)));
+    assert_eq!(told.outages_count, 1);
+    // Uploads of 3 s each by four, and 20 s without an answer.
+    let large = |worker, index, _| 2_500_000 + sound(0, 1, index) * u64::from(worker);
+    let told = ledger(&closed(4, 90_000_000, held(40_000_000, 60_000_000, large)));
+    assert_eq!(told.outages_count, 1, "{told:?}");
+    // Two arrivals a second of 20 ms each, and 6 s without an answer.
+    let mut ops: Vec<_> = (0..120).map(|index| op(0, index * 500_000, 20_000)).collect();
+    let (from, until) = (20_000 * MS, 26_000 * MS);
+    for op in ops.iter_mut().filter(|op| (from..until).contains(&op.start.as_ns())) {
+        op.end = Moment::from_ns(until + 20 * MS);
+    }
+    let told = ledger(&ops);
+    assert_eq!(told.outages_count, 1, "{told:?}");
+    assert!(told.outages[0].gap >= Duration::from_secs(6));
+}
+
+#[test]
+fn a_client_that_stands_still_is_no_outage_of_the_store() {
+    // 100 arrivals a second; nothing is sent for 3 s, and then all of it at once.
+    let mut ops: Vec<_> = (0..2_000).map(|index| op(0, index * 10_000, 2_000)).collect();
+    let woken = Moment::from_ns(10_000 * MS);
+    let asleep = |op: &&mut OpRecord| (7_000 * MS..10_000 * MS).contains(&op.intended.as_ns());
+    for op in ops.iter_mut().filter(asleep) {
+        (op.start, op.end) = (woken, woken.after(Duration::from_millis(2)));
+    }
+    assert_eq!(ledger(&ops).outages, []);
 }
 
 #[test]

@@ -6,8 +6,9 @@ use std::time::Duration;
 use plimsoll_model::{EndpointId, Moment, OpRecord};
 use plimsoll_stats::{CoarseHistogram, Percentile};
 
+use super::brown_out::Latencies;
 use super::stall::{self, Stall};
-use super::{BrownOut, BrownOuts, Gap, Ledger, TOLD_MAX};
+use super::{Gap, Ledger};
 use crate::steadiness::{
     self, INTERVALS_MAX as STEADY_INTERVALS_MAX, INTERVALS_MIN as STEADY_INTERVALS_MIN, OKS_MIN,
 };
@@ -19,19 +20,6 @@ const CELLS_MAX: u64 = 65_536;
 const CELLS_MIN: u64 = 1_024;
 /// No cell is shorter, as no stall is.
 const CELL_NS_MIN: u64 = 1_000_000;
-/// Intervals of a row for the latency.
-const INTERVALS_MAX: u64 = 512;
-/// No interval is shorter.
-const INTERVAL_NS_MIN: u64 = 1_000_000_000;
-/// So many successes an interval must have for its 99th percentile to be judged.
-const SAMPLES_MIN: u64 = 100;
-/// So many intervals are to have on average, if there are enough of them.
-const SAMPLES_WANTED: u64 = 1_000;
-/// So many intervals must have been judged for their median to be the usual.
-const INTERVALS_MIN: usize = 8;
-/// A brown-out is so many times the usual.
-const TIMES_THE_USUAL: u64 = 5;
-
 /// What ended in one cell.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cell {
@@ -111,8 +99,7 @@ pub(crate) struct RowWatch<'a> {
     clients: Vec<Option<Cells>>,
     /// How long successes of each kind and size took from their start.
     services: Vec<Option<Box<CoarseHistogram>>>,
-    interval_ns: u64,
-    intervals: Vec<Option<Box<CoarseHistogram>>>,
+    latencies: Latencies,
     failed: Option<(u64, u64)>,
 }
 
@@ -120,7 +107,9 @@ pub(crate) struct RowWatch<'a> {
 #[derive(Debug)]
 pub(crate) struct Watching {
     pub(super) ledger: Ledger,
-    pub(super) stalls: Vec<Stall>,
+    /// Gaps of the row, its endpoints and its clients that may be stalls.
+    pub(super) suspects: Vec<Stall>,
+    pub(super) latencies: Latencies,
     pub(super) failed: Option<(u64, u64)>,
     pub(super) steadiness: Option<Steadiness>,
 }
@@ -131,8 +120,6 @@ impl<'a> RowWatch<'a> {
         let rows_count = (rows_count as u64).max(1);
         let started = question.started.after(question.skip).as_ns();
         let ended = question.ended.as_ns();
-        let intervals_max = (INTERVALS_MAX / rows_count).max(32);
-        let lasted = ended.saturating_sub(started);
         Self {
             question,
             rows_count,
@@ -140,11 +127,7 @@ impl<'a> RowWatch<'a> {
             endpoints: Vec::new(),
             clients: Vec::new(),
             services: Vec::new(),
-            interval_ns: lasted
-                .div_ceil(intervals_max)
-                .next_multiple_of(INTERVAL_NS_MIN)
-                .max(INTERVAL_NS_MIN),
-            intervals: Vec::new(),
+            latencies: Latencies::new(started, ended, rows_count, question.latency_p99_max),
             failed: None,
         }
     }
@@ -169,8 +152,7 @@ impl<'a> RowWatch<'a> {
             return;
         }
         at(&mut self.services, class).get_or_insert_default().record(ns(op.service_time()));
-        let index = (end.saturating_sub(started) / self.interval_ns) as u16;
-        at(&mut self.intervals, index).get_or_insert_default().record(ns(op.latency()));
+        self.latencies.add(end, op.latency());
     }
 
     /// Returns what was found, as far as one scan tells; `None` where no operation ended.
@@ -185,40 +167,35 @@ impl<'a> RowWatch<'a> {
             Some(stall::longest_usual(median, high))
         };
         let usual: Vec<Option<u64>> = self.services.iter().map(usual).collect();
-        let mut stalls = stall::stalls(&self.whole, &usual);
-        let all_stalled = stalls.clone();
-        let of_part = |part: &Option<Cells>| {
-            part.iter().flat_map(|cells| stall::stalls(cells, &usual)).collect::<Vec<_>>()
-        };
-        let covered = |stall: &Stall, by: &[Stall]| by.iter().any(|other| other.covers(stall));
+        let mut suspects = stall::stalls(&self.whole, &usual);
         let several = |parts: &[Option<Cells>]| parts.iter().flatten().count() > 1;
+        let of_part = |part: &Option<Cells>| {
+            part.iter().flat_map(|cells| stall::stalls(cells, &usual)).collect()
+        };
         if several(&self.endpoints) {
             for (endpoint, cells) in self.endpoints.iter().enumerate() {
-                let own = of_part(cells).into_iter().filter(|of| !covered(of, &all_stalled));
+                let own: Vec<Stall> = of_part(cells);
                 let endpoint = Some(EndpointId(endpoint as u16));
-                stalls.extend(own.map(|stall| Stall { endpoint, ..stall }));
+                suspects.extend(own.into_iter().map(|stall| Stall { endpoint, ..stall }));
             }
         }
         if several(&self.clients) {
             for (client, cells) in self.clients.iter().enumerate() {
-                let own = of_part(cells).into_iter().filter(|of| !covered(of, &all_stalled));
+                let own: Vec<Stall> = of_part(cells);
                 let client = Some(client as u16);
-                stalls.extend(own.map(|stall| Stall { client, ..stall }));
+                suspects.extend(own.into_iter().map(|stall| Stall { client, ..stall }));
             }
         }
-        stalls.sort_by_key(|stall| (stall.from, stall.endpoint, stall.client));
-        let outages_count = stalls.len() as u64;
-        let brown_outs = self.brown_outs(&all_stalled);
-        stalls.truncate(TOLD_MAX);
         let ledger = Ledger {
             gap_longest: longest_gap(&self.whole),
             failures: None,
-            outages_count,
+            outages_count: 0,
             outages: Vec::new(),
-            brown_outs,
+            brown_outs: None,
         };
         let steadiness = self.steadiness();
-        Some(Watching { ledger, stalls, failed: self.failed, steadiness })
+        let Self { latencies, failed, .. } = self;
+        Some(Watching { ledger, suspects, latencies, failed, steadiness })
     }
 
     /// Returns how steady the successes came.
@@ -242,87 +219,16 @@ impl<'a> RowWatch<'a> {
         let service = Duration::from_nanos(medians.max().unwrap_or(0));
         steadiness::steadiness(&series, Duration::from_nanos(width * cell_ns), service)
     }
-
-    /// Returns when the latency was above the limit; an interval that an outage touches tells of
-    /// that, and is passed over.
-    fn brown_outs(&self, stalls: &[Stall]) -> Option<BrownOuts> {
-        let (interval_ns, intervals) = self.joined();
-        let judged: Vec<Option<u64>> = (0u64..)
-            .zip(&intervals)
-            .map(|(index, times)| {
-                let from = self.whole.started + index * interval_ns;
-                let is_apart = |of: &Stall| of.until < from || of.from >= from + interval_ns;
-                let whole = from + interval_ns <= self.whole.ended && stalls.iter().all(is_apart);
-                let enough = whole && times.count() >= SAMPLES_MIN;
-                enough.then(|| times.percentile(Percentile::P99)).flatten()
-            })
-            .collect();
-        let mut known: Vec<u64> = judged.iter().flatten().copied().collect();
-        known.sort_unstable();
-        let usual = known.get(known.len().saturating_sub(1) / 2).copied();
-        let (limit, limit_is_asked) = match (self.question.latency_p99_max, usual) {
-            (Some(limit), Some(_)) => (ns(limit), true),
-            (None, Some(usual)) if known.len() >= INTERVALS_MIN => {
-                (usual.saturating_mul(TIMES_THE_USUAL), false)
-            }
-            _ => return None,
-        };
-        let mut stretches: Vec<BrownOut> = Vec::new();
-        for (index, p99) in (0u64..).zip(&judged) {
-            let Some(p99) = p99.filter(|p99| *p99 > limit) else { continue };
-            let from = Moment::from_ns(self.whole.started + index * interval_ns);
-            let (length, p99) = (Duration::from_nanos(interval_ns), Duration::from_nanos(p99));
-            match stretches.last_mut().filter(|last| last.from.after(last.length) == from) {
-                Some(last) => {
-                    last.length += length;
-                    last.p99_max = last.p99_max.max(p99);
-                }
-                None => stretches.push(BrownOut { from, length, p99_max: p99 }),
-            }
-        }
-        let stretches_count = stretches.len() as u64;
-        stretches.truncate(TOLD_MAX);
-        Some(BrownOuts {
-            limit: Duration::from_nanos(limit),
-            limit_is_asked,
-            interval: Duration::from_nanos(interval_ns),
-            stretches_count,
-            stretches,
-        })
-    }
-
-    /// Returns the intervals, joined in pairs while they hold too few successes for a percentile
-    /// that means something.
-    fn joined(&self) -> (u64, Vec<CoarseHistogram>) {
-        let mut interval_ns = self.interval_ns;
-        let mut intervals: Vec<CoarseHistogram> =
-            self.intervals.iter().map(|of| of.as_deref().cloned().unwrap_or_default()).collect();
-        let all: u64 = intervals.iter().map(CoarseHistogram::count).sum();
-        while intervals.len() >= 2 * INTERVALS_MIN
-            && all < SAMPLES_WANTED.saturating_mul(intervals.len() as u64)
-        {
-            intervals = intervals
-                .chunks(2)
-                .map(|pair| {
-                    let mut both = pair[0].clone();
-                    pair[1..].iter().for_each(|second| both.merge(second));
-                    both
-                })
-                .collect();
-            interval_ns *= 2;
-        }
-        (interval_ns, intervals)
-    }
 }
 
 impl Watching {
     /// Tells whether a second scan has something to tell.
     pub(crate) fn wants_more(&self) -> bool {
-        self.failed.is_some() || !self.stalls.is_empty()
+        self.failed.is_some() || !self.suspects.is_empty()
     }
 }
 
-fn at<T>(list: &mut Vec<Option<T>>, index: u16) -> &mut Option<T> {
+pub(super) fn at<T>(list: &mut Vec<Option<T>>, index: u16) -> &mut Option<T> {
     let index = usize::from(index);
     if list.len() <= index {
         list.resize_with(index + 1, || None);

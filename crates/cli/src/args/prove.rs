@@ -11,9 +11,9 @@ use super::PrintArgs;
 
 #[derive(Args, Debug)]
 pub(crate) struct ProveArgs {
-    /// Which proofs: quantiles, stall, errors, bytes, merge, poisson, schedule, load-line, outages,
-    /// verdict; with --loopback the first four, seaweed, verdict and load-line; with --against also
-    /// rivals
+    /// Which proofs: quantiles, stall, errors, bytes, outages, merge, poisson, replay, schedule,
+    /// load-line, verdict; with --loopback the first five, seaweed, verdict and load-line; with
+    /// --against also rivals
     /// [default: all but rivals]
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,

@@ -83,6 +83,31 @@ fn a_store_that_is_stopped_has_an_outage_as_long_as_the_command_that_stops_it() 
     assert!(html.contains("</i>outage</li>") && html.contains("</i>event: kill -STOP"));
 }
 
+#[test]
+fn what_was_acknowledged_is_read_back_when_the_store_is_there_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::start(directory.path());
+    let pid = store.child.id();
+    // The measured stage ends while the store stands still, which it does for 6 s.
+    let mut command = store.command(
+        directory.path(),
+        "s3 put --concurrent 4 --obj.size 1KiB --duration 2s --op-timeout 2s --max-error-rate 100% \
+         --verify-acked --run-dir run",
+    );
+    command.args(["--event", &format!("1s:kill -STOP {pid}; sleep 6; kill -CONT {pid}")]);
+    let output = run({
+        command.arg("--json");
+        command
+    });
+    let told = stderr(&output);
+    assert!(output.status.success(), "{told}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let read = &report["read_back"];
+    assert!(ns(&read["objects_count"]) > 0, "{read}");
+    let bad = ["lost_count", "wrong_count", "unread_count"].map(|name| ns(&read[name]));
+    assert_eq!(bad, [0; 3], "{read}");
+}
+
 fn plimsoll_line(directory: &Path, line: &str) -> Command {
     let mut command = plimsoll(directory);
     command.args(line.split_whitespace());

@@ -42,7 +42,7 @@ fn a_trace_becomes_a_run_that_is_analysed_and_replayed_again() {
     std::fs::write(at.join("t.csv"), trace()).unwrap();
     let (report, told) = replayed(at, "replay t.csv --run-dir r --seed 7");
     assert_eq!(rows(&report), 240);
-    assert!(told.contains("1 operations are of kinds that are not replayed: 1 copy"), "{told}");
+    assert!(told.contains("1 operation is of a kind that is not replayed: 1 copy"), "{told}");
     let notes = report["notes"].to_string();
     assert!(notes.contains("not replayed: 1 copy"), "{notes}");
     let manifest: Value =
@@ -114,6 +114,7 @@ fn what_cannot_be_replayed_is_refused_in_a_sentence() {
     for (name, content) in [
         ("empty", &b""[..]),
         ("zip", &[0x1f, 0x8b, 8, 0][..]),
+        ("cut", &[0x28, 0xb5, 0x2f, 0xfd, 4, 0, 1][..]),
         ("odd", b"hello\nworld\n"),
         ("bad.csv", b"time,op,key\nNaN,get,a\n"),
         ("t.csv", b"time,op,key,size\n1,put,a,5\n2,get,a,5\n"),
@@ -123,6 +124,7 @@ fn what_cannot_be_replayed_is_refused_in_a_sentence() {
     for (line, said) in [
         ("replay empty", "empty: it is empty"),
         ("replay zip", "zip: it is compressed by gzip"),
+        ("replay cut", "damaged or cut off"),
         ("replay odd", "odd: line 1: its form is none that is known"),
         ("replay bad.csv", "bad.csv, line 2: `NaN` is no instant"),
         ("replay nothing", "cannot read nothing"),

@@ -38,8 +38,7 @@ fn a_trace_is_read_once_and_what_it_lacks_is_counted() {
     let notes = trace.facts.notes();
     assert!(
         notes.contains(
-            &"1 lines could not be read and were left out, the first of them 42: `x` is no instant"
-                .to_owned()
+            &"1 line could not be read and was left out, line 42: `x` is no instant".to_owned()
         ),
         "{notes:?}"
     );

@@ -46,8 +46,9 @@ pub struct ArrivalFit {
     pub ops_per_sec: f64,
     /// The standard deviation of the gaps between them, in parts of their mean.
     pub variation: f64,
-    /// The largest distance between the distribution of the gaps and the law's.
-    pub distance: f64,
+    /// The largest distance between the distribution of the gaps and the law's; `None` of even
+    /// ones, whose law has a step where the smallest gap off it is as far as can be.
+    pub distance: Option<f64>,
 }
 
 impl ArrivalFit {
@@ -159,13 +160,10 @@ pub(super) fn arrivals(trace: &Trace) -> ArrivalFit {
     let gap = mean(&gaps).unwrap_or(0.0).max(1e-9);
     let variation = std_dev(&gaps).unwrap_or(0.0) / gap;
     let law = if variation < EVEN_BELOW { ArrivalLaw::Constant } else { ArrivalLaw::Poisson };
-    let tested = match law {
-        ArrivalLaw::Constant => {
-            KolmogorovSmirnov::test(&mut gaps, |each| f64::from(u8::from(each >= gap)))
-        }
-        _ => KolmogorovSmirnov::test(&mut gaps, |each| -(-each / gap).exp_m1()),
-    };
-    ArrivalFit { law, ops_per_sec: gap.recip(), variation, distance: tested.distance }
+    let is_even = law == ArrivalLaw::Constant;
+    let distance = (!is_even)
+        .then(|| KolmogorovSmirnov::test(&mut gaps, |each| -(-each / gap).exp_m1()).distance);
+    ArrivalFit { law, ops_per_sec: gap.recip(), variation, distance }
 }
 
 /// The normal distribution.

@@ -1,5 +1,6 @@
 //! Which stages of the parts belong together, and what the whole says of them.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use plimsoll_model::WallTime;
@@ -439,6 +440,8 @@ fn sum<E>(index: u8, column: &Column, parts: &[MergePart<'_, E>]) -> Option<Stag
         uploads_given_up_count: add(|stage| stage.uploads_given_up_count),
         uploads_left_count: add(|stage| stage.uploads_left_count),
         wrong: WrongCount::sum(own().flat_map(|stage| &stage.wrong)),
+        // Owners have other numbers in a merged record.
+        server_names: BTreeMap::new(),
         files: FilesStage::sum(&on_files),
         evidence: join_evidence(own().map(|stage| &stage.evidence)),
         ..first.clone()

@@ -124,6 +124,15 @@ impl ObjectsJob {
         &self.members[index.0]
     }
 
+    /// Returns up to so many members of a set, spread over it, whose fate is known.
+    pub fn sample(&self, index: SetIndex, most: u64) -> Vec<super::Held> {
+        let (set, members) = self.population(index);
+        let count = members.count(set);
+        let places = (0..most.min(count)).map(|place| place * count / most.min(count));
+        let held = places.map(|place| members.newest(set, place));
+        held.filter(|held| members.doubtful().binary_search(&held.id).is_err()).collect()
+    }
+
     /// Returns a set and who is in it.
     pub(super) fn population(&self, index: SetIndex) -> (&ObjectSet, &Members) {
         (self.set(index), self.members(index))

@@ -71,51 +71,90 @@ impl TraceFacts {
     /// Returns what is to be said of the trace, a sentence each.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.of_format.clone();
-        let mut say = |count: u64, what: &str| {
-            if count > 0 {
-                notes.push(format!("{count} {what}"));
-            }
+        let mut say = |count: u64, one: &str, several: &str| match count {
+            0 => {}
+            1 => notes.push(format!("1 {one}")),
+            count => notes.push(format!("{count} {several}")),
         };
-        let unreadable = self.unreadable_first.as_ref().map(|(line, reason)| {
-            format!("lines could not be read and were left out, the first of them {line}: {reason}")
-        });
-        say(self.unreadable_count, unreadable.as_deref().unwrap_or_default());
-        let unsupported = self.unsupported.values().sum();
+        let (line, reason) = self.unreadable_first.clone().unwrap_or_default();
         say(
-            unsupported,
-            &format!("operations are of kinds that are not replayed: {}", self.kinds()),
+            self.unreadable_count,
+            &format!("line could not be read and was left out, line {line}: {reason}"),
+            &format!(
+                "lines could not be read and were left out, the first of them {line}: {reason}"
+            ),
         );
-        say(self.failed_count, "operations had failed when they were recorded and were left out");
+        let kinds = self.kinds();
+        say(
+            self.unsupported.values().sum(),
+            &format!("operation is of a kind that is not replayed: {kinds}"),
+            &format!("operations are of kinds that are not replayed: {kinds}"),
+        );
+        say(
+            self.failed_count,
+            "operation had failed when it was recorded and was left out",
+            "operations had failed when they were recorded and were left out",
+        );
         say(
             self.gone_count,
+            "operation on an object that the trace had removed before was left out",
             "operations on objects that the trace had removed before were left out",
         );
-        say(self.beyond_count, "reads of a part behind the end of its object were left out");
-        say(self.clipped_count, "reads of a part end where the object does, before they did");
+        say(
+            self.beyond_count,
+            "read of a part behind the end of its object was left out",
+            "reads of a part behind the end of its object were left out",
+        );
+        say(
+            self.clipped_count,
+            "read of a part ends where the object does, before it did",
+            "reads of a part end where the object does, before they did",
+        );
         say(
             self.out_of_order_count,
+            "entry stood behind a later one; all are replayed in order of time",
             "entries stood behind later ones; all are replayed in order of time",
         );
         say(
             self.spread_count,
+            "operation has an instant that is known to the second only",
             "operations have instants that are known to the second only; those of one second are \
              spread evenly over it",
         );
-        let assumed = format!(
-            "sizes are not told by the trace; such objects are of {} here",
-            Bytes(self.size_assumed)
+        let assumed = Bytes(self.size_assumed);
+        say(
+            self.size_unknown_count,
+            &format!("size is not told by the trace; such an object is of {assumed} here"),
+            &format!("sizes are not told by the trace; such objects are of {assumed} here"),
         );
-        say(self.size_unknown_count, &assumed);
-        say(self.uploads_count, "uploads in parts are put whole, when they were completed");
-        say(self.parts_left_count, "parts are of uploads that were not completed; left out");
-        say(self.capped_count, "puts of more than 5 GiB are of 5 GiB here");
+        self.say_of_uploads(&mut say);
         if let Some((until, later)) = self.until {
+            let until = until.as_secs_f64();
             say(
                 later,
-                &format!("operations come after {} s and were left out", until.as_secs_f64()),
+                &format!("operation comes after {until} s and was left out"),
+                &format!("operations come after {until} s and were left out"),
             );
         }
         notes
+    }
+
+    fn say_of_uploads(&self, say: &mut dyn FnMut(u64, &str, &str)) {
+        say(
+            self.uploads_count,
+            "upload in parts is put whole, when it was completed",
+            "uploads in parts are put whole, when they were completed",
+        );
+        say(
+            self.parts_left_count,
+            "part is of an upload that was not completed; left out",
+            "parts are of uploads that were not completed; left out",
+        );
+        say(
+            self.capped_count,
+            "put of more than 5 GiB is of 5 GiB here",
+            "puts of more than 5 GiB are of 5 GiB here",
+        );
     }
 
     fn kinds(&self) -> String {

@@ -10,7 +10,8 @@ use crate::plan::checked::{Job, Search, Stage};
 use crate::plan::path::FieldPath;
 use crate::plan::rules::UntilSpec;
 use crate::plan::spec::{
-    JobSpec, OpenSpec, PacingSpec, RateSpec, RepeatStage, SearchStage, StageSpec, Step, WorkStage,
+    JobSpec, OpenSpec, PacingSpec, RateSpec, RepeatStage, SearchStage, StageSpec, Step, WorkSpec,
+    WorkStage,
 };
 use crate::plan::units::{Profile, Rate, RateRange};
 use crate::{MAX_IN_FLIGHT_MAX, Metric, StopRule};
@@ -284,6 +285,11 @@ impl Context<'_> {
 /// Refuses of the job that a search gives its rate what would have a say in when its operations
 /// start, or how many there are.
 fn check_searched(at: &FieldPath, job: &JobSpec) -> Checked<()> {
+    if let WorkSpec::Replay(_) = job.work {
+        let reason = "a trace says when its operations start, so there is no rate to look for; \
+                      make a workload of it (`plimsoll fit`) and search with that";
+        return Err(at.field("work").field("replay").refuse(reason));
+    }
     if job.pacing != PacingSpec::Closed {
         let reason = "the search says the rate of this job; leave it out";
         return Err(at.field("pacing").refuse(reason));

@@ -6,7 +6,7 @@ use crate::Pacing;
 use crate::plan::path::InvalidField;
 use crate::plan::spec::TraceOf;
 use crate::plan::work::Work;
-use crate::plan::{FileNames, JobPacing, Members, Plan, SetIndex};
+use crate::plan::{FileNames, Job, JobPacing, Members, Plan, SetIndex};
 use crate::trace::Trace;
 
 /// The objects or files of a trace.
@@ -86,6 +86,18 @@ impl Plan {
             }
             _ => {}
         }
+        let fills =
+            |job: &Job| matches!(job.work, Work::Fill { .. }) && job.work.sets().contains(&set);
+        let is_filled = self.stages.iter().flat_map(|stage| &stage.jobs).any(fills);
+        if !trace.made_first().is_empty() && !is_filled {
+            let reason = format!(
+                "the trace reads {} that it does not write before, and no stage makes them: add \
+                 one before the replay, `{{prepares: true, jobs: [{{work: {{fill: {}}}}}]}}`",
+                if is_on_files { "files" } else { "objects" },
+                of.name,
+            );
+            return Err(at.refuse(reason));
+        }
         if let Some(traced) = of.members.traced_mut() {
             traced.loaded = Some(Arc::clone(trace));
         }
@@ -109,5 +121,49 @@ impl Plan {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_model::OpKind;
+
+    use super::*;
+    use crate::plan::WorkloadFile;
+    use crate::trace::{Seen, TraceBuilder, TraceOptions};
+
+    fn trace(kind: OpKind) -> Arc<Trace> {
+        let mut builder = TraceBuilder::default();
+        let (at_ns, bytes) = (Some(0), Some(10));
+        let seen = Seen { at_ns, kind, name: b"k", bytes, object_bytes: None, range: None };
+        builder.add(&seen).unwrap();
+        Arc::new(builder.finish(TraceOptions::default()).unwrap())
+    }
+
+    fn file(stages: &str) -> WorkloadFile {
+        let sets = "schema: plimsoll.workload/2\nsets: {t: {trace: {file: t}}}\n";
+        WorkloadFile::from_yaml("w", &format!("{sets}stages:\n{stages}")).unwrap()
+    }
+
+    const REPLAY: &str = "- {jobs: [{work: {replay: {of: t}}}]}\n";
+    const FILL: &str = "- {prepares: true, jobs: [{work: {fill: t}}]}\n";
+
+    #[test]
+    fn what_a_trace_reads_has_to_be_made_first() {
+        let learned = |stages: &str, kind| {
+            file(stages).check().unwrap().learn_trace(SetIndex(0), &trace(kind))
+        };
+        let refused = learned(REPLAY, OpKind::Get).unwrap_err().to_string();
+        assert!(refused.contains("reads objects") && refused.contains("{fill: t}"), "{refused}");
+        learned(&format!("{FILL}{REPLAY}"), OpKind::Get).unwrap();
+        // What it writes itself need not be there.
+        learned(REPLAY, OpKind::Put).unwrap();
+    }
+
+    #[test]
+    fn a_replay_has_no_rate_to_look_for() {
+        let search = "- {search: {slo: [p99<=20ms], stage: {jobs: [{work: {replay: {of: t}}}]}}}\n";
+        let refused = file(&format!("{FILL}{search}")).check().unwrap_err().to_string();
+        assert!(refused.contains("plimsoll fit"), "{refused}");
     }
 }
