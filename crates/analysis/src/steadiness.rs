@@ -20,8 +20,8 @@ pub(crate) const INTERVALS_MIN: u64 = 50;
 const CHANGE_MIN: f64 = 0.15;
 /// A warm-up that moves the mean of the row by less hardly moves a figure.
 const SHIFT_MIN: f64 = 0.01;
-/// Of so many rows of a rate that is level one may be told of a warm-up, and likewise of a cliff and
-/// of a drift.
+/// Of so many rows of a rate that is level one may be told of a warm-up, and likewise of a cliff
+/// and of a drift.
 const FALSE_ALARM: f64 = 0.001;
 /// Neighbours hang together, so what chance does is seen from means of batches: of so many, as is
 /// usual, so that a row in which noise lasts longer has longer ones,

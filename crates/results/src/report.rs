@@ -568,9 +568,8 @@ fn first_errors(manifest: &Manifest, stage: &schema::Stage) -> Vec<ErrorSample> 
             && stage.ended_ns.is_none_or(|ended| at <= ended)
     };
     // Older records leave it to the moment.
-    let is_of_stage = |error: &&schema::FirstError| match error.stage_index {
-        Some(index) => index == stage.index,
-        None => error.at_ns.is_none_or(inside),
+    let is_of_stage = |error: &&schema::FirstError| {
+        error.stage_index.map_or(error.at_ns.is_none_or(inside), |index| index == stage.index)
     };
     let of_stage = manifest.first_errors.iter().filter(is_of_stage);
     let endpoint = |name: &String| {

@@ -35,9 +35,9 @@ pub fn mmc_share_over(servers: u32, mu: f64, rate: f64, bound: f64) -> f64 {
 
 /// Returns the share of operations that take longer than `bound` with one server, M/G/1, whose
 /// service takes each of these times with that probability. How long one waits is
-/// `W(t) = 1 - rho + rate * integral of W(t - u) (1 - B(u)) du`, `B` the distribution of the service
-/// (the integral form of Takacs' equation; L. Kleinrock, *Queueing Systems*, vol. 1, 1975, section
-/// 5.10), by the trapezoidal rule. 1 where the store does not keep up.
+/// `W(t) = 1 - rho + rate * integral of W(t - u) (1 - B(u)) du`, `B` the distribution of the
+/// service (the integral form of Takacs' equation; L. Kleinrock, *Queueing Systems*, vol. 1, 1975,
+/// section 5.10), by the trapezoidal rule. 1 where the store does not keep up.
 pub fn mg1_share_over(services: &[(f64, f64)], rate: f64, bound: f64) -> f64 {
     let rho = rate * services.iter().map(|(time, share)| time * share).sum::<f64>();
     if rho >= 1.0 {
@@ -72,11 +72,11 @@ pub fn mg1_share_over(services: &[(f64, f64)], rate: f64, bound: f64) -> f64 {
 }
 
 /// Returns the share of operations that take longer than `times` services in M/D/c, where each
-/// service takes `service`: those that find at least `times * servers` others. From one service time
-/// to the next all that were being served leave and as many come as arrive (C. D. Crommelin, *Delay
-/// Probability Formulae When the Holding Times are Constant*, 1932); that chain is solved by
-/// elimination (W. K. Grassmann, M. I. Taksar, D. P. Heyman, *Regenerative Analysis and Steady State
-/// Distributions for Markov Chains*, 1985). 1 where the store does not keep up.
+/// service takes `service`: those that find at least `times * servers` others. From one service
+/// time to the next all that were being served leave and as many come as arrive (C. D. Crommelin,
+/// *Delay Probability Formulae When the Holding Times are Constant*, 1932); that chain is solved by
+/// elimination (W. K. Grassmann, M. I. Taksar, D. P. Heyman, *Regenerative Analysis and Steady
+/// State Distributions for Markov Chains*, 1985). 1 where the store does not keep up.
 pub fn mdc_share_over(servers: usize, service: f64, rate: f64, times: usize) -> f64 {
     let arrivals = rate * service;
     if arrivals >= servers as f64 {

@@ -31,8 +31,8 @@ pub(crate) struct ProveArgs {
     /// Fixes every choice
     #[arg(long, default_value_t = 1, value_name = "NUMBER")]
     pub(crate) seed: u64,
-    /// How many searches of each store `load-line` makes, each with choices of its own: of a hundred,
-    /// which take minutes, 95 are to be near
+    /// How many searches of each store `load-line` makes, each with choices of its own: of a
+    /// hundred, which take minutes, 95 are to be near
     #[arg(long, default_value = "5", value_name = "NUMBER")]
     pub(crate) seeds: NonZeroU32,
     /// Also print each workload and script that was measured, for `run` and `oracle`

@@ -60,8 +60,9 @@ impl LoadLineSearch {
         fitted.chain(between).min_by(|a, b| a.line().rate.total_cmp(&b.line().rate))
     }
 
-    /// Returns those that say where the line is. What was carried at a rate that was too high for a
-    /// probe of twice the length does not: a store that is nearly overloaded shows it after a while.
+    /// Returns those that say where the line is. What was carried at a rate that was too high for
+    /// a probe of twice the length does not: a store that is nearly overloaded shows it after a
+    /// while.
     fn fittable<'p>(&self, counted: &[&'p Probe]) -> Vec<&'p Probe> {
         let hides = |probe: &Probe| {
             let outlasts = |of: &&Probe| of.rate <= probe.rate && of.seconds >= 2.0 * probe.seconds;
