@@ -26,8 +26,8 @@ struct Model {
     name: &'static str,
     script: &'static str,
     slo: &'static str,
-    /// The sizes of the objects.
-    sizes: &'static [u64],
+    /// What there is to read.
+    objects: &'static str,
     /// The highest rate that keeps it, in operations per second.
     truth: fn() -> f64,
     is_metastable: bool,
@@ -35,24 +35,25 @@ struct Model {
 
 /// The share of operations that may take longer than the bound of each.
 const SHARE_MAX: f64 = 0.01;
-/// Sizes of objects, in bytes, of which each is read as often as the next.
-const ONE_SIZE: &[u64] = &[1_024];
-const SIZES: &[u64] = &[250, 500, 1_000, 2_000];
+/// The objects. Where they have several sizes there are many, so that each is the size of a
+/// quarter of them whatever the seed.
+const ONE_SIZE: &str = "count: 1000, size: 1KiB";
+const SIZES: &str = "count: 20000, size: {list: [250, 500, 1000, 2000]}";
 
 const MODELS: [Model; 6] = [
     Model {
         name: "M/M/1, 1,000/s, p99<=20ms",
         script: "service: {time: {exponential: {mean: 1ms}}}\nservers: 1\ngrace_count: 100",
         slo: "p99<=20ms",
-        sizes: ONE_SIZE,
-        truth: memoryless,
+        objects: ONE_SIZE,
+        truth: || carried(1_000.0, |rate| mmc_share_over(1, 1_000.0, rate, 0.02)),
         is_metastable: false,
     },
     Model {
         name: "M/M/4, 4 x 250/s, p99<=30ms",
         script: "service: {time: {exponential: {mean: 4ms}}}\nservers: 4\ngrace_count: 100",
         slo: "p99<=30ms",
-        sizes: ONE_SIZE,
+        objects: ONE_SIZE,
         truth: || carried(1_000.0, |rate| mmc_share_over(4, 250.0, rate, 0.03)),
         is_metastable: false,
     },
@@ -61,7 +62,7 @@ const MODELS: [Model; 6] = [
         script: "service: {time: {bimodal: {first: {constant: 250us}, second: {constant: 1.5ms}, \
                  share: 0.8}}}\nservers: 1\ngrace_count: 100",
         slo: "p99<=10ms",
-        sizes: ONE_SIZE,
+        objects: ONE_SIZE,
         truth: || {
             let services = [(0.000_25, 0.8), (0.001_5, 0.2)];
             carried(2_000.0, |rate| mg1_share_over(&services, rate, 0.01))
@@ -72,10 +73,9 @@ const MODELS: [Model; 6] = [
         name: "one server, 100 us and 1 us for each byte of 250 to 2,000, p99<=12ms",
         script: "service: {time: {constant: 100us}, per_byte: 1us}\nservers: 1\ngrace_count: 100",
         slo: "p99<=12ms",
-        sizes: SIZES,
+        objects: SIZES,
         truth: || {
-            let service = |size: &u64| (1e-4 + *size as f64 / 1e6, 1.0 / SIZES.len() as f64);
-            let services: Vec<(f64, f64)> = SIZES.iter().map(service).collect();
+            let services = [0.000_35, 0.000_6, 0.001_1, 0.002_1].map(|time| (time, 0.25));
             carried(1_000.0, |rate| mg1_share_over(&services, rate, 0.012))
         },
         is_metastable: false,
@@ -84,17 +84,17 @@ const MODELS: [Model; 6] = [
         name: "cliff: 8 threads, 5 ms each, p99<=50ms",
         script: "service: {time: {constant: 5ms}}\nservers: 8\ngrace_count: 100",
         slo: "p99<=50ms",
-        sizes: ONE_SIZE,
+        objects: ONE_SIZE,
         truth: || carried(1_600.0, |rate| mdc_share_over(8, 0.005, rate, 10)),
         is_metastable: false,
     },
     Model {
-        name: "metastable: M/M/1 that is three times as slow once one has waited 100 ms",
-        script: "service: {time: {exponential: {mean: 1ms}}}\nservers: 1\ngrace_count: 100\n\
-                 collapse: {above: 100ms, factor: 3, calm: 50ms, lasting: 1s}",
-        slo: "p99<=20ms",
-        sizes: ONE_SIZE,
-        truth: memoryless,
+        name: "metastable: M/M/1, 2,000/s, three times as slow once one has waited 50 ms",
+        script: "service: {time: {exponential: {mean: 500us}}}\nservers: 1\ngrace_count: 100\n\
+                 collapse: {above: 50ms, factor: 3, calm: 25ms, lasting: 1s}",
+        slo: "p99<=10ms",
+        objects: ONE_SIZE,
+        truth: || carried(2_000.0, |rate| mmc_share_over(1, 2_000.0, rate, 0.01)),
         is_metastable: true,
     },
 ];
@@ -113,11 +113,6 @@ fn carried(most: f64, share_over: impl Fn(f64) -> f64) -> f64 {
     rate_carried(most, SHARE_MAX, share_over)
 }
 
-/// Returns the line of M/M/1 with 1,000/s and 20 ms.
-fn memoryless() -> f64 {
-    carried(1_000.0, |rate| mmc_share_over(1, 1_000.0, rate, 0.02))
-}
-
 pub(crate) const LOOPBACK: &str = "\
     over real sockets the load line of a queue is within 10 % of the true one, three times of \
     three";
@@ -128,7 +123,7 @@ const ON_SOCKETS: Model = Model {
     name: "M/M/4, 4 x 500/s, p99<=20ms",
     script: "service: {time: {exponential: {mean: 2ms}}}\nservers: 4",
     slo: "p99<=20ms",
-    sizes: ONE_SIZE,
+    objects: ONE_SIZE,
     truth: || carried(2_000.0, |rate| mmc_share_over(4, 500.0, rate, 0.02)),
     is_metastable: false,
 };
@@ -206,22 +201,14 @@ impl Model {
     }
 
     fn file(&self, seed: u64, budget_s: u64) -> Result<WorkloadFile> {
-        let slo = self.slo;
-        let of_each = |part: &dyn Fn(usize, &u64) -> String| {
-            let parts = self.sizes.iter().enumerate().map(|(at, size)| part(at, size));
-            parts.collect::<Vec<_>>().join(", ")
-        };
-        let sets = of_each(&|at, size| format!("o{at}: {{count: 100, size: {size}}}"));
-        let fills =
-            of_each(&|at, _| format!("{{name: fill{at}, workers: 1, work: {{fill: o{at}}}}}"));
-        let gets = of_each(&|at, _| format!("{{get: o{at}}}"));
+        let Self { slo, objects, .. } = self;
         let text = format!(
             "schema: {WORKLOAD_SCHEMA}\nname: proof\nseed: {seed}\nverify: false\n\
-             sets: {{{sets}}}\nstages:\n\
-             - {{name: prepare, prepares: true, jobs: [{fills}]}}\n\
+             sets: {{o: {{{objects}}}}}\nstages:\n\
+             - {{name: prepare, prepares: true, jobs: [{{workers: 10, work: {{fill: o}}}}]}}\n\
              - name: line\n  search:\n    rate: 50/s..100000/s\n    slo: ['{slo}']\n    \
              precision: 0.01%\n    budget: {budget_s}s\n    max_in_flight: 10000\n    \
-             stage: {{jobs: [{{workers: 10, work: {{objects: [{gets}]}}}}]}}\n"
+             stage: {{jobs: [{{workers: 10, work: {{objects: [{{get: o}}]}}}}]}}\n"
         );
         WorkloadFile::from_yaml("proof", &text).context("the workload of the proof")
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use plimsoll_analysis::load_line::{
     CurvePoint, LoadLineAnalysis, LoadLineAsked, ProbeStage, find_load_line,
 };
+use plimsoll_analysis::verdict::LimitClass;
 use plimsoll_model::{JobId, Moment, StageId};
 use plimsoll_record::schema::{Manifest, Stage};
 use plimsoll_report::{LoadLineReport, RunVerdict, StageReport, stage_title};
@@ -82,13 +83,32 @@ fn verdict(found: &LoadLineAnalysis, stages: &[(u8, StageReport)]) -> Option<Run
     };
     let of_probe = |point: &CurvePoint| {
         let (_, stage) = stages.iter().find(|(index, _)| *index == point.probe.stage.0)?;
-        RunVerdict::of(stage)
+        RunVerdict::of(stage).map(of_missed)
     };
     let next = found.points.iter().filter(is_next);
     let verdicts: Vec<RunVerdict> = next.filter_map(of_probe).collect();
     let clients_count = verdicts.iter().filter(|of| of.is_client).count();
     let is_client = clients_count * 2 > verdicts.len();
     verdicts.into_iter().rev().find(|of| of.is_client == is_client)
+}
+
+/// Returns the verdict of a probe that was too much. All that was asked for was carried there, and
+/// still a condition was missed: the time was the store's.
+fn of_missed(verdict: RunVerdict) -> RunVerdict {
+    if verdict.class != LimitClass::NotEnoughLoad {
+        return verdict;
+    }
+    RunVerdict {
+        class: LimitClass::Store,
+        sentence: "the store was the limit: operations went out on time, and what was to be kept \
+                   was missed"
+            .to_owned(),
+        experiment:
+            "put the same load on it from two machines (--fleet): if the line stays, it is \
+                     the store's"
+                .to_owned(),
+        ..verdict
+    }
 }
 
 /// Returns a stage as a probe, if it was one and its end is known.

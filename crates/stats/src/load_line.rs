@@ -247,9 +247,7 @@ impl LoadLineSearch {
             let descents: Vec<&Probe> = self.descents_before(at).collect();
             let overloaded = self.probes.get((at - descents.len()).checked_sub(1)?)?;
             let (first, again) = (descents.first()?, descents.get(1)?);
-            // At more than the line it does not have to be back.
-            let is_above = self.line().is_some_and(|line| first.rate >= line.rate);
-            if is_above || !self.is_too_high(again) {
+            if !self.is_too_high(again) {
                 return None;
             }
             // It was back where it carried the first rate, after the last one that was lower.

@@ -31,39 +31,35 @@ struct Store {
 }
 
 const WARM_UP: f64 = 0.1;
-const PARTS: usize = 10;
 
 impl Store {
     fn probe(&self, step: (f64, f64, ProbeRole), random: &mut Random) -> Probe {
         let (rate, seconds, role) = step;
         let mut free = vec![0.0_f64; self.servers];
-        let (mut now, warm) = (0.0, seconds * WARM_UP);
-        let mut parts = vec![ProbePart::default(); PARTS];
-        let (mut halves, mut counts) = ([0.0; 2], [0.0; 2]);
+        let mut counts = ProbeCounts::new(1);
+        let stretch = |at: f64| {
+            let warm = seconds * WARM_UP;
+            match ((at - warm) / (seconds - warm) * PROBE_PARTS as f64).floor() {
+                part if part < 0.0 => ProbeStretch::WarmUp,
+                part if part < PROBE_PARTS as f64 => ProbeStretch::Part(part as usize),
+                _ => ProbeStretch::After,
+            }
+        };
+        let mut now = 0.0;
         loop {
             now += random.exponential(rate);
             if now >= seconds {
                 break;
             }
             let first = free.iter_mut().min_by(|a, b| a.total_cmp(b)).unwrap();
-            let begin = first.max(now);
-            *first = begin + (self.service)(random);
-            let took = *first - now;
-            if now < warm {
-                continue;
+            *first = first.max(now) + (self.service)(random);
+            counts.note(stretch(now), stretch(*first), true);
+            if let ProbeStretch::Part(part) = stretch(now) {
+                counts.judge(0, part, *first - now > self.bound);
             }
-            let done = (now - warm) / (seconds - warm);
-            let part = &mut parts[((done * PARTS as f64) as usize).min(PARTS - 1)];
-            part.ended += 1;
-            part.missed += u64::from(took > self.bound);
-            let half = usize::from(done > 0.5);
-            halves[half] += begin - now;
-            counts[half] += 1.0;
         }
-        // What waits has grown by more than a queue at rest sways.
-        let (before, after) = (halves[0] / counts[0], halves[1] / counts[1]);
-        let is_overloaded = after > 2.0 * before && after > 10.0 * self.bound;
-        Probe { rate, seconds, role, bounds: vec![parts], is_overloaded }
+        let is_overloaded = counts.is_overloaded();
+        Probe { rate, seconds, role, bounds: counts.bounds, is_overloaded }
     }
 
     fn search(&self, goal: LoadLineGoal, seed: u64) -> LoadLineSearch {

@@ -172,7 +172,8 @@ impl Fit {
         let rate = self.centre + away;
         let variance =
             self.variance_at + away.powi(2) * self.variance_slope + 2.0 * away * self.covariance;
-        let freedom = self.probes_count.saturating_sub(2).max(1) as f64;
+        // Two for the line and one for how much more counts vary than by chance.
+        let freedom = self.probes_count.saturating_sub(3).max(1) as f64;
         let half = student_t_quantile(0.5 + CONFIDENCE / 2.0, freedom) * variance.max(0.0).sqrt()
             / self.slope;
         (rate > 0.0).then_some(LoadLine {
