@@ -42,8 +42,8 @@ const NEARER: f64 = 0.4;
 const STRAY: f64 = 0.12;
 /// So many probes are fitted before the answer is taken for known.
 const FITTED_MIN: usize = 4;
-/// A store is to be back after an overload at this part of the highest rate that it carried: a short
-/// probe may carry a little more than the line.
+/// A store is to be back after an overload at this part of the highest rate that it carried: a
+/// short probe may carry a little more than the line.
 const DESCENT_BELOW: f64 = 0.75;
 /// A store that is not back is asked again for so many times as long, and after that at half the
 /// rate, until it is asked for less than this part of it.
