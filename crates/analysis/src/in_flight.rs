@@ -35,6 +35,9 @@ pub struct InFlight {
     steps: Vec<Step>,
 }
 
+/// So much of the places are nearly all.
+const FULL_PART: f64 = 0.9;
+
 /// A number of operations in flight, and how long each then took.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
@@ -94,6 +97,15 @@ impl InFlight {
         &mut self.steps[index]
     }
 
+    /// Tells whether nearly all of `limit` places were taken at some time.
+    pub fn was_full(&self, limit: u32) -> bool {
+        let mut under_way = 0;
+        self.steps.iter().any(|step| {
+            under_way = (under_way + step.started).saturating_sub(step.ended);
+            under_way as f64 >= f64::from(limit) * FULL_PART
+        })
+    }
+
     /// Returns what was seen of a load that took nearly all of `limit` places while at least half
     /// of its operations began; `None` of another.
     pub fn full_load(&self, limit: u32) -> Option<FullLoad> {
@@ -105,7 +117,7 @@ impl InFlight {
             under_way = (under_way + step.started).saturating_sub(step.ended);
             started += step.started;
             let (low, high) = (before.min(under_way as f64), before.max(under_way as f64));
-            if low >= limit * 0.9 {
+            if low >= limit * FULL_PART {
                 full.add(step, index, f64::midpoint(low, high));
             } else if (limit / 8.0..=limit / 2.0).contains(&high) {
                 // Fewer tell of the first operations, which make connections and find a process

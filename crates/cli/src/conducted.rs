@@ -485,7 +485,8 @@ fn report(
         None => shown::print(&report, settings.output.print.form(), ui)?,
     }
     let is_client = report.verdict.as_ref().is_some_and(|verdict| verdict.is_client);
-    settings.client_limited.set(is_client);
+    let refused = report.load_lines.iter().filter(|line| line.is_refused()).count();
+    settings.client_limited.set(is_client || refused > 0);
     if settings.show.is_some()
         && let Some(line) = verdict::line(&report)
     {
@@ -494,7 +495,9 @@ fn report(
     }
     let flaws = plimsoll_results::flaws(&report, settings.max_error_rate);
     flaws.iter().for_each(|flaw| recording.observer.warn(flaw));
-    Ok(flaws.is_empty())
+    // What has an exit code of its own is no flaw beside it.
+    let is_said = settings.output.fail_on_client_limit && flaws.len() == refused;
+    Ok(flaws.is_empty() || is_said)
 }
 
 /// Returns what the embedded stores of a run are: the oracles of the plan, and the one that stands

@@ -138,7 +138,11 @@ fn search_of(
             bail!("--job: name the job whose rate is looked for, one of {}", listed(&names))
         }
     };
-    let Some(at) = at else { bail!("--job: there are {}", listed(&names)) };
+    let Some(at) = at else {
+        let known: Vec<String> = names.iter().filter(|name| !name.is_empty()).cloned().collect();
+        let name = args.of_job.as_deref().unwrap_or_default();
+        bail!("--job {name}: of the jobs of that stage the names are: {}", listed(&known));
+    };
     let job = &mut stage.jobs[at];
     match &job.pacing {
         PacingSpec::Closed => {}

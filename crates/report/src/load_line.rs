@@ -62,8 +62,8 @@ pub struct LineFigure {
     /// See `ops_per_sec_low`.
     pub ops_per_sec_high: f64,
     /// `fit`: a curve through the probes gave it, and the interval holds the truth with a
-    /// probability of 95 %; `between`: it lies between the highest rate that was carried and the
-    /// lowest that was not.
+    /// probability of 95 %; `between`: it lies between the highest rate that was carried, less 3 %,
+    /// as a short probe may carry that by luck, and the lowest that was not.
     pub basis: String,
     /// What gives way first above it; null where that is not one of what was asked.
     pub gives_way: Option<String>,
@@ -142,6 +142,7 @@ impl LoadLineReport {
         });
         let line = found.line.filter(|_| no_line_because.is_none());
         let line = line.map(|line| LineFigure::of(asked, &line));
+        let is_client = verdict.as_ref().is_some_and(|verdict| verdict.is_client);
         let because = || no_line_because.unwrap_or_else(|| why_none(found, asked));
         let role = |point: &&CurvePoint| point.probe.role == Some(ProbeRole::Descent);
         Self {
@@ -161,7 +162,8 @@ impl LoadLineReport {
                 ops_per_sec_low: knee.low,
                 ops_per_sec_high: knee.high,
             }),
-            metastable: found.metastable.map(|of| MetastableFigure {
+            // Of what a client did to itself nothing is known of the store.
+            metastable: found.metastable.filter(|_| !is_client).map(|of| MetastableFigure {
                 overloaded_at_ops_per_sec: of.overloaded_at,
                 not_back_at_ops_per_sec: of.not_back_at,
                 back_at_ops_per_sec: of.back_at,
@@ -169,6 +171,11 @@ impl LoadLineReport {
             descents_count: found.points.iter().filter(role).count() as u64,
             probes: found.points.iter().map(ProbeFigure::of).collect(),
         }
+    }
+
+    /// Tells whether no line is named because the client was the limit.
+    pub fn is_refused(&self) -> bool {
+        self.line.is_none() && self.verdict.as_ref().is_some_and(|verdict| verdict.is_client)
     }
 
     /// Returns what is found, as the headline says it.
@@ -213,8 +220,8 @@ impl LoadLineReport {
                 number(line.ops_per_sec_high),
             ),
             _ => format!(
-                "between {} ops/s, which was carried, and {}, which was not: the store falls off a \
-                 cliff, so there is nothing to fit{gives_way}",
+                "between {} ops/s, 3 % below what was carried, and {}, which was not: the store \
+                 falls off a cliff, so there is nothing to fit{gives_way}",
                 number(line.ops_per_sec_low),
                 number(line.ops_per_sec_high),
             ),
@@ -293,12 +300,12 @@ impl LineFigure {
 
 impl ProbeFigure {
     fn of(point: &CurvePoint) -> Self {
-        let outcome = match (point.probe.is_cut, point.is_overloaded, point.is_too_high) {
-            (true, ..) => Some("cut"),
-            (_, true, _) => Some("overloaded"),
-            (.., Some(true)) => Some("missed"),
-            (.., Some(false)) => Some("kept"),
-            (.., None) => None,
+        let outcome = match point.is_too_high {
+            _ if point.probe.is_cut => Some("cut"),
+            _ if point.is_overloaded => Some("overloaded"),
+            Some(_) if point.is_missed => Some("missed"),
+            Some(_) => Some("kept"),
+            None => None,
         };
         Self {
             stage_index: point.probe.stage.0,

@@ -20,6 +20,8 @@ use crate::open::Record;
 
 /// Probes up to this multiple of the line's rate show what gives way there.
 const NEXT_ABOVE: f64 = 1.3;
+/// A line by theory that is less than this part of the capacity is none.
+const LEAST_THEORY: f64 = 1e-6;
 /// What ends a probe when all that was due was issued.
 const DURATION: &str = "duration";
 
@@ -70,7 +72,9 @@ fn theory(plan: &Plan, stage: &PlanStage, search: &Search) -> Option<f64> {
         }
         SloOf::Errors { .. } => None,
     };
-    search.slo.iter().filter_map(line).reduce(f64::min).filter(|rate| *rate > 0.0)
+    // Where one operation by itself takes too long, there is none.
+    let least = f64::from(queue.servers) * mu * LEAST_THEORY;
+    search.slo.iter().filter_map(line).reduce(f64::min).filter(|rate| *rate > least)
 }
 
 /// Returns who was the limit of the probes that were too much, of those whose rates lie next above

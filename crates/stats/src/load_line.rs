@@ -33,6 +33,8 @@ pub struct LoadLineGoal {
     pub budget_s: f64,
     /// The rate that the ramp begins with, in operations per second.
     pub rate_first: f64,
+    /// No lower rate is offered, but to look whether a store is back; 0: any may be.
+    pub rate_min: f64,
     /// No higher rate is offered.
     pub rate_max: f64,
 }
@@ -165,6 +167,9 @@ pub struct LoadLineSearch {
 impl Probe {
     fn is_too_high_for(&self, bound: usize, share_max: f64) -> bool {
         let counts = Counts(&self.bounds[bound]);
+        if counts.missed() == 0 {
+            return false;
+        }
         let dispersion = counts.dispersion().unwrap_or(1.0);
         let margin = 2.0 * (dispersion / (counts.missed() as f64 + 0.5)).sqrt();
         counts.share().ln() - margin > share_max.ln()
@@ -251,7 +256,8 @@ impl LoadLineSearch {
                 return None;
             }
             // It was back where it carried the first rate, after the last one that was lower.
-            let mut lower = descents.iter().rev().skip(1).map(|of| of.rate);
+            let mut lower =
+                descents.iter().rev().map(|of| of.rate).filter(|rate| *rate < first.rate);
             let came_back = descents.last().is_some_and(|last| !self.is_too_high(last));
             Some(Metastable {
                 overloaded_at: overloaded.rate,

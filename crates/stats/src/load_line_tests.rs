@@ -78,6 +78,7 @@ impl Store {
             precision: 0.0,
             budget_s: 120.0,
             rate_first,
+            rate_min: 0.0,
             rate_max: 1e9,
         };
         let (mut near, mut held) = (0, 0);
@@ -143,6 +144,7 @@ fn goal() -> LoadLineGoal {
         precision: 0.02,
         budget_s: 120.0,
         rate_first: 100.0,
+        rate_min: 0.0,
         rate_max: 1_000.0,
     }
 }
@@ -269,6 +271,38 @@ fn a_store_that_never_comes_back_ends_the_search() {
     });
     assert_eq!(search.metastable().unwrap().back_at, None);
     assert!(search.probes().len() < 40, "{}", search.probes().len());
+}
+
+#[test]
+fn few_operations_of_which_none_misses_are_no_miss() {
+    let goal = LoadLineGoal { shares_max: vec![0.01, 0.001], ..goal() };
+    let mut search = LoadLineSearch::new(goal);
+    while let Step::Probe { rate, seconds, role } = search.step() {
+        let bounds = vec![vec![ProbePart { ended: 3, missed: 0 }; 10]; 2];
+        search.add(Probe { rate, seconds, role, bounds, is_overloaded: false });
+    }
+    assert!(search.probes().iter().all(|probe| !search.is_too_high(probe)));
+    assert_eq!(search.line(), None);
+    assert_eq!(search.probes().last().map(|probe| probe.rate), Some(1_000.0));
+}
+
+#[test]
+fn what_is_not_carried_at_any_rate_has_no_line() {
+    let search = search_on(goal(), |_| (1_000, false));
+    assert_eq!(search.line(), None);
+    // None below the lowest that was allowed is asked for.
+    let goal = LoadLineGoal { rate_min: 100.0, ..goal() };
+    let search = search_on(goal, |_| (1_000, false));
+    assert!(search.probes().iter().all(|probe| probe.rate >= 100.0), "{:?}", search.probes());
+    assert_eq!(search.line(), None);
+}
+
+#[test]
+fn what_is_nearly_missed_at_the_highest_rate_has_no_line() {
+    // Some miss, and never too many: a fit would go on above what was offered.
+    let goal = LoadLineGoal { rate_max: 400.0, ..goal() };
+    let search = search_on(goal, |rate| (if rate > 300.0 { 9 } else { 2 }, false));
+    assert_eq!(search.line(), None);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use plimsoll_model::{JobId, Moment, OpRecord, StageId};
 use plimsoll_stats::{
     Histogram, LoadLine, LoadLineGoal, LoadLineSearch, Metastable, Percentile, Probe, ProbeCounts,
-    ProbeRole,
+    ProbePart, ProbeRole,
 };
 use plimsoll_workload::plan::Search;
 
@@ -55,6 +55,8 @@ pub struct LoadLineAsked {
     pub precision: f64,
     /// How long all probes together may last.
     pub budget: Duration,
+    /// No lower rate is offered, in operations per second; 0: any may be.
+    pub rate_min: f64,
     /// No higher rate is offered, in operations per second.
     pub rate_max: f64,
 }
@@ -76,8 +78,11 @@ pub struct CurvePoint {
     pub latency_ns: Option<[u64; 3]>,
     /// Whether what was waiting grew as long as it lasted.
     pub is_overloaded: bool,
-    /// Whether it shows by itself that something was not kept; `None` in a closed loop.
+    /// Whether it shows by itself, beyond chance, that something is not kept at its rate; `None` in
+    /// a closed loop.
     pub is_too_high: Option<bool>,
+    /// Whether more missed something than may, be it by chance.
+    pub is_missed: bool,
 }
 
 /// Where more load begins to cost more than it gives: the offered rate at which the achieved rate
@@ -127,6 +132,7 @@ impl LoadLineAsked {
             slos: search.slo.iter().copied().map(Slo::from).collect(),
             precision: search.precision_percent / 100.0,
             budget: search.budget,
+            rate_min: search.rate.map_or(0.0, |rate| rate.from),
             rate_max: search.rate.map_or(f64::INFINITY, |rate| rate.to),
         }
     }
@@ -138,6 +144,7 @@ impl LoadLineAsked {
             precision: self.precision,
             budget_s: self.budget.as_secs_f64(),
             rate_first,
+            rate_min: self.rate_min,
             rate_max: self.rate_max,
         })
     }
@@ -215,19 +222,31 @@ pub fn find_load_line<S: OpSource + ?Sized>(
         points.push(point);
     }
     let mut taken = search.probes().iter();
+    let shares_max: Vec<f64> = asked.slos.iter().map(Slo::share_max).collect();
     for point in points.iter_mut().filter(|point| point.probe.rate.is_some() && !point.probe.is_cut)
     {
-        point.is_too_high = taken.next().map(|probe| search.is_too_high(probe));
+        let Some(probe) = taken.next() else { break };
+        point.is_too_high = Some(search.is_too_high(probe));
+        let mut bounds = probe.bounds.iter().zip(&shares_max);
+        point.is_missed =
+            probe.is_overloaded || bounds.any(|(parts, share_max)| share_of(parts) > *share_max);
     }
-    let rates = |is_too_high: bool| {
-        let like = points.iter().filter(move |point| point.is_too_high == Some(is_too_high));
+    let of_curve = || {
+        let like = points.iter().filter(|point| point.is_too_high.is_some());
         like.filter(|point| point.probe.role != Some(ProbeRole::Descent))
-            .filter_map(|point| point.probe.rate)
     };
+    let missed_min = of_curve()
+        .filter(|point| point.is_too_high == Some(true))
+        .filter_map(|point| point.probe.rate)
+        .min_by(f64::total_cmp);
+    // What a lower rate contradicts was luck.
+    let below = |rate: &f64| missed_min.is_none_or(|missed| *rate < missed);
+    let kept = of_curve().filter(|point| !point.is_missed).filter_map(|point| point.probe.rate);
+    let carried_max = kept.filter(below).max_by(f64::total_cmp);
     Ok(LoadLineAnalysis {
         line: search.line(),
-        carried_max: rates(false).max_by(f64::total_cmp),
-        missed_min: rates(true).min_by(f64::total_cmp),
+        carried_max,
+        missed_min,
         capacity: points.iter().map(|point| point.achieved_per_sec).max_by(f64::total_cmp),
         knee: knee(&points),
         metastable: search.metastable(),
@@ -257,7 +276,14 @@ fn point(
         latency_ns: all(),
         is_overloaded: probe.rate.is_some() && counts.is_overloaded(),
         is_too_high: None,
+        is_missed: false,
     }
+}
+
+/// Returns the share of operations that missed a bound; 0 of none.
+fn share_of(parts: &[ProbePart]) -> f64 {
+    let sum = |of: fn(&ProbePart) -> u64| parts.iter().map(of).sum::<u64>();
+    sum(|part| part.missed) as f64 / sum(|part| part.ended).max(1) as f64
 }
 
 /// Returns the knee of the curve. Probes that look whether the store is back are not of it.

@@ -102,6 +102,7 @@ fn asked() -> LoadLineAsked {
         slos: slos(&["p99<=20ms"]),
         precision: 0.05,
         budget: Duration::from_secs(60),
+        rate_min: 0.0,
         rate_max: 1e6,
     }
 }
@@ -111,7 +112,8 @@ fn the_line_lies_between_what_was_carried_and_what_was_not() {
     let (probes, ops) = probes(&[50, 80, 100, 110, 200]);
     let found = find_load_line(&ops, &asked(), &probes).unwrap();
     let line = found.line.unwrap();
-    assert_eq!((line.low, line.high), (100.0, 110.0));
+    // The interval begins 3 % below what was carried, as that may have been luck.
+    assert_eq!((line.low, line.high), (97.0, 110.0));
     assert_eq!((found.carried_max, found.missed_min), (Some(100.0), Some(110.0)));
     // Of 200 operations 180 are due in the 900 ms that count; as many end there.
     assert_eq!(found.points[4].due_count, 180);
@@ -131,7 +133,7 @@ fn a_probe_in_which_less_was_due_than_was_to_be_tells_nothing() {
     let found = find_load_line(&ops, &asked(), &probes).unwrap();
     assert!(found.points[3].probe.is_cut && found.points[3].is_too_high.is_none());
     let line = found.line.unwrap();
-    assert_eq!((line.low, line.high), (100.0, 200.0));
+    assert_eq!((line.low, line.high), (97.0, 200.0));
 }
 
 #[test]

@@ -196,6 +196,19 @@ pub(super) fn late(load: &LoadFacts<'_>) -> Option<Finding> {
         });
     };
     let Some(full) = seen.full_load(row.in_flight_max) else {
+        if seen.was_full(row.in_flight_max) {
+            return Some(Finding {
+                class: LimitClass::Unknown,
+                sentence: format!(
+                    "the schedule was not kept, as for a while all of {} were taken: the store \
+                     stood still then, or they are too few",
+                    plural(u64::from(row.in_flight_max), "place")
+                ),
+                because: [Some(missed), in_flight].into_iter().flatten().collect(),
+                experiment: "double --max-in-flight: if as much is late, the store was the limit"
+                    .to_owned(),
+            });
+        }
         return Some(Finding {
             class: LimitClass::Pacing,
             sentence: "the client did not keep its schedule, though more operations could have \

@@ -325,6 +325,20 @@ fn a_schedule_that_is_not_kept_with_room_is_the_pacing() {
 }
 
 #[test]
+fn places_that_were_taken_for_a_while_are_not_the_clients_pacing() {
+    // For 200 ms nothing is answered, and all four places are taken.
+    let middle = STAGE_MS / 2;
+    let started = |op: &OpRecord| op.start.since(Moment::EPOCH).as_millis() as u64;
+    let mut ops = scheduled(10, 3, 5);
+    ops.retain(|op| !(middle..middle + 200).contains(&started(op)));
+    let count = ops.len() as u64;
+    ops.extend((0..4).map(|worker| op(worker, 0, middle, middle + 200)));
+    let verdict = Case::open(ops, 4, count).judge();
+    assert_eq!(verdict.class, LimitClass::Unknown, "{verdict:#?}");
+    assert!(verdict.sentence.contains("all of 4 places were taken"), "{verdict:#?}");
+}
+
+#[test]
 fn places_that_were_too_few_are_not_the_stores_fault() {
     // From 0.1 s on all four places are taken; operations take as long as before.
     let mut ops: Vec<OpRecord> = (0..5).map(|turn| op(0, 0, turn * 20, turn * 20 + 20)).collect();

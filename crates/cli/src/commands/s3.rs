@@ -21,7 +21,11 @@ pub(crate) fn run(command: &S3Command) -> Result<ExitCode> {
 pub(crate) fn searching(command: &S3Command, search: Option<&SearchArgs>) -> Result<ExitCode> {
     let common = command.common();
     let seed = common.load.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch));
-    let asked = lower::asked(command)?;
+    let mut asked = lower::asked(command)?;
+    if search.is_some() {
+        // The search says when operations start, and has it itself.
+        asked.max_in_flight = None;
+    }
     let file = common.output.outages.added_to(asked.workload(seed)?)?;
     let file = searched_on(&common.store, file, search, common.load.max_in_flight)?;
     if common.explain {

@@ -29,7 +29,11 @@ pub(crate) fn run(command: &WeedCommand) -> Result<ExitCode> {
 pub(crate) fn searching(command: &WeedCommand, search: Option<&SearchArgs>) -> Result<ExitCode> {
     let common = command.common();
     let seed = common.load.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch));
-    let asked = asked(command)?;
+    let mut asked = asked(command)?;
+    if search.is_some() {
+        // The search says when operations start, and has it itself.
+        asked.max_in_flight = None;
+    }
     let name = format!("weed-{}", name_of(command));
     let target = target(&common.cluster)?;
     check_filer(command, target.is_filer())?;

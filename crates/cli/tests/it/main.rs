@@ -35,6 +35,7 @@ mod live_s3;
 mod live_swift;
 mod live_weed;
 mod live_weed_clusters;
+mod load_line;
 mod oracle_script;
 mod outages;
 mod output;

@@ -4,8 +4,10 @@ use super::steps::FOUND;
 use super::{Basis, LoadLine, LoadLineSearch, Probe, ProbeRole};
 use crate::load_line::fit::{Counts, Fit, Point, fit_near};
 
-/// A fitted line whose interval is as wide as it is high says nothing.
+/// A fitted line whose interval is as wide as it is high says nothing, and none does that so few
+/// probes say.
 const UNKNOWN: f64 = 1.0;
+const FITTED_LEAST: usize = 2;
 /// Where so many probes are made to be fitted, those of the ramp are too short to count.
 const FITTED_ENOUGH: usize = 4;
 /// A store falls off a cliff where the logarithm of the share that misses rises at least so much,
@@ -98,7 +100,7 @@ impl LoadLineSearch {
         let probes = self.counted();
         let probes_count = probes.iter().filter(|of| of.rate == carried || of.rate == high).count();
         let low = carried * (1.0 - LUCK);
-        high.is_finite().then_some(LoadLine {
+        (carried > 0.0 && high.is_finite()).then_some(LoadLine {
             rate: f64::midpoint(low, high),
             low,
             high,
@@ -107,11 +109,16 @@ impl LoadLineSearch {
         })
     }
 
-    /// Returns the answer, as far as it is known.
+    /// Returns the answer, as far as it is known; `None` unless one rate was carried and a higher
+    /// one was not.
     pub fn line(&self) -> Option<LoadLine> {
+        let (carried, too_high) = self.bracket(|probe| self.is_too_high(probe));
+        if carried == 0.0 || too_high.is_infinite() {
+            return None;
+        }
         match self.best()?.line() {
             // All or none missed in each probe, so nothing says how steeply it rises between.
-            line if line.precision() > UNKNOWN => {
+            line if line.precision() > UNKNOWN || line.probes_count < FITTED_LEAST => {
                 self.between(|probe| self.is_too_high(probe)).or(Some(line))
             }
             line => Some(line),

@@ -27,6 +27,8 @@ const LEFT_OVER: f64 = 0.5;
 const PROBES_MAX: usize = 200;
 /// Where the answer is known so well, as half its interval over it, it is fitted from then on.
 pub(super) const FOUND: f64 = 0.15;
+/// Where nothing is carried, rates are looked at down to this part of the first one.
+const LEAST: f64 = 1.0 / 64.0;
 /// After so many short probes that have not found out where to fit, longer ones halve.
 const FINDS_MAX: usize = 6;
 /// A short probe is at no less than this part of what was carried.
@@ -72,7 +74,10 @@ impl LoadLineSearch {
                 false => Step::Done,
             };
         }
-        self.step_between(floor, ceiling)
+        if ceiling <= self.goal.rate_min || ceiling < self.goal.rate_first * LEAST {
+            return Step::Done;
+        }
+        self.step_between(floor.max(self.goal.rate_min), ceiling)
     }
 
     fn ramp(&self, rate: f64) -> Step {
@@ -173,7 +178,7 @@ impl LoadLineSearch {
                 seconds: self.lasts(FIT_PART),
                 role: ProbeRole::Fit,
             },
-            false => find(rate.clamp(floor * FIND_BELOW, ceiling)),
+            false => find(rate.clamp((floor * FIND_BELOW).max(self.goal.rate_min), ceiling)),
         }
     }
 

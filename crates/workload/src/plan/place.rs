@@ -460,7 +460,11 @@ impl Room<'_> {
         let versioned: Arc<[bool]> =
             (0..sets.len()).map(|set| self.is_versioned(SetIndex(set))).collect();
         let mut used_later: Vec<SetIndex> = Vec::new();
-        for stage in stages.iter_mut().rev() {
+        for (stage, of_plan) in stages.iter_mut().zip(&self.plan.stages).rev() {
+            if of_plan.search.is_some() {
+                // It comes again, as long as the search goes on.
+                used_later.extend(stage.objects.iter().flat_map(|placed| placed.work.work.sets()));
+            }
             for placed in &mut stage.objects {
                 let work = Arc::make_mut(&mut placed.work);
                 (work.sets, work.members) = (Arc::clone(&sets), Arc::clone(&members));
