@@ -1,5 +1,5 @@
-//! `plimsoll loadline` and searches in workload files, as their users meet them. Nothing here is held
-//! to a time: a machine that is busy names no line, which is right as well.
+//! `plimsoll loadline` and searches in workload files, as their users meet them. Nothing here is
+//! held to a time: a machine that is busy names no line, which is right as well.
 
 use std::fs;
 
