@@ -78,8 +78,8 @@ fn theory(plan: &Plan, stage: &PlanStage, search: &Search) -> Option<f64> {
 }
 
 /// Returns who was the limit of the probes that were too much, of those whose rates lie next above
-/// the line, the lowest of them in any case: the client where it was that of more than half of them, as what gave way there was not
-/// the store.
+/// the line, the lowest of them in any case: the client where it was that of more than half of
+/// them, as what gave way there was not the store.
 fn verdict(found: &LoadLineAnalysis, stages: &[(u8, StageReport)]) -> Option<RunVerdict> {
     let lowest = found.missed_min.unwrap_or(0.0);
     let most = found.line.map_or(f64::INFINITY, |line| (line.rate * NEXT_ABOVE).max(lowest));
