@@ -48,9 +48,8 @@ impl ChosenProbe {
             ));
         }
         let missed = |(slo, parts): (&Slo, &Vec<ProbePart>)| {
-            let sum = |of: fn(&ProbePart) -> u64| parts.iter().map(of).sum::<u64>();
-            let share = sum(|part| part.missed) as f64 / sum(|part| part.ended).max(1) as f64;
-            format!("{} missed {slo}", format::percent(share * 100.0))
+            let percent = ProbePart::share_missed(parts) * 100.0;
+            format!("{} missed {slo}", format::percent(percent))
         };
         let missed: Vec<String> = self.asked.slos.iter().zip(&counts.bounds).map(missed).collect();
         let grows = if counts.is_overloaded() { "; what waited grew" } else { "" };

@@ -49,6 +49,14 @@ pub struct ProbePart {
     pub missed: u64,
 }
 
+impl ProbePart {
+    /// Returns the share of the operations of these that missed the bound; 0 of none.
+    pub fn share_missed(parts: &[Self]) -> f64 {
+        let sum = |of: fn(&Self) -> u64| parts.iter().map(of).sum::<u64>();
+        sum(|part| part.missed) as f64 / sum(|part| part.ended).max(1) as f64
+    }
+}
+
 /// Why a probe is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeRole {

@@ -228,8 +228,8 @@ pub fn find_load_line<S: OpSource + ?Sized>(
         let Some(probe) = taken.next() else { break };
         point.is_too_high = Some(search.is_too_high(probe));
         let mut bounds = probe.bounds.iter().zip(&shares_max);
-        point.is_missed =
-            probe.is_overloaded || bounds.any(|(parts, share_max)| share_of(parts) > *share_max);
+        point.is_missed = probe.is_overloaded
+            || bounds.any(|(parts, share_max)| ProbePart::share_missed(parts) > *share_max);
     }
     let of_curve = || {
         let like = points.iter().filter(|point| point.is_too_high.is_some());
@@ -278,12 +278,6 @@ fn point(
         is_too_high: None,
         is_missed: false,
     }
-}
-
-/// Returns the share of operations that missed a bound; 0 of none.
-fn share_of(parts: &[ProbePart]) -> f64 {
-    let sum = |of: fn(&ProbePart) -> u64| parts.iter().map(of).sum::<u64>();
-    sum(|part| part.missed) as f64 / sum(|part| part.ended).max(1) as f64
 }
 
 /// Returns the knee of the curve. Probes that look whether the store is back are not of it.

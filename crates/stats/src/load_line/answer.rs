@@ -1,7 +1,7 @@
 //! What is known of the answer after the probes so far.
 
 use super::steps::FOUND;
-use super::{Basis, LoadLine, LoadLineSearch, Probe, ProbeRole};
+use super::{Basis, LoadLine, LoadLineSearch, Probe, ProbePart, ProbeRole};
 use crate::load_line::fit::{Counts, Fit, Point, fit_near};
 
 /// A fitted line whose interval is as wide as it is high says nothing, and none does that so few
@@ -82,9 +82,9 @@ impl LoadLineSearch {
         let (low, high) = self.bracket(|probe| probe.is_too_high_for(bound, share_max));
         let most = |rate: f64| {
             let of_rate = counted.iter().filter(|probe| probe.rate == rate);
-            let share = |probe: &&Probe| match Counts(&probe.bounds[bound]) {
-                _ if probe.is_overloaded => OVERLOADED_SHARE,
-                counts => counts.missed() as f64 / counts.ended().max(1) as f64,
+            let share = |probe: &&Probe| match probe.is_overloaded {
+                true => OVERLOADED_SHARE,
+                false => ProbePart::share_missed(&probe.bounds[bound]),
             };
             of_rate.map(share).fold(0.0, f64::max)
         };
