@@ -97,7 +97,8 @@ pub struct KindComparison {
     pub operations_before: Option<u64>,
     /// Operations that ended after, all runs together; `None` when unknown of one of them.
     pub operations_after: Option<u64>,
-    /// Each metric that is known on a side, in the order of [`Metric::ALL`].
+    /// Each metric that is known on a side, in the order of [`Metric::ALL`]; of a search for a load
+    /// line also the line that was not found.
     pub rows: Vec<Row>,
 }
 
@@ -263,6 +264,10 @@ fn compare_kind(
     };
     let operations = |side: &[KindFigures]| side.iter().map(|figures| figures.operations).sum();
     let rows = Metric::ALL.into_iter().map(|metric| compare_metric(metric, before, after, margin));
+    let is_search = before.iter().chain(after).any(|of| of.value(Metric::Capacity).is_some());
+    let is_known = |row: &Row| row.before.mean.or(row.after.mean).is_some();
+    // That no line was found is what was found.
+    let is_told = |row: &Row| is_known(row) || is_search && row.metric == Metric::LoadLine;
     KindComparison {
         of: None,
         kind,
@@ -270,7 +275,7 @@ fn compare_kind(
         moves_bytes: before.iter().chain(after).any(|figures| figures.moves_bytes),
         operations_before: operations(before),
         operations_after: operations(after),
-        rows: rows.filter(|row| row.before.mean.or(row.after.mean).is_some()).collect(),
+        rows: rows.filter(is_told).collect(),
     }
 }
 

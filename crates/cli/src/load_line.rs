@@ -3,15 +3,16 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use plimsoll_workload::plan::spec::{
     OracleTarget, PacingSpec, QueueSpec, SearchSpec, SearchStage, StageSpec, TargetSpec, Targets,
     WorkSpec, WorkStage,
 };
-use plimsoll_workload::plan::{Percent, SloSpec, Time, WorkloadFile};
+use plimsoll_workload::plan::{InvalidField, Percent, SloSpec, Time, WorkloadFile};
 
 use crate::args::load_line::{BENCHMARKS, LOADLINE, SearchArgs};
 use crate::args::s3::StoreArgs;
+use crate::said;
 
 /// What is to be kept where nobody says.
 const SLO: [&str; 2] = ["p99<=20ms", "errors<=0.1%"];
@@ -74,6 +75,7 @@ pub(crate) fn searched(
     max_in_flight: Option<u32>,
 ) -> Result<WorkloadFile> {
     let Some(args) = search else { return Ok(file) };
+    refuse_ends()?;
     if file.stages.iter().any(|stage| matches!(stage, StageSpec::Search(_))) {
         bail!("{} has a search of its own: `plimsoll run` carries it out", file.name);
     }
@@ -112,7 +114,37 @@ pub(crate) fn searched(
             ),
         }
     }
-    Ok(file)
+    match file.judge().err().and_then(|refused| in_flags(&refused)) {
+        Some(refused) => Err(refused),
+        None => Ok(file),
+    }
+}
+
+/// Refuses flags that say how long a probe lasts or when the search ends.
+fn refuse_ends() -> Result<()> {
+    let ends = ["--duration", "--autoterm", "--until", "--ops", "--bytes"];
+    match ends.into_iter().find(|flag| said::is_typed(flag)) {
+        Some(flag) => bail!(
+            "{flag}: the search says how long its probes last, and ends by --budget and \
+             --precision; leave it out"
+        ),
+        None => Ok(()),
+    }
+}
+
+/// Returns a refusal of what a search is made of in the words of its flags; of anything else none,
+/// as the benchmark has its own words for that.
+fn in_flags(refused: &InvalidField) -> Option<anyhow::Error> {
+    const FLAGS: [(&str, &str); 5] = [
+        (".search.budget", "--budget"),
+        (".search.max_in_flight", "--max-in-flight"),
+        (".search.precision", "--precision"),
+        (".search.rate", "--rates"),
+        (".search.slo", "--slo"),
+    ];
+    let path = refused.path.to_string();
+    let (_, flag) = FLAGS.iter().find(|(field, _)| path.ends_with(field))?;
+    Some(anyhow!("{flag}: {}", refused.reason))
 }
 
 fn listed(names: &[String]) -> String {

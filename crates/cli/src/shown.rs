@@ -54,6 +54,7 @@ pub(crate) fn in_flags(error: ResultsError, asked: &AnalysisArgs) -> anyhow::Err
         AskedFor::Limit => ("--analyze.limit", None),
         AskedFor::Offset => ("--analyze.offset", None),
         AskedFor::Steady => ("--steady", None),
+        AskedFor::Slo => ("--slo", None),
     };
     let value = value.map_or(String::new(), |value| format!(" {value}"));
     anyhow!("{flag}{value}: {reason}")

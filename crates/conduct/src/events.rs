@@ -1,4 +1,5 @@
-//! Commands of the user's own, run at instants of the first stage that measures. They come from a
+//! Commands of the user's own, run at instants of the first stage that measures, or of the search
+//! whose first probe that is. They come from a
 //! command line only: no workload, agent or console has a way to give any.
 
 use std::os::unix::process::ExitStatusExt;
@@ -51,6 +52,8 @@ pub struct Events {
     hide: Hide,
     begun: Vec<Begun>,
     state: Arc<AtomicU8>,
+    /// The stage that goes on.
+    stage: Arc<AtomicU8>,
 }
 
 /// A command with the thread that looks after it.
@@ -75,11 +78,13 @@ impl Default for Events {
 impl Events {
     /// Returns commands to be run; what is kept of them goes through `hide`.
     pub fn new(asked: Vec<EventAsked>, hide: Hide) -> Self {
-        Self { asked, hide, begun: Vec::new(), state: Arc::default() }
+        Self { asked, hide, begun: Vec::new(), state: Arc::default(), stage: Arc::default() }
     }
 
-    /// Has the commands run in the stage that begins, unless they were in one before.
+    /// Has the commands run from the start of the stage that begins, unless they are from that of
+    /// one before.
     pub(crate) fn begin(&mut self, stage: u8, live: &Arc<Live>, clock: &SharedClock) {
+        self.stage.store(stage, Ordering::SeqCst);
         for asked in std::mem::take(&mut self.asked) {
             let event = schema::Event {
                 stage_index: stage,
@@ -100,6 +105,7 @@ impl Events {
                 live: Arc::clone(live),
                 clock: Arc::clone(clock),
                 state: Arc::clone(&self.state),
+                stage: Arc::clone(&self.stage),
                 hide: Arc::clone(&self.hide),
             };
             let thread = thread::Builder::new().name("event".to_owned());
@@ -111,10 +117,11 @@ impl Events {
         }
     }
 
-    /// Has nothing begin any more, as the stage has ended in which the commands were to be run;
-    /// stages before it, which only prepare, end nothing.
-    pub(crate) fn stage_ended(&self) {
-        if self.begun.is_empty() {
+    /// Has nothing begin any more, as the stage has ended in which the commands were to be run,
+    /// unless it is a probe of a search that goes on; stages before it, which only prepare, end
+    /// nothing.
+    pub(crate) fn stage_ended(&self, is_probe: bool) {
+        if is_probe || self.begun.is_empty() {
             return;
         }
         let _ = self.state.compare_exchange(RUNS, OVER, Ordering::SeqCst, Ordering::SeqCst);
@@ -133,6 +140,7 @@ impl Events {
     /// Waits for the commands that still run, not longer than they may, nor than to a request to
     /// stop; what goes on then is ended. Returns what is known of all.
     pub(crate) fn await_all(&self, stop: &Stop, clock: &SharedClock) -> Vec<schema::Event> {
+        self.stage_ended(false);
         if !self.is_done() {
             stop.begin_step();
             let end = clock.now().after(GRACE);
@@ -170,6 +178,7 @@ struct Watch {
     live: Arc<Live>,
     clock: SharedClock,
     state: Arc<AtomicU8>,
+    stage: Arc<AtomicU8>,
     hide: Hide,
 }
 
@@ -206,7 +215,11 @@ impl Watch {
             Ok(group) => group,
             Err(error) => return not_run(&self.event, &format!("not run: {error}")),
         };
-        lock(&self.event).event.began_ns = Some(began.as_ns());
+        let mut seen = lock(&self.event);
+        seen.event.began_ns = Some(began.as_ns());
+        // Of a search it may be a later probe.
+        seen.event.stage_index = self.stage.load(Ordering::SeqCst);
+        drop(seen);
         let ended = loop {
             match group.ended() {
                 Ok(Some(status)) => break Ok(status),
@@ -274,7 +287,7 @@ mod tests {
         events.begin(1, &live, &clock);
         live.begin(clock.now());
         until(&events);
-        events.stage_ended();
+        events.stage_ended(false);
         events.await_all(&Stop::default(), &clock)
     }
 
@@ -308,7 +321,7 @@ mod tests {
         let live = Arc::new(Live::new(1));
         live.begin(clock.now());
         events.begin(0, &live, &clock);
-        events.stage_ended();
+        events.stage_ended(false);
         let [event] = &events.await_all(&Stop::default(), &clock)[..] else { panic!() };
         assert_eq!((event.began_ns, event.exit_code), (None, None));
         assert_eq!(event.reason.as_deref(), Some("not run: the stage had ended before"));
@@ -319,7 +332,7 @@ mod tests {
         let asked = vec![EventAsked { after: Duration::ZERO, command: "echo ran".to_owned() }];
         let mut events = Events::new(asked, Arc::new(str::to_owned));
         // The stage that prepares.
-        events.stage_ended();
+        events.stage_ended(false);
         let clock: SharedClock = Arc::new(RunClock::start());
         let live = Arc::new(Live::new(1));
         live.begin(clock.now());
@@ -340,7 +353,7 @@ mod tests {
         while lock(&events.begun[0].event).event.began_ns.is_none() {
             thread::yield_now();
         }
-        events.stage_ended();
+        events.stage_ended(false);
         let (stop, is_over) = (Stop::default(), Arc::new(AtomicU8::new(0)));
         let (asks, over) = (stop.clone(), Arc::clone(&is_over));
         // The user does not want to wait.

@@ -163,6 +163,9 @@ impl Recording {
         while let Some(next) = work.next(self, done)? {
             let stage = StageId(done.len() as u8);
             let kind = next.kind;
+            if next.probe.is_none() {
+                self.events.stage_ended(false);
+            }
             let outcome = self.stage(stage, &next, work, generator, sink)?;
             done.push(Done { stage, kind, outcome });
             // Asked of the flag, as a stage may have ended by itself in the moment of the request.
@@ -230,7 +233,7 @@ impl Recording {
         }
         let mut outcome = None;
         self.observer.during(&view, &mut || outcome = Some(work.run(stage, &context, sink)));
-        self.events.stage_ended();
+        self.events.stage_ended(next.probe.is_some());
         let outcome = outcome.expect("the observer calls the work")?;
         let seen = before.zip(self.readings());
         let seen = seen.and_then(|(before, now)| before.until(&now, &outcome));

@@ -259,16 +259,19 @@ impl Writer<'_> {
     /// Writes what to make of the tables.
     fn legend(&mut self) {
         let rows = self.comparison.kinds.iter().flat_map(|kind| &kind.rows);
-        let verdicts: Vec<&Verdict> = rows.map(|row| &row.verdict).collect();
+        let verdicts: Vec<&Verdict> = rows.clone().map(|row| &row.verdict).collect();
         let any = |of: fn(&Verdict) -> bool| verdicts.iter().any(|verdict| of(verdict));
         let one_run = any(|verdict| matches!(verdict, Verdict::OneRun { .. }));
         let too_few = any(|verdict| matches!(verdict, Verdict::TooFewRuns));
         let judged = any(|verdict| verdict.evidence().is_some());
         self.out.push('\n');
-        if !verdicts.is_empty() {
+        let of_segments = |row: &&Row| matches!(row.metric, Metric::Median | Metric::MedianObjects);
+        if rows.clone().any(|row| of_segments(&row)) {
             self.remark(
                 "fastest, median and slowest are segments; pt: percentage points; – is unknown",
             );
+        } else if !verdicts.is_empty() {
+            self.remark("pt: percentage points; – is unknown");
         }
         if one_run {
             self.out.push_str(&self.paint.apply(Tone::Warn, NO_VERDICT));
@@ -352,6 +355,8 @@ fn label(metric: Metric) -> (Option<&'static str>, &'static str) {
     const LATENCY: Option<&str> = Some("latency");
     const TTFB: Option<&str> = Some("TTFB");
     match metric {
+        Metric::LoadLine => (None, "load line, ops/s"),
+        Metric::Capacity => (None, "capacity, ops/s"),
         Metric::Rate => (None, "ops/s"),
         Metric::Objects => (None, "obj/s"),
         Metric::Throughput => (None, "MiB/s"),

@@ -15,7 +15,7 @@ const CHARS_MAX: usize = 60;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventReport {
-    /// How long after the start of the stage it was to begin.
+    /// How long after the start of the first measured stage it was to begin.
     #[serde(rename = "asked_after_ns", serialize_with = "serial::ns")]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub asked_after: Duration,

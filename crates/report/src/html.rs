@@ -89,7 +89,7 @@ fn several(report: &Report) -> String {
         .into_iter()
         .chain(verdict::headline(report).map(|_| verdict::line(report).unwrap_or_default()));
     html += &lines(failures.collect(), &text::warnings(report), &remarked(report));
-    html.extend(report.load_lines.iter().map(load_line::section_of));
+    html.extend(report.load_lines.iter().map(|of| load_line::section_of(report, of)));
     if let Some(table) = weka::table(report) {
         let table: String = table.lines().map(|line| escaped(line) + "\n").collect();
         html += &section("summary", "Summary", &format!("<pre>{table}</pre>\n"));
@@ -257,7 +257,7 @@ fn judged(stage: &StageReport) -> String {
 
 /// Returns what may mislead, and the notes.
 fn remarked(report: &Report) -> Vec<String> {
-    let crimes = report.crimes.iter().map(|of| format!("beware: {}", of.text));
+    let crimes = report.crimes.iter().map(|of| of.text.clone());
     crimes.chain(report.notes.iter().cloned()).collect()
 }
 

@@ -18,6 +18,8 @@ use crate::format::{number, op_rate, plural};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadLineReport {
+    /// Which stage of the workload is the search, 0-based, as `search_index` of its probes.
+    pub search_index: u8,
     /// What the stage that was searched is called.
     pub name: String,
     /// What was to be kept, such as `p99<=20ms` and `errors<=0.1%`.
@@ -146,6 +148,7 @@ impl LoadLineReport {
         let because = || no_line_because.unwrap_or_else(|| why_none(found, asked));
         let role = |point: &&CurvePoint| point.probe.role == Some(ProbeRole::Descent);
         Self {
+            search_index: 0,
             name: name.to_owned(),
             slo: asked.slos.iter().map(ToString::to_string).collect(),
             precision_percent: asked.precision * 100.0,

@@ -57,7 +57,7 @@ impl Record {
                 kind: asked.kind.filter(|_| filtered),
                 endpoint: endpoint.filter(|_| filtered),
                 client_of: self.agent_of.get(stage.index).unwrap_or(&self.client_of),
-                latency_p99_max: asked.latency_p99_max,
+                latency_p99_max: asked.latency_p99_max(),
                 depth: depth(asked),
             }
         };

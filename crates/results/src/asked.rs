@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_model::OpKind;
+use plimsoll_workload::plan::{SloOf, SloSpec};
 
 use crate::Rows;
 
@@ -33,9 +34,9 @@ pub struct Asked {
     pub job: Option<String>,
     /// How workers are put into rows.
     pub rows: Rows,
-    /// What the 99th percentile of the latency must not exceed: beyond it the ledger tells of a
-    /// brown-out.
-    pub latency_p99_max: Option<Duration>,
+    /// What is to be kept: load lines are told by these conditions instead of their own, and where
+    /// the 99th percentile of the latency exceeds its own the ledger tells of a brown-out.
+    pub slo: Vec<SloSpec>,
     /// Also gives the whole distributions of times and every segment.
     pub distributions: bool,
     /// Also gives hosts, clients, sizes and accesses.
@@ -46,6 +47,16 @@ impl Asked {
     /// Tells whether operations of a stage are left out.
     pub(crate) fn is_part(&self) -> bool {
         self.kind.is_some() || self.host.is_some() || self.is_windowed()
+    }
+
+    /// Returns what the 99th percentile of the latency of all operations must not exceed, where
+    /// that is among what is to be kept.
+    pub(crate) fn latency_p99_max(&self) -> Option<Duration> {
+        let p99 = |slo: &SloSpec| match (slo.kind, slo.of) {
+            (None, SloOf::Latency { percent: 99.0, most }) => Some(most),
+            _ => None,
+        };
+        self.slo.iter().find_map(p99)
     }
 
     /// Tells whether operations are left out by the order of the record.

@@ -6,7 +6,8 @@ use plimsoll_analysis::compare::{
     Comparison, Difference, Margin, RunFigures, compare_within, differing,
 };
 use plimsoll_record::schema::{Manifest, StageKind};
-use plimsoll_report::{Report, stage_title, verdict};
+use plimsoll_report::{LoadLineReport, Report, StageReport, stage_title, verdict};
+use plimsoll_stats::Interval;
 use serde_json::Value;
 
 use crate::asked::Asked;
@@ -75,8 +76,14 @@ fn is_of_one_row(run: &RunFigures) -> bool {
 /// Returns the figures of each row of each result.
 fn figures(name: String, report: &Report, is_foreign: bool) -> RunFigures {
     let mut figures = RunFigures { name, kinds: Vec::new() };
+    report.load_lines.iter().for_each(|line| add_line(&mut figures, line, report));
+    let is_probe = |stage: &&StageReport| {
+        let of = |index: u8| report.load_lines.iter().any(|line| line.search_index == index);
+        stage.probe_of.is_some_and(of)
+    };
     let results: Vec<_> = match report.results().next() {
-        Some(_) => report.results().collect(),
+        // What is compared of a search is the line: no two searches have the same probes.
+        Some(_) => report.results().filter(|stage| !is_probe(stage)).collect(),
         // One that prepares may be asked for by name.
         None => report.stages.iter().collect(),
     };
@@ -93,6 +100,20 @@ fn figures(name: String, report: &Report, is_foreign: bool) -> RunFigures {
         }
     }
     figures
+}
+
+/// Adds what a search found; of the kind of operation that it did, where it was one.
+fn add_line(figures: &mut RunFigures, line: &LoadLineReport, report: &Report) {
+    let is_own = |stage: &&StageReport| stage.probe_of == Some(line.search_index);
+    let rows = report.stages.iter().filter(is_own).flat_map(|stage| &stage.rows);
+    let mut kinds = rows.flat_map(|row| &row.analysis.kinds).map(|kind| kind.kind);
+    let first = kinds.next();
+    let kind = first.filter(|first| kinds.all(|kind| kind == *first));
+    let found = line.line.as_ref().map(|line| {
+        let (low, high) = (line.ops_per_sec_low, line.ops_per_sec_high);
+        (line.ops_per_sec, Interval { low, high })
+    });
+    figures.add_load_line(&line.name, kind, found, line.capacity_ops_per_sec);
 }
 
 /// Returns the flags of a command line of warp's, but for where it wrote to.

@@ -55,6 +55,8 @@ pub enum AskedFor {
     Offset,
     /// The steady part.
     Steady,
+    /// What is to be kept.
+    Slo,
 }
 
 /// Why there is no report.

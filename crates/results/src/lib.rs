@@ -13,6 +13,7 @@ mod environment;
 mod error;
 mod events;
 mod export;
+mod first_errors;
 mod flaws;
 mod load_line;
 mod merging;

@@ -8,14 +8,14 @@ use plimsoll_analysis::load_line::{
 use plimsoll_analysis::verdict::LimitClass;
 use plimsoll_model::{JobId, Moment, StageId};
 use plimsoll_record::schema::{Manifest, Stage};
-use plimsoll_report::{LoadLineReport, RunVerdict, StageReport, stage_title};
+use plimsoll_report::{LoadLineReport, Report, RunVerdict, StageReport, stage_title};
 use plimsoll_stats::{ProbeRole, mmc_share_over, rate_carried};
 use plimsoll_workload::plan::spec::TargetSpec;
 use plimsoll_workload::plan::{Plan, Search, SloOf, SloSpec, Stage as PlanStage};
 use plimsoll_workload::{ArrivalLaw, RateProfile};
 
 use crate::asked::Asked;
-use crate::error::ResultsError;
+use crate::error::{AskedFor, ResultsError};
 use crate::open::Record;
 
 /// Probes up to this multiple of the line's rate show what gives way there.
@@ -24,6 +24,8 @@ const NEXT_ABOVE: f64 = 1.3;
 const LEAST_THEORY: f64 = 1e-6;
 /// What ends a probe when all that was due was issued.
 const DURATION: &str = "duration";
+/// What ends one in which there was nothing left to do.
+const OUT_OF_WORK: &str = "out-of-work";
 
 impl Record {
     /// Returns the load lines, where the run looked for some and nothing but its whole is asked
@@ -44,18 +46,36 @@ impl Record {
                 let probe = stage.probe.as_ref();
                 probe.is_some_and(|probe| usize::from(probe.search_index) == index)
             });
+            let ran_out = of_search.clone().next_back().and_then(ran_out);
             let probes: Vec<ProbeStage> = of_search.filter_map(probe).collect();
+            let asked_again = Search { slo: asked.slo.clone(), ..search.clone() };
+            let search = if asked.slo.is_empty() { search } else { &asked_again };
             let looked_for = LoadLineAsked::of(search);
             let found = find_load_line(&self.source, &looked_for, &probes)?;
             let name = stage_title(&stage.name, stage.iteration);
             let verdict = verdict(&found, stages);
+            let found = LoadLineReport::of(&name, &looked_for, &found, verdict);
+            let because = ran_out.filter(|_| !found.is_refused());
             lines.push(LoadLineReport {
+                no_line_because: found.no_line_because.clone().map(|of| because.unwrap_or(of)),
+                search_index: index as u8,
                 theory_ops_per_sec: theory(&plan, stage, search),
-                ..LoadLineReport::of(&name, &looked_for, &found, verdict)
+                ..found
             });
         }
         Ok(lines)
     }
+}
+
+/// Refuses conditions by which nothing can be told: only load lines are told by any.
+pub(crate) fn refuse_slo(report: &Report, asked: &Asked) -> Result<(), ResultsError> {
+    let is_told = asked.slo.is_empty() || !report.load_lines.is_empty();
+    if is_told || asked.latency_p99_max().is_some() {
+        return Ok(());
+    }
+    let reason = "this is no search for a load line, and brown-outs are told by p99 of all \
+                  operations, as p99<=20ms";
+    Err(ResultsError::Asked { field: AskedFor::Slo, reason: reason.to_owned() })
 }
 
 /// Returns the line of a store that is a queue, where nothing else is done to it: what its
@@ -114,6 +134,16 @@ fn of_missed(verdict: RunVerdict) -> RunVerdict {
                 .to_owned(),
         ..verdict
     }
+}
+
+/// Returns why a search ended with a probe in which there was nothing left to do.
+fn ran_out(stage: &Stage) -> Option<String> {
+    (stage.ended_by.as_deref() == Some(OUT_OF_WORK)).then(|| {
+        format!(
+            "there was nothing left to do in {}, which ended the search: give it more (`objects`)",
+            stage.name
+        )
+    })
 }
 
 /// Returns a stage as a probe, if it was one and its end is known.

@@ -103,6 +103,14 @@ pub fn parts(records: &[Record], wall: WallTime) -> Result<Parts<'_>, ResultsErr
 fn part(record: &Record) -> Result<MergePart<'_, ReadError>, ResultsError> {
     let scan = Box::new(|visit: &mut dyn FnMut(&OpRecord)| record.source.scan(visit));
     match &record.origin {
+        Origin::Run { manifest, .. } if manifest.stages.iter().any(|of| of.probe.is_some()) => {
+            let id = &manifest.run_id;
+            Err(ResultsError::Nothing(format!(
+                "run {id} is a search for a load line, which chose its rates by itself: searches \
+                 cannot be merged; let several machines search together (`--fleet`), or compare \
+                 the lines (`plimsoll compare`)"
+            )))
+        }
         Origin::Run { manifest, .. } => {
             let manifest = Manifest::clone(manifest);
             let stage_of = (0..manifest.stages.len()).map(|at| (StageId(at as u8), at)).collect();

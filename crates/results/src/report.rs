@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plimsoll_analysis::RowAnalysis;
 use plimsoll_foreign::warp::raw::ScanEnd;
-use plimsoll_model::{EndpointId, ErrorClass, Interface, OpKind, OpRate, RunId, Seed, WallTime};
+use plimsoll_model::{ErrorClass, Interface, OpKind, OpRate, RunId, Seed, WallTime};
 use plimsoll_record::schema::{self, Manifest, RunState as RecordedState, StageKind};
 use plimsoll_report::proof::Certificate;
 use plimsoll_report::{
@@ -23,6 +23,8 @@ use crate::asked::Asked;
 use crate::clients::{ClientStage, RowJobs, Rows};
 use crate::described::described;
 use crate::error::{ReadError, ResultsError};
+use crate::first_errors::first_errors;
+use crate::load_line::refuse_slo;
 use crate::names::row_name;
 use crate::open::{Origin, Record, RecordStage, Source};
 use crate::verdict::verdict;
@@ -38,6 +40,7 @@ impl Record {
             Origin::Run { manifest, .. } => self.report_of_run(manifest, asked, analyzed)?,
             Origin::Warp { end } => self.report_of_warp(end, analyzed)?,
         };
+        refuse_slo(&report, asked)?;
         report.endpoints.clone_from(&self.endpoints);
         report.clients.clone_from(&self.clients);
         report.losses.clone_from(&self.losses);
@@ -559,33 +562,6 @@ fn schedule(kept: &schema::Schedule, lasted: Duration) -> ScheduleReport {
         held_count: kept.held_count,
         delay_max: kept.delay_max_ns.map(Duration::from_nanos),
     }
-}
-
-/// Returns the first errors of one stage.
-fn first_errors(manifest: &Manifest, stage: &schema::Stage) -> Vec<ErrorSample> {
-    let inside = |at: u64| {
-        stage.started_ns.is_none_or(|started| at >= started)
-            && stage.ended_ns.is_none_or(|ended| at <= ended)
-    };
-    // Older records leave it to the moment.
-    let is_of_stage = |error: &&schema::FirstError| {
-        error.stage_index.map_or(error.at_ns.is_none_or(inside), |index| index == stage.index)
-    };
-    let of_stage = manifest.first_errors.iter().filter(is_of_stage);
-    let endpoint = |name: &String| {
-        let position = manifest.endpoints().position(|each| each == name)?;
-        Some(EndpointId(u16::try_from(position).ok()?))
-    };
-    let sample = |error: &schema::FirstError| {
-        Some(ErrorSample {
-            class: ErrorClass::from_name(&error.class)?,
-            kind: OpKind::from_name(&error.kind)?,
-            endpoint: error.endpoint.as_ref().and_then(endpoint),
-            status: error.status,
-            message: error.message.clone(),
-        })
-    };
-    of_stage.filter_map(sample).collect()
 }
 
 /// Returns the loop model; warp's is closed, and capped only in what it measures.

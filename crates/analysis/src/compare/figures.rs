@@ -64,6 +64,22 @@ impl RunFigures {
         self.kinds.iter().find(|figures| figures.kind == kind)
     }
 
+    /// Adds what a search for a load line found, under its name: the line with its 95 % interval,
+    /// and the capacity, in operations per second.
+    pub fn add_load_line(
+        &mut self,
+        of: &str,
+        kind: Option<OpKind>,
+        line: Option<(f64, Interval)>,
+        capacity: Option<f64>,
+    ) {
+        let mut figures = KindFigures { of: Some(of.to_owned()), ..KindFigures::new(kind, false) };
+        figures.set(Metric::LoadLine, line.map(|(rate, _)| rate));
+        figures.set_noise(Metric::LoadLine, line.map(|(_, interval)| interval));
+        figures.set(Metric::Capacity, capacity);
+        self.kinds.push(figures);
+    }
+
     /// Adds the figures of a row, under its name.
     pub fn add(&mut self, of: &str, analysis: &RowAnalysis) {
         let row = Self::of("", analysis).kinds.into_iter();

@@ -4,6 +4,11 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Metric {
+    /// The load line, the highest rate at which a store keeps what was asked, in operations per
+    /// second.
+    LoadLine,
+    /// The highest rate at which operations succeeded in any probe of a search for it.
+    Capacity,
     /// Operations per second.
     Rate,
     /// Objects per second.
@@ -82,7 +87,9 @@ pub enum Direction {
 
 impl Metric {
     /// Every metric, in the order they are shown in.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 27] = [
+        Self::LoadLine,
+        Self::Capacity,
         Self::Rate,
         Self::Objects,
         Self::Throughput,
@@ -113,6 +120,8 @@ impl Metric {
     /// Returns the name used in gates and files.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::LoadLine => "load-line",
+            Self::Capacity => "capacity",
             Self::Rate => "rate",
             Self::Objects => "objects",
             Self::Throughput => "throughput",
@@ -149,7 +158,7 @@ impl Metric {
     /// Returns what it is counted in.
     pub const fn unit(self) -> Unit {
         match self {
-            Self::Rate => Unit::OpsPerSec,
+            Self::LoadLine | Self::Capacity | Self::Rate => Unit::OpsPerSec,
             Self::Objects | Self::FastestObjects | Self::MedianObjects | Self::SlowestObjects => {
                 Unit::ObjectsPerSec
             }

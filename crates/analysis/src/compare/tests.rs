@@ -30,6 +30,29 @@ fn close(got: f64, expected: f64, tolerance: f64) {
 }
 
 #[test]
+fn load_lines_are_compared_by_their_intervals() {
+    let found = |rate: f64, half: f64| {
+        let mut run = RunFigures::default();
+        let interval = Interval { low: rate - half, high: rate + half };
+        run.add_load_line("line", Some(OpKind::Get), Some((rate, interval)), Some(2_000.0));
+        run
+    };
+    let compared = compare(&[found(1_000.0, 30.0)], &[found(1_100.0, 40.0)]);
+    let row = compared.kinds[0].row(Metric::LoadLine).unwrap();
+    assert_eq!(row.percent, Some(10.0));
+    let Verdict::OneRun { change_percent: Some(noise), .. } = row.verdict else {
+        panic!("{row:?}")
+    };
+    // Zou and Donner: 100 ± √(30² + 40²) of 1,000.
+    assert!((noise.low - 5.0).abs() < 1e-9 && (noise.high - 15.0).abs() < 1e-9, "{noise:?}");
+    // That no line was found is told.
+    let mut none = RunFigures::default();
+    none.add_load_line("line", Some(OpKind::Get), None, Some(900.0));
+    let compared = compare(&[none.clone()], &[none]);
+    assert_eq!(compared.kinds[0].row(Metric::LoadLine).unwrap().verdict, Verdict::Unknown);
+}
+
+#[test]
 fn each_metric_has_its_place_and_its_name() {
     for (index, metric) in Metric::ALL.into_iter().enumerate() {
         assert_eq!(metric as usize, index, "{metric:?}");
@@ -358,7 +381,7 @@ fn a_short_run_has_no_noise() {
 fn what_is_no_gate_is_refused_with_its_reason() {
     for (text, reason) in [
         ("p99", "has neither <= nor >="),
-        ("p98<=+5%", "`p98` is no metric: take one of rate, objects, throughput"),
+        ("p98<=+5%", "`p98` is no metric: take one of load-line, capacity, rate"),
         ("got.p99<=+5%", "`got` is no kind of operation: take one of put, get"),
         ("get.p98<=+5%", "`p98` is no metric"),
         ("p99>=+5%", "less p99 is better, so write <= before"),

@@ -85,7 +85,10 @@ pub(super) fn nothing_done(load: &LoadFacts<'_>) -> Option<Finding> {
             "{} of the operations failed, so that what limited the others is not known",
             percent(failed as f64 / ended as f64)
         );
-        return Some(unknown(sentence, "see to the failures first; the errors below say why"));
+        return Some(unknown(
+            sentence,
+            "see to the failures first: the report says why they failed",
+        ));
     }
     None
 }
@@ -157,7 +160,7 @@ pub(super) fn carried(load: &LoadFacts<'_>) -> Option<Finding> {
             sentence: "the load was the limit: all that was asked for was carried".to_owned(),
             because,
             experiment: match is_open {
-                true => "double --rate: if the schedule is kept still, the store has room",
+                true => "double the rate: if the schedule is kept still, the store has room",
                 false => "double the cap on the rate: if it is reached still, the store has room",
             }
             .to_owned(),
@@ -215,7 +218,7 @@ pub(super) fn late(load: &LoadFacts<'_>) -> Option<Finding> {
                        been under way"
                 .to_owned(),
             because: [Some(missed), in_flight].into_iter().flatten().collect(),
-            experiment: "double --threads, or halve --rate: if operations go out on time, the \
+            experiment: "double --threads, or halve the rate: if operations go out on time, the \
                          client was the limit"
                 .to_owned(),
         });

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use plimsoll_analysis::compare::Margin;
 use plimsoll_model::OpKind;
 use plimsoll_results::Asked;
-use plimsoll_workload::plan::{SloOf, SloSpec};
+use plimsoll_workload::plan::SloSpec;
 
 use super::cosbench::CosbenchArgs;
 use super::file::{FioArgs, MdtestArgs};
@@ -49,9 +49,10 @@ pub(crate) struct AnalysisArgs {
     #[arg(long, conflicts_with_all = ["full_span", "skip", "limit", "offset"])]
     pub(crate) steady: bool,
     /// Tell of a brown-out wherever the 99th percentile of the latency is above that, such as
-    /// p99<=20ms [default: five times the usual]
+    /// p99<=20ms [default: five times the usual]; of a search for a load line, tell the line by
+    /// these conditions instead of its own. Can be given several times
     #[arg(long, value_name = "CONDITION")]
-    pub(crate) slo: Option<SloSpec>,
+    pub(crate) slo: Vec<SloSpec>,
     /// The stage to analyse, such as prepare [default: what was measured]
     #[arg(long, value_name = "NAME")]
     pub(crate) stage: Option<String>,
@@ -71,7 +72,7 @@ impl AnalysisArgs {
             ("--analyze.offset", self.offset > 0),
             ("--full-span", self.full_span),
             ("--steady", self.steady),
-            ("--slo", self.slo.is_some()),
+            ("--slo", !self.slo.is_empty()),
             ("--stage", self.stage.is_some()),
             ("--job", self.job.is_some()),
         ];
@@ -83,7 +84,7 @@ impl AnalysisArgs {
         given([
             ("--full-span", self.full_span),
             ("--steady", self.steady),
-            ("--slo", self.slo.is_some()),
+            ("--slo", !self.slo.is_empty()),
             ("--stage", self.stage.is_some()),
             ("--job", self.job.is_some()),
         ])
@@ -100,7 +101,7 @@ impl AnalysisArgs {
             offset: self.offset,
             full_span: self.full_span,
             steady: self.steady,
-            latency_p99_max: self.slo.map(p99_max).transpose()?,
+            slo: self.slo.clone(),
             stage: self.stage.clone(),
             job: self.job.clone(),
             details: self.details,
@@ -114,14 +115,6 @@ impl AnalysisArgs {
         let kind = OpKind::from_name(&name.to_uppercase());
         let known = || OpKind::ALL.map(|kind| kind.name().to_lowercase()).join(", ");
         kind.map(Some).ok_or_else(|| anyhow!("--analyze.op {name}: choose one of {}", known()))
-    }
-}
-
-/// Returns the most that the 99th percentile may be, which is what brown-outs are judged by.
-fn p99_max(slo: SloSpec) -> Result<std::time::Duration> {
-    match (slo.kind, slo.of) {
-        (None, SloOf::Latency { percent: 99.0, most }) => Ok(most),
-        _ => Err(anyhow!("--slo: brown-outs are told by p99 of all operations, as p99<=20ms")),
     }
 }
 

@@ -2,6 +2,7 @@
 //! held to a time: a machine that is busy names no line, which is right as well.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -112,4 +113,113 @@ stages:
     assert!(said.contains("--job writers") && said.contains("readers, lookers"), "{said}");
     let said = refused(here, "loadline run w.yaml --stage other --job readers");
     assert!(said.contains("--stage other") && said.contains("main"), "{said}");
+}
+
+/// Searches the line of M/M/1 in virtual time, with operations that take so long on average.
+fn searched(here: &Path, name: &str, mean: &str) {
+    let script = format!(
+        "schema: plimsoll.oracle/1\nservers: 1\nservice: {{time: {{exponential: {{mean: {mean}}}}}}}\n"
+    );
+    fs::write(here.join("script.yaml"), script).unwrap();
+    let work = search("20/s..2000/s", "p99<=20ms").replace("budget: 20s", "budget: 60s");
+    fs::write(here.join("w.yaml"), work).unwrap();
+    let line = format!(
+        "run w.yaml --virtual --script script.yaml --seed 7 --run-dir {name} --json --quiet"
+    );
+    let output = run_line(here, &line);
+    let found = json(&output)["load_lines"][0].clone();
+    assert!(!found["line"].is_null(), "{found:#}");
+}
+
+/// Returns the figures of a metric of the only kind in a comparison.
+fn metric<'a>(comparison: &'a Value, name: &str) -> &'a Value {
+    let [kind] = &comparison["kinds"].as_array().unwrap()[..] else { panic!("{comparison:#}") };
+    let mut metrics = kind["metrics"].as_array().unwrap().iter();
+    metrics.find(|metric| metric["metric"] == name).unwrap()
+}
+
+#[test]
+fn lines_are_compared_and_told_by_other_conditions_and_not_merged() {
+    let place = tempfile::tempdir().unwrap();
+    let here = place.path();
+    searched(here, "before", "1ms");
+    searched(here, "after", "1250us");
+    let comparison = json(&run_line(here, "compare before after --json"));
+    let line = metric(&comparison, "load-line");
+    // M/M/1 keeps p99<=20ms up to mu - ln(100) / 20 ms: 769.7/s of 1,000/s and 569.7/s of 800/s.
+    let change = (569.74 / 769.74 - 1.0) * 100.0;
+    let noise = &line["change_percent_interval"];
+    let [low, high] = ["low", "high"].map(|end| noise[end].as_f64().unwrap());
+    assert!(low < change && change < high && high < 0.0, "{line:#}");
+    assert!(metric(&comparison, "capacity")["before"]["mean"].is_f64());
+    let gated = run_line(here, "compare before after --gate load-line>=700/s --json");
+    assert_eq!(json(&gated)["gates"][0]["metric"], "load-line");
+
+    let told = |slo: &str| json(&run_line(here, &format!("analyze before --slo {slo} --json")));
+    let other = told("p99<=10ms");
+    let line = &other["load_lines"][0];
+    assert_eq!(line["slo"], serde_json::json!(["p99<=10ms"]));
+    let rate = line["line"]["ops_per_sec"].as_f64().unwrap();
+    // 1,000 - ln(100) / 10 ms = 539.5/s; its probes were made to find another line.
+    assert!((rate / 539.5 - 1.0).abs() < 0.1, "{line:#}");
+
+    let said = refused(here, "merge before after -o both");
+    assert!(said.contains("is a search for a load line"), "{said}");
+}
+
+#[test]
+fn conditions_that_nothing_can_miss_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let here = place.path();
+    for (line, says) in [
+        ("s3 get --slo put.p99<=3ms", "--slo: put.p99<=3ms: the job"),
+        ("file iops --dir . --op read --slo write.p99<=3ms", "it does read"),
+        ("s3 get --budget 0s", "--budget: must be longer than 0s"),
+        ("s3 get --precision 0%", "--precision: 0% is out of range"),
+        ("s3 get --duration 3s", "--duration: the search says"),
+        ("s3 get --autoterm", "--autoterm: the search says"),
+    ] {
+        let said = refused(here, &format!("loadline {line} --explain"));
+        assert!(said.contains(says), "{line}: {said}");
+    }
+    searched(here, "run", "1ms");
+    let work = "schema: plimsoll.workload/2\nsets: {o: {count: 10, size: 1KiB}}\nstages:\n\
+                - {duration: 1s, jobs: [{work: {objects: [put: o]}}]}\n";
+    fs::write(here.join("plain.yaml"), work).unwrap();
+    let plain = run_line(here, "run plain.yaml --virtual --run-dir plain --quiet");
+    assert!(plain.status.success());
+    let said = refused(here, "analyze plain --slo errors<=1%");
+    assert!(said.contains("--slo: this is no search"), "{said}");
+}
+
+#[test]
+fn commands_run_in_whichever_probe_goes_on() {
+    let place = tempfile::tempdir().unwrap();
+    let line = "loadline --budget 8s --json --quiet --event 3s:true --event 100s:true";
+    let report = json(&run_line(place.path(), line));
+    let events: Vec<(&str, &Value)> = report["stages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|stage| stage["search_index"].is_u64())
+        .flat_map(|stage| {
+            let name = stage["name"].as_str().unwrap();
+            stage["events"].as_array().into_iter().flatten().map(move |event| (name, event))
+        })
+        .collect();
+    let [never, ran] = &events[..] else { panic!("{events:#?}") };
+    assert_eq!(never.1["reason"], "not run: the stage had ended before");
+    // The gauge lasts 2 s, so this one is of a later probe.
+    assert_ne!(ran.0, "gauge");
+    assert_eq!(ran.1["exit_code"], 0);
+}
+
+#[test]
+fn a_search_in_which_the_work_runs_out_says_so() {
+    let place = tempfile::tempdir().unwrap();
+    let line = "loadline s3 delete --objects 400 --batch 5 --obj.size 1KiB --budget 9s --json \
+                --concurrent 4 --quiet";
+    let report = json(&run_line(place.path(), line));
+    let because = report["load_lines"][0]["no_line_because"].as_str().unwrap();
+    assert!(because.contains("nothing left to do in gauge"), "{because}");
 }

@@ -9,6 +9,7 @@ use super::{escaped, figure_as, section, tables};
 use crate::format::{UNKNOWN, count, duration, known, number};
 use crate::load_line::text::{LATENCY, facts};
 use crate::load_line::{LoadLineReport, ProbeFigure};
+use crate::report::Report;
 
 /// The percentiles of the curve, and how each is read from a probe.
 type Percentile = (&'static str, fn(&ProbeFigure) -> Option<u64>);
@@ -19,9 +20,9 @@ const PERCENTILES: [Percentile; 3] = [
 ];
 
 /// Returns the section of a load line.
-pub(super) fn section_of(found: &LoadLineReport) -> String {
+pub(super) fn section_of(report: &Report, found: &LoadLineReport) -> String {
     let mut content = format!("<p><strong>{}</strong></p>\n", escaped(&found.headline()));
-    content += &tables::facts(facts(found));
+    content += &tables::facts(facts(report, found));
     let charts = [curve(found), failures(found)].into_iter().flatten();
     let figures: String = charts.map(|chart| figure_as(chart.id, &chart)).collect();
     if !figures.is_empty() {

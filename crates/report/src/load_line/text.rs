@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use plimsoll_model::OpRate;
+use plimsoll_model::{ErrorClass, OpRate};
 
 use super::{LoadLineReport, plot};
 use crate::format::{UNKNOWN, count, duration, known, number, op_rate};
+use crate::ledger;
+use crate::report::{Report, RowView, StageReport};
 use crate::table::{Cell, Paint, Table, Tone, harmless, paragraph};
 
 /// Writes what was found as a headline after a title, in the colour of how good it is.
@@ -40,9 +42,14 @@ pub(crate) fn headline(
 }
 
 /// Writes the line, what it rests on, the curve and the probes.
-pub(crate) fn write(load_line: &LoadLineReport, (width, paint): (usize, Paint), out: &mut String) {
+pub(crate) fn write(
+    report: &Report,
+    load_line: &LoadLineReport,
+    (width, paint): (usize, Paint),
+    out: &mut String,
+) {
     out.push_str(&format!("\n{}\n", paint.apply(Tone::Bold, &harmless(&load_line.name))));
-    for (name, text) in facts(load_line) {
+    for (name, text) in facts(report, load_line) {
         paragraph(&format!("  {name:<10}"), &harmless(&text), width, out);
     }
     let curve = plot::plot(load_line, width);
@@ -61,8 +68,11 @@ pub(crate) fn write(load_line: &LoadLineReport, (width, paint): (usize, Paint), 
 /// From which instant to which latencies are measured.
 pub(crate) const LATENCY: &str = "latency from the intended start, successes only";
 
+/// How many outages and commands of the user's are told one by one.
+const HAPPENED_MAX: usize = 8;
+
 /// Returns what is known of the line, by name.
-pub(crate) fn facts(load_line: &LoadLineReport) -> Vec<(&'static str, String)> {
+pub(crate) fn facts(report: &Report, load_line: &LoadLineReport) -> Vec<(&'static str, String)> {
     let rate = |rate: f64| op_rate(OpRate(rate));
     let mut facts = vec![("load", "open loop, Poisson arrivals, one probe a stage".to_owned())];
     let line = load_line
@@ -80,7 +90,48 @@ pub(crate) fn facts(load_line: &LoadLineReport) -> Vec<(&'static str, String)> {
     let capacity = load_line.capacity_ops_per_sec;
     facts.extend(capacity.map(|of| ("capacity", format!("{} succeeded at most", rate(of)))));
     facts.extend(load_line.recovery().map(|text| ("overload", text)));
+    let is_own = |stage: &&StageReport| stage.probe_of == Some(load_line.search_index);
+    let probes: Vec<&StageReport> = report.stages.iter().filter(is_own).collect();
+    facts.extend(failed(&probes).map(|text| ("failed", text)));
+    facts.extend(happened(report, &probes));
     facts
+}
+
+/// Returns what failed in all probes by class, with the first of it.
+fn failed(probes: &[&StageReport]) -> Option<String> {
+    let of = |class: ErrorClass| -> u64 {
+        let kinds = probes.iter().flat_map(|stage| stage.kinds());
+        kinds.map(|(_, of)| of.figures.stage.failed.of(class)).sum()
+    };
+    let classes = ErrorClass::ALL.into_iter().filter(|class| !class.is_ok());
+    let classes = classes.map(|class| (class, of(class))).filter(|(_, failed)| *failed > 0);
+    let classes: Vec<String> =
+        classes.map(|(class, failed)| format!("{} {}", count(failed), class.name())).collect();
+    if classes.is_empty() {
+        return None;
+    }
+    let first = probes.iter().find_map(|stage| Some((stage, stage.errors.first()?)));
+    let first = first.map_or(String::new(), |(stage, error)| {
+        format!("; the first, in {}: {} {}", stage.name, error.kind.name(), error.message)
+    });
+    Some(format!("{}{first}", classes.join(", ")))
+}
+
+/// Returns what the user had done while probes went on, and where the store was away.
+fn happened(report: &Report, probes: &[&StageReport]) -> Vec<(&'static str, String)> {
+    let of_stage = |stage: &&StageReport| -> Vec<(&'static str, String)> {
+        let stage = *stage;
+        let rows = stage.rows.iter().flat_map(|row| ledger::lines(&RowView { report, stage, row }));
+        let told = rows.filter(|(name, _)| ["event", "outage"].contains(name));
+        told.map(|(name, text)| (name, format!("{}: {text}", stage.name))).collect()
+    };
+    let mut all: Vec<_> = probes.iter().flat_map(of_stage).collect();
+    if all.len() > HAPPENED_MAX {
+        let more = all.len() - HAPPENED_MAX;
+        all.truncate(HAPPENED_MAX);
+        all.push(("more", format!("{more} events and outages, which the JSON tells")));
+    }
+    all
 }
 
 /// Returns the table of the probes.

@@ -34,7 +34,7 @@ pub(super) fn render(report: &Report, width: usize, paint: Paint) -> String {
         writer.stage(stage);
     }
     for load_line in &report.load_lines {
-        load_line::write(load_line, (width, paint), &mut writer.out);
+        load_line::write(report, load_line, (width, paint), &mut writer.out);
     }
     let is_detailed =
         |stage: &StageReport| stage.rows.iter().any(|row| row.analysis.details.is_some());

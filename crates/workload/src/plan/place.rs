@@ -12,6 +12,7 @@ use self::named::Names;
 use super::check::UseKind;
 use super::checked::{Job, Members, Objects, Plan, SetIndex, Stage, TargetIndex, Traced};
 use super::path::{FieldPath, InvalidField};
+use super::rules::SloSpec;
 use super::spec::{ArchiveKind, PutAs, VersionPick, WorkloadFile};
 use super::work::{Op, OpAct, Work};
 use crate::archive::TAR_PREFIX_MAX;
@@ -82,6 +83,25 @@ pub struct PlacedJob {
 }
 
 impl Placed {
+    /// Refuses a search by a kind of operation that its job does not do: every probe would keep
+    /// what is asked of it.
+    fn check_slo(&self, (index, stage): (usize, &Stage)) -> Laid<()> {
+        let Some(search) = &stage.search else { return Ok(()) };
+        let on_objects = self.stages[index].objects.iter().find(|of| of.job == search.job);
+        let kinds = match (on_objects, &self.files) {
+            (Some(job), _) => job.work.kinds(),
+            (None, Some(files)) => files.kinds_of(&stage.jobs[search.job]),
+            (None, None) => return Ok(()),
+        };
+        let is_other = |slo: &&SloSpec| slo.kind.is_some_and(|kind| !kinds.contains(&kind));
+        let Some(slo) = search.slo.iter().find(is_other) else { return Ok(()) };
+        let kinds: Vec<String> = kinds.iter().map(|of| of.name().to_ascii_lowercase()).collect();
+        Err(stage.path.field("search").field("slo").refuse(format!(
+            "{slo}: the job whose rate is looked for does no such operation; it does {}",
+            kinds.join(", ")
+        )))
+    }
+
     /// Returns who is in the sets after a stage in which all of this was changed.
     pub fn after(
         &self,
@@ -169,7 +189,9 @@ impl Plan {
         let members = room.sets.iter().map(present).collect();
         let Room { sets, targets, .. } = room;
         let (plan, seed) = (Arc::clone(self), placing.seed);
-        Ok(Placed { plan, seed, sets: sets.into(), targets, members, stages, files })
+        let placed = Placed { plan, seed, sets: sets.into(), targets, members, stages, files };
+        self.stages.iter().enumerate().try_for_each(|at| placed.check_slo(at))?;
+        Ok(placed)
     }
 }
 

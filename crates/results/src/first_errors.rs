@@ -1,0 +1,32 @@
+//! The first errors of a stage, as a record keeps them.
+
+use plimsoll_model::{EndpointId, ErrorClass, OpKind};
+use plimsoll_record::schema::{self, Manifest};
+use plimsoll_report::ErrorSample;
+
+/// Returns the first errors of one stage.
+pub(crate) fn first_errors(manifest: &Manifest, stage: &schema::Stage) -> Vec<ErrorSample> {
+    let inside = |at: u64| {
+        stage.started_ns.is_none_or(|started| at >= started)
+            && stage.ended_ns.is_none_or(|ended| at <= ended)
+    };
+    // Older records leave it to the moment.
+    let is_of_stage = |error: &&schema::FirstError| {
+        error.stage_index.map_or(error.at_ns.is_none_or(inside), |index| index == stage.index)
+    };
+    let of_stage = manifest.first_errors.iter().filter(is_of_stage);
+    let endpoint = |name: &String| {
+        let position = manifest.endpoints().position(|each| each == name)?;
+        Some(EndpointId(u16::try_from(position).ok()?))
+    };
+    let sample = |error: &schema::FirstError| {
+        Some(ErrorSample {
+            class: ErrorClass::from_name(&error.class)?,
+            kind: OpKind::from_name(&error.kind)?,
+            endpoint: error.endpoint.as_ref().and_then(endpoint),
+            status: error.status,
+            message: error.message.clone(),
+        })
+    };
+    of_stage.filter_map(sample).collect()
+}
