@@ -114,8 +114,8 @@ pub struct ProbeFigure {
     pub due_count: u64,
     /// How many of these failed.
     pub ops_failed_count: u64,
-    /// How many operations ended there a second and succeeded.
-    pub achieved_ops_per_sec: f64,
+    /// How many operations ended there a second and succeeded; null of a probe that was cut.
+    pub achieved_ops_per_sec: Option<f64>,
     /// The latency, from the intended start to the end, of those that were due there and succeeded.
     pub latency_ns_mean: Option<f64>,
     /// Its median.

@@ -70,8 +70,8 @@ pub struct CurvePoint {
     pub due_count: u64,
     /// How many of these failed.
     pub failed_count: u64,
-    /// How many operations a second ended and succeeded.
-    pub achieved_per_sec: f64,
+    /// How many operations a second ended and succeeded; `None` of one that was cut.
+    pub achieved_per_sec: Option<f64>,
     /// The latency of those that were due and succeeded, in nanoseconds: the mean,
     pub latency_ns_mean: Option<f64>,
     /// and the 50th, 99th and 99.9th percentile.
@@ -217,7 +217,11 @@ pub fn find_load_line<S: OpSource + ?Sized>(
         let mut point = point(probe, &counts, &gathered.latency, gathered.failed_count);
         match probe.taken(&counts) {
             Some(taken) => search.add(taken),
-            None => point.probe.is_cut = probe.rate.is_some(),
+            None => point.probe.is_cut |= probe.rate.is_some(),
+        }
+        if point.probe.is_cut {
+            // Nobody knows how much of its time it went on.
+            point.achieved_per_sec = None;
         }
         points.push(point);
     }
@@ -247,7 +251,7 @@ pub fn find_load_line<S: OpSource + ?Sized>(
         line: search.line(),
         carried_max,
         missed_min,
-        capacity: points.iter().map(|point| point.achieved_per_sec).max_by(f64::total_cmp),
+        capacity: points.iter().filter_map(|point| point.achieved_per_sec).max_by(f64::total_cmp),
         knee: knee(&points),
         metastable: search.metastable(),
         points,
@@ -268,10 +272,8 @@ fn point(
         probe: probe.clone(),
         due_count: counts.due_count(),
         failed_count,
-        achieved_per_sec: match counted_for > 0.0 {
-            true => counts.succeeded_count() as f64 / counted_for,
-            false => 0.0,
-        },
+        achieved_per_sec: (counted_for > 0.0)
+            .then(|| counts.succeeded_count() as f64 / counted_for),
         latency_ns_mean: latency.mean(),
         latency_ns: all(),
         is_overloaded: probe.rate.is_some() && counts.is_overloaded(),
@@ -287,7 +289,7 @@ fn knee(points: &[CurvePoint]) -> Option<Knee> {
             && point.latency_ns_mean.is_some()
     };
     let power = |point: &CurvePoint| {
-        Some((point.probe.rate?, point.achieved_per_sec / point.latency_ns_mean?))
+        Some((point.probe.rate?, point.achieved_per_sec? / point.latency_ns_mean?))
     };
     let mut powers: Vec<(f64, f64)> = points.iter().filter(of_curve).filter_map(power).collect();
     powers.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -98,11 +98,11 @@ fn failures(found: &LoadLineReport) -> Option<Chart> {
     if points.len() < 2 {
         return None;
     }
-    let most = points.iter().map(|(rate, probe)| rate.max(probe.achieved_ops_per_sec));
+    let most = points.iter().map(|(rate, probe)| rate.max(probe.achieved_ops_per_sec.unwrap_or(0.0)));
     let most = most.fold(0.0, f64::max);
     let (achieved, failed) = (SeriesColor::of_other(0), SeriesColor::of_other(1));
     let share = |probe: &ProbeFigure| probe.ops_failed_count as f64 / probe.due_count.max(1) as f64;
-    let of_achieved = points.iter().map(|(rate, probe)| (*rate, Some(probe.achieved_ops_per_sec)));
+    let of_achieved = points.iter().map(|(rate, probe)| (*rate, probe.achieved_ops_per_sec));
     let of_failed = points.iter().map(|(rate, probe)| (*rate, Some(share(probe) * rate)));
     let mut marks = vec![
         Mark { dots: true, ..Mark::line(achieved, Stroke::Solid, of_achieved) },
@@ -131,7 +131,7 @@ fn probes(found: &LoadLineReport) -> String {
     let row = |probe: &ProbeFigure| {
         let cells = [
             known(probe.offered_ops_per_sec, number),
-            number(probe.achieved_ops_per_sec),
+            known(probe.achieved_ops_per_sec, number),
             duration(Duration::from_nanos(probe.duration_ns)),
             time(probe.latency_ns_p50),
             time(probe.latency_ns_p99),

@@ -159,7 +159,7 @@ fn probes(load_line: &LoadLineReport) -> Table {
         let failed = if probe.ops_failed_count > 0 { Tone::Bad } else { Tone::Plain };
         let cells = [
             known(probe.offered_ops_per_sec, number).into(),
-            number(probe.achieved_ops_per_sec).into(),
+            known(probe.achieved_ops_per_sec, number).into(),
             duration(Duration::from_nanos(probe.duration_ns)).into(),
             time(probe.latency_ns_p50),
             time(probe.latency_ns_p99),

@@ -62,7 +62,7 @@ impl Context<'_> {
             _ => vec![Ability::Get, Ability::Put, Ability::Stat, Ability::Delete, Ability::List],
         };
         if !(spec.speed > 0.0 && spec.speed <= SPEED_MAX) {
-            let reason = format!("{} is out of range: above 0 to {SPEED_MAX}", spec.speed);
+            let reason = format!("{:?} is out of range: above 0 to {SPEED_MAX}", spec.speed);
             return Err(path.field("speed").refuse(reason));
         }
         if spec.closed && spec.speed != 1.0 {
