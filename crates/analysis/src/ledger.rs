@@ -17,7 +17,7 @@ mod tests;
 
 use std::time::Duration;
 
-use plimsoll_model::{EndpointId, Moment};
+use plimsoll_model::{EndpointId, ErrorClass, Moment, OpRecord};
 use serde::Serialize;
 
 use crate::{Failures, serial};
@@ -37,6 +37,8 @@ pub struct Ledger {
     pub gap_longest: Option<Gap>,
     /// From the first to the last failure; null without one.
     pub failures: Option<FailureSpan>,
+    /// The failures by class, in the order of [`ErrorClass::ALL`]; empty without one.
+    pub failures_by_class: Vec<ClassFailures>,
     /// How many outages there were.
     pub outages_count: u64,
     /// The outages in the order of time, at most a hundred.
@@ -84,6 +86,42 @@ pub struct FailureSpan {
     #[serde(rename = "last_ns", serialize_with = "serial::moment")]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub last: Moment,
+}
+
+/// The failures of one class.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ClassFailures {
+    /// The class.
+    #[serde(serialize_with = "serial::class")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub class: ErrorClass,
+    /// When the first of them was known.
+    #[serde(rename = "first_ns", serialize_with = "serial::moment")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
+    pub first: Moment,
+    /// When the last of them was known.
+    #[serde(rename = "last_ns", serialize_with = "serial::moment")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
+    pub last: Moment,
+    /// How many there were at each endpoint; those without one are left out.
+    pub by_endpoint: Vec<FailedAt>,
+}
+
+impl ClassFailures {
+    /// Returns those of the class of a failure, before any is added.
+    fn of(op: &OpRecord) -> Self {
+        Self { class: op.outcome, first: op.end, last: op.end, by_endpoint: Vec::new() }
+    }
+
+    fn add(&mut self, op: &OpRecord) {
+        self.first = self.first.min(op.end);
+        self.last = self.last.max(op.end);
+        match self.by_endpoint.iter_mut().find(|at| at.endpoint == op.endpoint) {
+            Some(at) => at.count += 1,
+            None => self.by_endpoint.push(FailedAt { endpoint: op.endpoint, count: 1 }),
+        }
+    }
 }
 
 /// A stretch in which operations were waited for and none succeeded, far longer than is usual in

@@ -51,7 +51,9 @@ pub use figures::{
     StageTotals,
 };
 pub use in_flight::{FullLoad, InFlight, Level};
-pub use ledger::{BrownOut, BrownOuts, FailedAt, FailedOf, FailureSpan, Gap, Ledger, Outage};
+pub use ledger::{
+    BrownOut, BrownOuts, ClassFailures, FailedAt, FailedOf, FailureSpan, Gap, Ledger, Outage,
+};
 pub use span::{KindSpan, MeasuredSpan, Span, SpanRule, StageSurvey, Survey};
 pub use steadiness::{Cliff, Steadiness};
 pub use times::Times;

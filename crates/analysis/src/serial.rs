@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_model::{ByteRate, EndpointId, Moment, OpKind, OpRate};
+use plimsoll_model::{ByteRate, EndpointId, ErrorClass, Moment, OpKind, OpRate};
 use serde::Serializer;
 
 pub(crate) fn ns<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
@@ -57,4 +57,8 @@ pub(crate) fn endpoint_if_known<S: Serializer>(
         Some(endpoint) => to.serialize_some(&endpoint.0),
         None => to.serialize_none(),
     }
+}
+
+pub(crate) fn class<S: Serializer>(class: &ErrorClass, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(class.name())
 }

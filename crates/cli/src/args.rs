@@ -262,6 +262,10 @@ pub(crate) struct OutputArgs {
     /// Directory for the record of this run [default: plimsoll-<what>-<time>-<4 characters> here]
     #[arg(long, alias = "benchdata", value_name = "DIR")]
     pub(crate) run_dir: Option<PathBuf>,
+    /// Print all figures, not only those of one screen: hosts, clients, sizes, all percentiles,
+    /// fastest, median and slowest, TTFB, errors over time, the evidence of the verdict
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
     /// Take figures from the whole measured stage, not only from while all workers ran
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) full_span: bool,

@@ -466,8 +466,8 @@ fn report(
     if recorded.stage(StageKind::Measure).is_none() {
         bail!("nothing was measured");
     }
-    let OutputArgs { full_span, steady, .. } = *settings.output;
-    let mut asked = Asked { full_span, steady, ..Asked::default() };
+    let OutputArgs { full_span, steady, verbose, .. } = *settings.output;
+    let mut asked = Asked { full_span, steady, details: verbose, ..Asked::default() };
     let mut report = match shown::report_of_run(recording, &asked) {
         // What was measured is shown all the same.
         Err(error) if steady => {

@@ -73,8 +73,16 @@ pub(crate) fn narrow(file: &mut Aggregated, path: &Path, asked: &AnalysisArgs) -
 /// Returns a report as it is printed.
 pub(crate) fn render(report: &Report, form: Form, ui: &Ui) -> String {
     match form {
-        Form::Text => flags::in_flags(&text::render(report, &look(ui))),
+        Form::Text => flags::in_flags(&in_text(report, ui)),
         Form::Json => format!("{:#}\n", json::render(report)),
+    }
+}
+
+/// Returns a report as text: at a glance, or with all figures where the details were asked for.
+pub(crate) fn in_text(report: &Report, ui: &Ui) -> String {
+    match report.is_detailed() {
+        true => text::render(report, &look(ui)),
+        false => text::brief(report, &look(ui)),
     }
 }
 

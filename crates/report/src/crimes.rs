@@ -3,11 +3,8 @@
 use plimsoll_analysis::Crime;
 
 use crate::AdviceLine;
-use crate::format::{bytes, count, duration, plural};
+use crate::format::{bytes, duration, plural};
 use crate::report::Report;
-
-/// How many are told where details were not asked for.
-const TOLD_MAX: usize = 4;
 
 /// Returns one with its code.
 pub fn crime_line(of: &Crime) -> AdviceLine {
@@ -59,17 +56,9 @@ pub fn crime_line(of: &Crime) -> AdviceLine {
     AdviceLine { code, text }
 }
 
-/// Returns them as lines of a text; all of them where details are shown.
-pub(crate) fn lines(report: &Report, is_detailed: bool) -> Vec<(&'static str, String)> {
-    let most = if is_detailed { usize::MAX } else { TOLD_MAX };
-    let told = report.crimes.iter().take(most).map(|of| ("beware", of.text.clone()));
-    let mut lines: Vec<_> = told.collect();
-    let more = report.crimes.len().saturating_sub(most);
-    if more > 0 {
-        lines.pop();
-        lines.push(("beware", format!("{} more: the JSON has them", count(more as u64 + 1))));
-    }
-    lines
+/// Returns them as lines of a text.
+pub(crate) fn lines(report: &Report) -> impl Iterator<Item = (&'static str, &str)> {
+    report.crimes.iter().map(|of| ("beware", &*of.text))
 }
 
 #[cfg(test)]
@@ -108,7 +97,8 @@ mod tests {
         assert!(!sound.contains("beware"), "{sound}");
         report.crimes = lines_of;
         let text = text::render(&report, &Look { width: 80, color: false });
-        assert_eq!(text.matches("\nbeware ").count(), TOLD_MAX, "{text}");
-        assert!(text.contains("beware      11 more: the JSON has them"), "{text}");
+        assert_eq!(text.matches("\nbeware ").count(), 14, "{text}");
+        let text = text::brief(&report, &Look { width: 80, color: false });
+        assert!(text.contains("on the same cores; 13 more with"), "{text}");
     }
 }

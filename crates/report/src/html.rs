@@ -243,7 +243,7 @@ fn warnings(report: &RowView<'_>) -> String {
     let shed =
         report.row.analysis.advice.iter().filter(|of| matches!(of, Advice::Throttled { .. }));
     let wrong = words::wrong(report).into_iter().map(|(class, text)| format!("{class}: {text}"));
-    let warnings = shed.map(words::advice).chain(wrong).chain(words::warnings(report));
+    let warnings = shed.map(words::advice).chain(wrong).chain(words::warnings(report, |_| true));
     let not_the_store = verdict::headline(report).and_then(|_| verdict::line(report));
     let failures = not_the_store.into_iter().chain(report.schedule_warning()).collect();
     lines(failures, &warnings.collect::<Vec<_>>(), &remarked(report))

@@ -172,6 +172,10 @@ pub struct StageReport {
     #[serde(rename = "client_cpu_ns", serialize_with = "serial::ns_if_known")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub cpu: Option<Duration>,
+    /// The same over the time of all processors of its machine, 0 to 1; null of a fleet and of
+    /// merged runs.
+    #[serde(rename = "client_cpu_share")]
+    pub cpu_share: Option<f64>,
     /// What this program used of the machine while it ran, where that is known.
     #[serde(skip)]
     pub usage: Option<ProcessUsage>,
@@ -332,6 +336,7 @@ impl StageReport {
             ended_by: None,
             ended_because: None,
             cpu: None,
+            cpu_share: None,
             usage: None,
             op_log: None,
             stream_hash: None,
@@ -465,6 +470,12 @@ impl Report {
     /// Returns how many operations failed, over all stages, those in ramps included.
     pub fn failed_count(&self) -> u64 {
         self.stages.iter().map(StageReport::failed_count).sum()
+    }
+
+    /// Tells whether more than the figures was asked for.
+    pub fn is_detailed(&self) -> bool {
+        let mut rows = self.stages.iter().flat_map(|stage| &stage.rows);
+        rows.any(|row| row.analysis.details.is_some())
     }
 
     /// Returns the stages that are results.

@@ -1,6 +1,7 @@
 //! The report for people: the headline, where the figures come from, aligned tables, errors,
 //! warnings.
 
+mod brief;
 mod stages;
 
 pub(crate) use stages::warnings;
@@ -45,8 +46,24 @@ struct Writer<'a> {
     out: String,
 }
 
-/// Returns the report as text that ends with a line feed: one result on objects as compactly as it
-/// can be, others stage by stage.
+/// Returns the report at a glance, as text that ends with a line feed: of a run of one stage a
+/// screen of 24 lines.
+pub fn brief(report: &Report, look: &Look) -> String {
+    let width = usize::from(look.width.max(40));
+    let paint = Paint { color: look.color };
+    let headline = match report.only_row() {
+        Some(row) => {
+            let mut writer = Writer { report: row, width, paint, out: String::new() };
+            writer.headline();
+            writer.out
+        }
+        None => stages::headline(report, width, paint),
+    };
+    headline + &brief::body(report, width, paint)
+}
+
+/// Returns the report with all figures as text that ends with a line feed: one result on objects as
+/// compactly as it can be, others stage by stage.
 pub fn render(report: &Report, look: &Look) -> String {
     let width = usize::from(look.width.max(40));
     let paint = Paint { color: look.color };
@@ -59,6 +76,30 @@ pub fn render(report: &Report, look: &Look) -> String {
     writer.figures();
     writer.remarks();
     writer.out
+}
+
+/// Writes a title and figures behind it, in lines of which none breaks a figure.
+fn first_line(
+    title: &str,
+    parts: &[String],
+    tone: Tone,
+    (width, paint): (usize, Paint),
+    out: &mut String,
+) {
+    out.push_str(&paint.apply(Tone::Bold, title));
+    let mut used = title.chars().count();
+    for (index, part) in parts.iter().enumerate() {
+        let lead = if index == 0 { " " } else { " · " };
+        used += lead.chars().count() + part.chars().count();
+        if used > width {
+            out.push_str("\n ");
+            used = 2 + part.chars().count();
+        } else if index > 0 {
+            out.push_str(" ·");
+        }
+        out.push_str(&format!(" {}", paint.apply(tone, part)));
+    }
+    out.push_str("\n\n");
 }
 
 /// Writes the tables of one row.
@@ -126,26 +167,12 @@ impl Writer<'_> {
         let not_the_store = verdict::headline(&report);
         parts.extend(not_the_store.map(str::to_owned));
         let title = format!("{}{}:", harmless(&report.what), report.state.remark());
-        self.out.push_str(&self.paint.apply(Tone::Bold, &title));
         let tone = match failed > 0 || total.stage.ops_ok == 0 || not_the_store.is_some() {
             true => Tone::Bad,
             false if report.row.schedule_kept() => Tone::Good,
             false => Tone::Warn,
         };
-        let mut used = title.chars().count();
-        for (index, part) in parts.iter().enumerate() {
-            let lead = if index == 0 { " " } else { " · " };
-            used += lead.chars().count() + part.chars().count();
-            if used > self.width {
-                // A figure is never broken.
-                self.out.push_str("\n ");
-                used = 2 + part.chars().count();
-            } else if index > 0 {
-                self.out.push_str(" ·");
-            }
-            self.out.push_str(&format!(" {}", self.paint.apply(tone, part)));
-        }
-        self.out.push_str("\n\n");
+        first_line(&title, &parts, tone, (self.width, self.paint), &mut self.out);
     }
 
     /// Writes, where nobody can overlook it, that the load was not the one that was asked for.
@@ -405,9 +432,8 @@ impl Writer<'_> {
             self.fact(name, &text);
         }
         self.fact("units", "1 MiB = 1,048,576 bytes; – is unknown or from too few samples");
-        let is_detailed = report.row.analysis.details.is_some();
-        for (name, text) in crate::crimes::lines(&report, is_detailed) {
-            self.fact(name, &text);
+        for (name, text) in crate::crimes::lines(&report) {
+            self.fact(name, text);
         }
         self.warnings();
         for note in &report.notes {
@@ -421,7 +447,7 @@ impl Writer<'_> {
 
     fn warnings(&mut self) {
         let report = self.report;
-        let warnings = words::warnings(&report);
+        let warnings = words::warnings(&report, |_| true);
         if !(warnings.is_empty() && report.notes.is_empty()) {
             self.out.push('\n');
         }

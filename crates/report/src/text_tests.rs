@@ -52,6 +52,25 @@ fn a_steady_run() {
 }
 
 #[test]
+fn at_a_glance_a_run_is_a_screen() {
+    for report in [fixture::steady(), fixture::stalled(), fixture::failing()] {
+        let text = brief(&report, &PLAIN);
+        assert_eq!(too_wide(&text), None);
+        assert!(text.lines().count() <= 24, "{text}");
+    }
+}
+
+#[test]
+fn at_a_glance_failures_are_told_by_cause() {
+    insta::assert_snapshot!(brief(&fixture::troubled(), &PLAIN));
+}
+
+#[test]
+fn at_a_glance_all_that_failed_is_no_figure() {
+    insta::assert_snapshot!(brief(&fixture::failing(), &PLAIN));
+}
+
+#[test]
 fn a_troubled_run() {
     insta::assert_snapshot!(render(&fixture::troubled(), &PLAIN));
 }

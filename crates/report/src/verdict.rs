@@ -1,15 +1,10 @@
 //! Who was the limit, as text and as HTML: a sentence, what it rests on, and what would confirm it.
 
-use plimsoll_analysis::verdict::Verdict;
-
 use crate::report::{Report, StageReport};
 use crate::table::{Paint, Tone, harmless, paragraph};
 
 /// What the headline says of a run that its client limited.
 pub const NOT_THE_STORE: &str = "not a measurement of the store";
-
-/// How many of the lines that decided are shown where not all are.
-const DECIDING_SHOWN_MAX: usize = 3;
 
 /// Returns what the headline says besides the figures.
 pub(crate) fn headline(report: &Report) -> Option<&'static str> {
@@ -29,18 +24,10 @@ pub fn line(report: &Report) -> Option<String> {
     Some(format!("{stage}{}", sentence(verdict.is_client, &verdict.sentence)))
 }
 
-/// Returns the lines of evidence that are shown: all where details were asked for, else those that
-/// decided.
-fn shown<'a>(stage: &StageReport, verdict: &'a Verdict) -> Vec<&'a str> {
-    let is_detailed = stage.rows.iter().any(|row| row.analysis.details.is_some());
-    let lines = verdict.evidence.iter();
-    match is_detailed {
-        true => lines.map(|line| &*line.text).collect(),
-        false => {
-            let deciding = lines.filter(|line| line.decides).take(DECIDING_SHOWN_MAX);
-            deciding.map(|line| &*line.text).collect()
-        }
-    }
+/// Returns the first line of the evidence that decided the verdict on a stage.
+pub(crate) fn because(stage: &StageReport) -> Option<&str> {
+    let mut lines = stage.verdict.iter().flat_map(|verdict| &verdict.evidence);
+    lines.find(|line| line.decides).map(|line| &*line.text)
 }
 
 /// Writes the verdict on a stage.
@@ -51,7 +38,7 @@ pub(crate) fn write(stage: &StageReport, width: usize, paint: Paint, out: &mut S
     paragraph(&format!("{:<12}", "verdict"), &harmless(&text), width, &mut lines);
     let tone = if verdict.is_client { Tone::Bad } else { Tone::Plain };
     out.extend(lines.lines().map(|line| paint.apply(tone, line) + "\n"));
-    for (index, text) in shown(stage, verdict).into_iter().enumerate() {
+    for (index, text) in verdict.evidence.iter().map(|line| &*line.text).enumerate() {
         let lead = if index == 0 { "  because" } else { "" };
         paragraph(&format!("{lead:<12}"), &harmless(text), width, out);
     }
@@ -76,7 +63,7 @@ pub(crate) fn facts(stage: &StageReport) -> Vec<(&'static str, String)> {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_analysis::verdict::{EvidenceLine, LimitClass};
+    use plimsoll_analysis::verdict::{EvidenceLine, LimitClass, Verdict};
     use plimsoll_model::WallTime;
 
     use super::*;
@@ -127,16 +114,16 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_decide_is_told_with_the_details() {
+    fn what_did_not_decide_is_told_with_all_figures() {
         let mut report = judged(LimitClass::ClientThreads);
+        report.stages.last_mut().unwrap().cpu_share = Some(0.084);
         let look = Look { width: 80, color: false };
-        let has_details = report.stages.iter().flat_map(|stage| &stage.rows);
-        let has_details = has_details.clone().any(|row| row.analysis.details.is_some());
         let text = text::render(&report, &look);
-        assert_eq!(text.contains("32 connections made"), has_details, "{text}");
-        let rows = report.stages.iter_mut().flat_map(|stage| &mut stage.rows);
-        rows.for_each(|row| row.analysis.details = None);
-        assert!(!text::render(&report, &look).contains("32 connections made"));
+        assert!(text.contains("32 connections made"), "{text}");
+        let brief = text::brief(&report, &look);
+        assert!(!brief.contains("32 connections made"), "{brief}");
+        assert!(brief.contains("verdict     client 8 % busy: the client's"), "{brief}");
+        assert!(brief.contains("  try next  double --threads"), "{brief}");
     }
 
     #[test]

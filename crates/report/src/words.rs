@@ -10,7 +10,7 @@ use crate::report::{Report, RowView, StageReport, StageWork};
 use crate::stage_words;
 use crate::{
     AdviceLine, CertificateLine, CleanupReport, CleanupState, ErrorSample, LoopModel, OpLogCheck,
-    RunState, ScheduleReport, TargetReport, VerificationMode,
+    RunState, ScheduleReport, TargetReport, Verification, VerificationMode,
 };
 
 /// Returns the loop model with its number of workers and what it makes of the latency.
@@ -167,9 +167,7 @@ pub(crate) fn remarks(report: &RowView<'_>) -> Vec<(&'static str, String)> {
     remarks.extend(report.prepared().map(|stage| ("prepared", prepared(stage, report))));
     remarks.extend(crate::read_back::line(report.report));
     remarks.extend(cleaned(report.report).map(|text| ("cleaned up", text)));
-    remarks.extend(report.verification.map(|check| {
-        ("verified", format!("{}, {}", bytes(check.bytes), verification(check.mode)))
-    }));
+    remarks.extend(report.verification.map(|check| ("verified", verified(check))));
     remarks.extend(report.stage.cpu.filter(|_| !report.virtual_time).map(|cpu| {
         let totals = &report.row.analysis.total.stage;
         let ended = totals.ops_ok + totals.failed.count();
@@ -186,6 +184,15 @@ pub(crate) fn remarks(report: &RowView<'_>) -> Vec<(&'static str, String)> {
     remarks.extend(identity(report));
     remarks.extend(report.certificate.as_ref().map(|of| ("certificate", certificate(of))));
     remarks
+}
+
+/// Returns how much of what was read was checked, and how.
+pub(crate) fn verified(check: Verification) -> String {
+    let unchecked = match check.unverified_bytes {
+        0 => String::new(),
+        unverified => format!("; {} not checked", bytes(unverified)),
+    };
+    format!("{}, {}{unchecked}", bytes(check.bytes), verification(check.mode))
 }
 
 /// Returns what a stage made; on files by kind, as nothing of it is an object.
@@ -298,9 +305,9 @@ pub(crate) fn cleaned(report: &Report) -> Option<String> {
     }
 }
 
-/// Returns all warnings about a run, but for the load that the store shed, which is shown beside
-/// the failures.
-pub(crate) fn warnings(report: &RowView<'_>) -> Vec<String> {
+/// Returns all warnings about a run, with the advice that `tells` picks, but for the load that the
+/// store shed, which is shown beside the failures.
+pub(crate) fn warnings(report: &RowView<'_>, tells: impl Fn(&Advice) -> bool) -> Vec<String> {
     let mut warnings = Vec::new();
     warnings.extend(state_warning(report.state).map(str::to_owned));
     warnings.extend(crate::read_back::warning(report.report));
@@ -312,7 +319,8 @@ pub(crate) fn warnings(report: &RowView<'_>) -> Vec<String> {
     }
     warnings.extend(report.certificate.as_ref().and_then(|of| certificate_warning(of, report)));
     let has_own_line = |advice: &&Advice| matches!(advice, Advice::Throttled { .. });
-    warnings.extend(report.row.analysis.advice.iter().filter(|of| !has_own_line(of)).map(advice));
+    let told = report.row.analysis.advice.iter().filter(|of| !has_own_line(of) && tells(of));
+    warnings.extend(told.map(advice));
     warnings.extend(report.advice.iter().cloned());
     warnings
 }

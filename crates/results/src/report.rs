@@ -155,6 +155,7 @@ impl Record {
         // The kernel's threads that work for the program are counted by the process only.
         let used = facts.usage.map(|used| used.user_ns + used.system_ns);
         let cpu = if on_files { used } else { entry.cpu_ns };
+        let cpu = cpu.filter(|_| whole && is_real).map(Duration::from_nanos);
         let mut report = StageReport {
             iteration: entry.iteration,
             is_result: entry.kind != StageKind::Prepare && !entry.is_on_buckets(),
@@ -166,7 +167,9 @@ impl Record {
             threads: Some(entry.threads_count),
             ended_by: entry.ended_by.clone(),
             ended_because: entry.ended_because.clone(),
-            cpu: cpu.filter(|_| whole && is_real).map(Duration::from_nanos),
+            cpu,
+            cpu_share: cpu
+                .and_then(|cpu| cpu_share(manifest, cpu, stage.ended.since(stage.started))),
             usage: facts.usage.filter(|_| whole).map(usage),
             stream_hash: entry.stream_hash.clone(),
             wrong: match whole {
@@ -545,6 +548,15 @@ pub(crate) fn schedules(
         Some(JobSchedule::new(&job.name, is_alone, schedule(kept, lasted)))
     };
     row.jobs.iter().filter_map(report).collect()
+}
+
+/// Returns a CPU time over that of all processors of the machine; `None` where there are several
+/// machines.
+fn cpu_share(manifest: &Manifest, cpu: Duration, took: Duration) -> Option<f64> {
+    let is_alone = manifest.agents.is_empty() && manifest.merged.is_empty();
+    let cores = manifest.machine.cores_count.filter(|_| is_alone)?;
+    let all = took.as_secs_f64() * f64::from(cores);
+    (all > 0.0).then(|| cpu.as_secs_f64() / all)
 }
 
 fn schedule(kept: &schema::Schedule, lasted: Duration) -> ScheduleReport {

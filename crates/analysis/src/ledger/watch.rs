@@ -1,6 +1,7 @@
 //! What a first scan keeps of the operations of a row: cells of time, of which the first and the
 //! last success are known exactly, so that every gap across a border is.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_model::{EndpointId, Moment, OpRecord};
@@ -8,7 +9,7 @@ use plimsoll_stats::{CoarseHistogram, Percentile};
 
 use super::brown_out::Latencies;
 use super::stall::{self, Stall};
-use super::{Gap, Ledger};
+use super::{ClassFailures, Gap, Ledger};
 use crate::steadiness::{
     self, INTERVALS_MAX as STEADY_INTERVALS_MAX, INTERVALS_MIN as STEADY_INTERVALS_MIN, OKS_MIN,
 };
@@ -101,6 +102,7 @@ pub(crate) struct RowWatch<'a> {
     services: Vec<Option<Box<CoarseHistogram>>>,
     latencies: Latencies,
     failed: Option<(u64, u64)>,
+    failed_by_class: BTreeMap<usize, ClassFailures>,
 }
 
 /// What the first scan found of a row, to be told by a second one.
@@ -129,6 +131,7 @@ impl<'a> RowWatch<'a> {
             services: Vec::new(),
             latencies: Latencies::new(started, ended, rows_count, question.latency_p99_max),
             failed: None,
+            failed_by_class: BTreeMap::new(),
         }
     }
 
@@ -149,6 +152,8 @@ impl<'a> RowWatch<'a> {
         if !op.outcome.is_ok() {
             let (first, last) = self.failed.unwrap_or((end, end));
             self.failed = Some((first.min(end), last.max(end)));
+            let new = || ClassFailures::of(op);
+            self.failed_by_class.entry(op.outcome as usize).or_insert_with(new).add(op);
             return;
         }
         at(&mut self.services, class).get_or_insert_default().record(ns(op.service_time()));
@@ -189,6 +194,7 @@ impl<'a> RowWatch<'a> {
         let ledger = Ledger {
             gap_longest: longest_gap(&self.whole),
             failures: None,
+            failures_by_class: self.failed_by_class.values().cloned().collect(),
             outages_count: 0,
             outages: Vec::new(),
             brown_outs: None,

@@ -38,8 +38,9 @@ pub(crate) struct AnalysisArgs {
     /// Leave out this many operations, in the order of the record
     #[arg(long = "analyze.offset", default_value_t = 0, value_name = "N")]
     pub(crate) offset: u64,
-    /// Also show hosts, clients, sizes, accesses, all percentiles, and errors over time
-    #[arg(long = "analyze.v")]
+    /// Print all figures, not only those of one screen: hosts, clients, sizes, all percentiles,
+    /// fastest, median and slowest, TTFB, errors over time, the evidence of the verdict
+    #[arg(long = "analyze.v", short = 'v', visible_alias = "verbose")]
     pub(crate) details: bool,
     /// Take figures from the whole stage, not only from while all workers ran
     #[arg(long)]

@@ -11,7 +11,7 @@ use plimsoll_dialects::warp::layout::{self as warp_layout, WarpNames};
 use plimsoll_dialects::warp::{WarpShown, aggregated};
 use plimsoll_foreign::warp::aggregated::Aggregated;
 use plimsoll_report::segments::{self, Separator};
-use plimsoll_report::{Report, csv, json, text};
+use plimsoll_report::{Report, csv, json};
 use plimsoll_results::{Asked, Opened, Record, open};
 
 use crate::args::{AnalysisArgs, AnalyzeArgs, MethodArg, WarpAnalyzeArgs, overwrite};
@@ -158,7 +158,7 @@ impl Outcome {
             let rows = report.stages.iter_mut().flat_map(|stage| &mut stage.rows);
             rows.for_each(|row| row.analysis.details = None);
         }
-        let text = text::render(&report, &look(ui));
+        let text = shown::in_text(&report, ui);
         self.texts.push(flags::in_flags_of_run(&report.command, &text));
         self.documents.push(json::render(&report));
         Ok(())

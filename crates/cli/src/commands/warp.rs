@@ -139,6 +139,7 @@ fn output(run: &WarpRun, fail_on_client_limit: bool) -> Result<OutputArgs> {
     let (metrics, otlp) = ("PLIMSOLL_METRICS", "PLIMSOLL_OTLP");
     let metrics = environment::variable(metrics).map(|at| at.parse().context(metrics));
     Ok(OutputArgs {
+        verbose: false,
         fleet: fleet(run.agents.as_deref()),
         print: PrintArgs { json: run.json, quiet: run.quiet, no_color: run.no_color },
         run_dir: run.run_directory.as_ref().map(PathBuf::from),

@@ -130,7 +130,8 @@ fn what_cannot_be_replayed_is_refused_in_a_sentence() {
         ("replay nothing", "cannot read nothing"),
         ("replay .", "holds no run.json"),
         ("replay t.csv --dir .", "--dir: t.csv is about objects of a store"),
-        ("replay t.csv --speed 0", "speed: 0 is out of range"),
+        ("replay t.csv --speed 0", "speed: 0.0 is out of range"),
+        ("replay t.csv --speed 1e300", "speed: 1e300 is out of range"),
         ("fit t.csv", "2 operations are too few"),
     ] {
         let told = refused(at, line);

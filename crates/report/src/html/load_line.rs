@@ -98,7 +98,8 @@ fn failures(found: &LoadLineReport) -> Option<Chart> {
     if points.len() < 2 {
         return None;
     }
-    let most = points.iter().map(|(rate, probe)| rate.max(probe.achieved_ops_per_sec.unwrap_or(0.0)));
+    let most =
+        points.iter().map(|(rate, probe)| rate.max(probe.achieved_ops_per_sec.unwrap_or(0.0)));
     let most = most.fold(0.0, f64::max);
     let (achieved, failed) = (SeriesColor::of_other(0), SeriesColor::of_other(1));
     let share = |probe: &ProbeFigure| probe.ops_failed_count as f64 / probe.due_count.max(1) as f64;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use plimsoll_analysis::{KindAnalysis, Times};
 use plimsoll_model::{ErrorClass, OpKind};
 
-use super::tables;
-use crate::format::{self, bytes, count, duration, known};
+use super::{brief, first_line, tables};
+use crate::format::{self, count, duration, known};
 use crate::load_line::text as load_line;
 use crate::report::{Report, RowReport, RowView, StageReport};
 use crate::stage_words::{self as words, bytes_per_sec, ops_per_sec};
@@ -29,6 +29,7 @@ const PERCENTILES: [(f64, &str); 5] =
 pub(super) fn render(report: &Report, width: usize, paint: Paint) -> String {
     let mut writer = Writer { report, width, paint, out: String::new() };
     writer.headline();
+    writer.verdict();
     writer.origin();
     for stage in report.stages.iter().filter(|stage| stage.probe_of.is_none()) {
         writer.stage(stage);
@@ -36,10 +37,7 @@ pub(super) fn render(report: &Report, width: usize, paint: Paint) -> String {
     for load_line in &report.load_lines {
         load_line::write(report, load_line, (width, paint), &mut writer.out);
     }
-    let is_detailed =
-        |stage: &StageReport| stage.rows.iter().any(|row| row.analysis.details.is_some());
-    let has_details = report.stages.iter().any(is_detailed);
-    if let Some(table) = agents::table(&report.agents).filter(|_| has_details) {
+    if let Some(table) = agents::table(&report.agents) {
         writer.out.push('\n');
         table.write(paint, &mut writer.out);
     }
@@ -48,6 +46,13 @@ pub(super) fn render(report: &Report, width: usize, paint: Paint) -> String {
         writer.out.push_str(&table);
     }
     writer.remarks();
+    writer.out
+}
+
+/// Returns the first line: what ran, and its figures where they are few.
+pub(super) fn headline(report: &Report, width: usize, paint: Paint) -> String {
+    let mut writer = Writer { report, width, paint, out: String::new() };
+    writer.headline();
     writer.out
 }
 
@@ -84,8 +89,7 @@ impl Writer<'_> {
         }
         let mut parts = figures(report);
         if parts.is_empty() {
-            let noun = if report.results().next().is_some() { "result" } else { "stage" };
-            parts.push(format::plural(report.shown().count() as u64, noun));
+            parts = brief::headline_of_several(report);
         }
         let failed = report.failed_count();
         parts.push(format!("{} failed", count(failed)));
@@ -93,11 +97,15 @@ impl Writer<'_> {
         parts.extend(not_the_store.map(str::to_owned));
         let is_bad = failed > 0 || not_the_store.is_some();
         let tone = if is_bad { Tone::Bad } else { Tone::Good };
-        let title = self.paint.apply(Tone::Bold, &title);
-        let parts: Vec<String> = parts.iter().map(|part| self.paint.apply(tone, part)).collect();
-        self.out.push_str(&format!("{title} {}\n\n", parts.join(" · ")));
-        if let Some(line) = verdict::line(report) {
-            let tone = if not_the_store.is_some() { Tone::Bad } else { Tone::Plain };
+        first_line(&title, &parts, tone, (self.width, self.paint), &mut self.out);
+    }
+
+    fn verdict(&mut self) {
+        let report = self.report;
+        let line = verdict::line(report).filter(|_| report.load_lines.is_empty());
+        if let Some(line) = line {
+            let is_client = verdict::headline(report).is_some();
+            let tone = if is_client { Tone::Bad } else { Tone::Plain };
             self.toned(tone, &format!("{:<12}", "verdict"), &line);
             self.out.push('\n');
         }
@@ -355,12 +363,7 @@ impl Writer<'_> {
         let report = self.report;
         self.out.push('\n');
         if let Some(check) = report.verification {
-            let how = shared::verification(check.mode);
-            let mut text = format!("{}, {how}", bytes(check.bytes));
-            if check.unverified_bytes > 0 {
-                text.push_str(&format!("; {} not checked", bytes(check.unverified_bytes)));
-            }
-            self.fact("verified", &text);
+            self.fact("verified", &shared::verified(check));
         }
         if let Some((name, text)) = crate::read_back::line(report) {
             self.fact(name, &text);
@@ -376,10 +379,8 @@ impl Writer<'_> {
             self.fact("seed", &seed.0.to_string());
         }
         self.fact("units", "1 MiB = 1,048,576 bytes; – is unknown or from too few samples");
-        let mut rows = report.stages.iter().flat_map(|stage| &stage.rows);
-        let is_detailed = rows.any(|row| row.analysis.details.is_some());
-        for (name, text) in crate::crimes::lines(report, is_detailed) {
-            self.fact(name, &text);
+        for (name, text) in crate::crimes::lines(report) {
+            self.fact(name, text);
         }
         let warnings = warnings(report);
         if !(warnings.is_empty() && report.notes.is_empty()) {

@@ -5,7 +5,7 @@ use plimsoll_model::EndpointId;
 use super::*;
 use crate::StageReport;
 use crate::fixture_files as fixture;
-use crate::text::{Look, render};
+use crate::text::{Look, brief, render};
 
 const PLAIN: Look = Look { width: 80, color: false };
 
@@ -25,6 +25,20 @@ fn a_suite() {
 #[test]
 fn jobs_at_once_with_a_ramp_and_a_schedule_that_was_not_kept() {
     let text = render(&fixture::mixed(), &PLAIN);
+    assert_eq!(too_wide(&text), None);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn at_a_glance_a_suite_is_one_table() {
+    let text = brief(&fixture::suite(), &PLAIN);
+    assert_eq!(too_wide(&text), None);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn at_a_glance_jobs_at_once_have_a_row_each() {
+    let text = brief(&fixture::mixed(), &PLAIN);
     assert_eq!(too_wide(&text), None);
     insta::assert_snapshot!(text);
 }
@@ -66,9 +80,11 @@ fn failures_of_what_only_prepares_are_not_hidden() {
         message: "no space\x1b[2J left on device".to_owned(),
     });
     let text = render(&report, &PLAIN);
-    assert!(text.starts_with("file suite: 4 results · 2 failed\n"), "{text}");
+    assert!(text.contains("p99 100 µs · 2 more · 2 failed\n"), "{text}");
     assert!(text.contains("  0 WRITE in 40.0 ms; 1 failed (no result)\n  1 WRITE io\n"), "{text}");
     // What a text holds moves no cursor.
+    let brief = brief(&report, &PLAIN);
+    assert!(brief.contains("1 io (WRITE) in fill at +10.0 µs\n  no space [2J left"), "{brief}");
     assert!(text.contains("    no space [2J left on device\n"), "{text}");
 }
 

@@ -87,6 +87,7 @@ impl LocalRunner {
 
     fn output(&self, run_dir: Option<PathBuf>) -> OutputArgs {
         OutputArgs {
+            verbose: false,
             print: PrintArgs { json: false, quiet: true, no_color: true },
             run_dir,
             full_span: false,

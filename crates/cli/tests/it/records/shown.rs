@@ -35,7 +35,7 @@ fn run_both(place: &Path) {
 
 /// Returns what `analyze` prints or, where it refuses, says.
 fn analyzed(place: &Path, args: &[&str]) -> String {
-    let output = plimsoll(place).args(["analyze", "run"]).args(args).output().unwrap();
+    let output = plimsoll(place).args(["analyze", "run", "-v"]).args(args).output().unwrap();
     let said = if output.status.success() { output.stdout } else { output.stderr };
     String::from_utf8(said).unwrap()
 }
@@ -60,7 +60,7 @@ fn stages_and_jobs_are_asked_for_as_the_report_names_them() {
     let both = analyzed(place, &["--stage", "main"]);
     assert!(both.contains("\nmain (2) · ") && both.contains("\nmain · "), "{both}");
     let load = analyzed(place, &["--stage", "load"]);
-    assert!(load.starts_with("both: 1 stage · 0 failed\n"), "{load}");
+    assert!(load.starts_with("both: load "), "{load}");
     assert!(load.contains("PUT") && load.contains("WRITE") && load.contains(" IOPS"), "{load}");
     let users = analyzed(place, &["--stage", "main (2)", "--job", "users"]);
     assert!(users.starts_with("both, stage main (2), job users: "), "{users}");
@@ -109,7 +109,7 @@ fn clients_that_took_turns_are_told_once() {
     }
     let text = printed(place, "merge earlier later -o whole");
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let measured = ", as the clients were not all at it at the same time began";
+    let measured = ", as the clients were not all at it at the same time";
     assert!(words.contains(measured), "{text}");
     let told = "so its rates, over the time from the first beginning to the last end, are not";
     assert_eq!(words.matches(told).count(), 1, "{text}");
