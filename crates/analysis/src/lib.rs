@@ -21,6 +21,7 @@ mod serial;
 mod series;
 mod span;
 mod steadiness;
+mod steps;
 mod times;
 pub mod verdict;
 pub mod warp;
@@ -56,6 +57,7 @@ pub use ledger::{
 };
 pub use span::{KindSpan, MeasuredSpan, Span, SpanRule, StageSurvey, Survey};
 pub use steadiness::{Cliff, Steadiness};
+pub use steps::{StepAsked, StepFigures, find_steps};
 pub use times::Times;
 pub use window::Window;
 

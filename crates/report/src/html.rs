@@ -310,6 +310,7 @@ fn body<'a>(report: RowView<'a>, prefix: &str) -> String {
     html += &section("rates", "Throughput", &rates);
     let times = draw(&Charts::latency_over_time) + &draw(&Charts::distributions);
     html += &section("times", "Latency", &(times + &tables::times(analysis)));
+    html += &section("steps", "Steps of the rate", &tables::steps(&report.row.steps));
     let sizes = draw(&Charts::sizes) + &tables::sizes(&report);
     html += &section("sizes", "By size", &sizes);
     html += &section("hosts", "By host", &(draw(&Charts::hosts) + &tables::hosts(&report)));

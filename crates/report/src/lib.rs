@@ -27,6 +27,7 @@ mod report;
 mod schedule;
 mod serial;
 mod stage_words;
+mod steps;
 mod words;
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_analysis::verdict::{LimitClass, Verdict};
-use plimsoll_analysis::{KindAnalysis, RowAnalysis};
+use plimsoll_analysis::{KindAnalysis, RowAnalysis, StepFigures};
 use plimsoll_model::{EndpointId, Interface, Moment, OpKind, RunId, Seed, WallTime};
 use serde::Serialize;
 
@@ -259,6 +259,9 @@ pub struct RowReport {
     pub paced: Vec<(String, LoopModel)>,
     /// The schedules of its jobs that have one.
     pub schedules: Vec<JobSchedule>,
+    /// What came of each step of the rate of its only job; absent where that has but one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepFigures>,
     /// Failed over all operations that count, 0 to 1; null when there was none.
     pub error_rate: Option<f64>,
     /// The largest such share that its workload allows, 0 to 1; null where it says nothing.
@@ -300,6 +303,7 @@ impl RowReport {
             loop_model: LoopModel::Closed,
             paced: Vec::new(),
             schedules: Vec::new(),
+            steps: Vec::new(),
             error_rate: analysis.error_rate(),
             error_rate_max: None,
             advice: analysis.advice.iter().map(words::advice_line).collect(),

@@ -118,6 +118,7 @@ impl Writer<'_> {
         self.operations();
         self.rates();
         self.times();
+        crate::steps::write(&self.report.row.steps, self.paint, &mut self.out);
         self.hosts();
         self.errors();
         self.ledger();

@@ -23,6 +23,7 @@ mod raw_file;
 mod read_back;
 mod report;
 mod steady;
+mod steps;
 mod verdict;
 mod warp_file;
 mod warp_record;

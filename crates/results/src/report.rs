@@ -69,7 +69,8 @@ impl Record {
             let index = self.stages[of.stage].index as u8;
             (index, self.stage(manifest, asked, of, first_ns))
         };
-        let stages: Vec<(u8, StageReport)> = analyzed.into_iter().map(stage).collect();
+        let mut stages: Vec<(u8, StageReport)> = analyzed.into_iter().map(stage).collect();
+        self.add_steps(manifest, asked, &mut stages)?;
         let load_lines = self.load_lines(manifest, asked, &stages)?;
         let of_lines = load_lines.iter().filter_map(|line| line.verdict.clone());
         let of_lines = of_lines.max_by_key(|verdict| verdict.is_client);

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::analysis::null_run;
 use crate::harness::{
-    ACCESS_KEY, Background, SECRET_KEY, counts, measured, oracle, plimsoll, printed, refused, run,
-    run_directory, run_json, stderr, without_checksum,
+    ACCESS_KEY, Background, SECRET_KEY, counts, measured, measured_stage, oracle, plimsoll,
+    printed, refused, run, run_directory, run_json, run_line, stderr, without_checksum,
 };
 
 /// Where nobody listens: a port that only the superuser may have, and nobody asked for.
@@ -321,4 +321,34 @@ fn names_in_a_run_are_no_formulas_in_its_csv() {
     // JSON is for programs, which take a text for a text.
     let lines = printed(here, "export run --format jsonl -o -");
     assert!(lines.starts_with("{\"stage\":\"=HYPERLINK("), "{lines}");
+}
+
+#[test]
+fn each_step_of_a_rate_has_a_row() {
+    let place = tempfile::tempdir().unwrap();
+    let here = place.path();
+    let work = "schema: plimsoll.workload/2\nsets: {o: {count: 10, size: 1KiB}}\nstages:\n\
+                - {prepares: true, jobs: [{work: {fill: o}}]}\n\
+                - duration: 6s\n  jobs:\n  - pacing: {open: {rate: '200/s for 2s, 600/s for 2s, \
+                2000/s', max_in_flight: 4}}\n    work: {objects: [get: o]}\n";
+    std::fs::write(here.join("w.yaml"), work).unwrap();
+    // Four at once, 4 ms each: 1,000 a second at most.
+    let script = "schema: plimsoll.oracle/1\nservice: {time: {constant: 4ms}}\n";
+    std::fs::write(here.join("script.yaml"), script).unwrap();
+    let line = "run w.yaml --virtual --script script.yaml --run-dir run --json";
+    let report: Value = serde_json::from_slice(&run_line(here, line).stdout).unwrap();
+    let steps = measured_stage(&report)["rows"][0]["steps"].as_array().unwrap();
+    let of = |name: &str| -> Vec<&Value> { steps.iter().map(|step| &step[name]).collect() };
+    assert_eq!(of("offered_ops_per_sec"), [200.0, 600.0, 2000.0], "{report:#}");
+    assert_eq!(of("is_schedule_kept"), [true, true, false]);
+    assert_eq!(of("latency_ns_p50")[..2], [4_000_000, 4_000_000]);
+    let achieved = steps[2]["achieved_ops_per_sec"].as_f64().unwrap();
+    assert!((achieved - 1_000.0).abs() < 5.0, "{steps:#?}");
+    let text = printed(here, "analyze run");
+    assert!(text.contains("NOT KEPT\n") && text.contains("offered/s  achieved"), "{text}");
+    // A part of the operations has no steps of its own.
+    let part: Value =
+        serde_json::from_slice(&run_line(here, "analyze run --analyze.op get --json").stdout)
+            .unwrap();
+    assert!(measured_stage(&part)["rows"][0].get("steps").is_none(), "{part:#}");
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use plimsoll_analysis::{Figures, Rates, RowAnalysis, SegmentRate, Times};
+use plimsoll_analysis::{Figures, Rates, RowAnalysis, SegmentRate, StepFigures, Times};
 use plimsoll_model::{ByteRate, Moment};
 
 use super::charts::size;
@@ -231,6 +231,16 @@ fn shares(figures: &Figures) -> Vec<String> {
 
 fn shares_headings(first: &str) -> [&str; 8] {
     [first, "succeeded", "failed", "rate", "throughput", "p50", "p99", "TTFB p50"]
+}
+
+/// Returns what came of each step of a rate.
+pub(super) fn steps(steps: &[StepFigures]) -> String {
+    let mut table = Table::new(&crate::steps::HEADINGS);
+    for step in steps {
+        let [from, rest @ ..] = crate::steps::cells(step);
+        table.row(Tone::Plain, &from, rest);
+    }
+    table.end()
 }
 
 /// Returns what each host did, in all and by kind; nothing when there is only one.

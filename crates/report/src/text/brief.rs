@@ -33,6 +33,7 @@ struct Writer<'a> {
 /// Returns what stands below the headline.
 pub(super) fn body(report: &Report, width: usize, paint: Paint) -> String {
     let mut writer = Writer { report, width, paint, out: String::new() };
+    writer.schedules_not_kept();
     writer.origin();
     writer.figures();
     for stage in &report.stages {
@@ -86,6 +87,21 @@ impl Writer<'_> {
         paragraph(lead, &harmless(text), self.width, &mut lines);
         let lines = lines.lines().map(|line| self.paint.apply(tone, line) + "\n");
         self.out.extend(lines);
+    }
+
+    /// Writes, where nobody can overlook it, that the load was not the one that was asked for.
+    fn schedules_not_kept(&mut self) {
+        let report = self.report;
+        let schedules = report.shown().filter(|stage| stage.probe_of.is_none());
+        let schedules = schedules.flat_map(stage_words::schedules_told);
+        let not_kept: Vec<String> = match report.only_row() {
+            Some(row) => row.schedule_warning().into_iter().collect(),
+            None => schedules.filter_map(|told| told.warning).collect(),
+        };
+        not_kept.iter().for_each(|text| self.toned(Tone::Bad, "", text));
+        if !not_kept.is_empty() {
+            self.out.push('\n');
+        }
     }
 
     /// Writes what ran, and on what.
@@ -178,6 +194,8 @@ impl Writer<'_> {
             self.toned(Tone::Dim, "  ", "– is from too few samples");
         }
         self.open_loop(&stages);
+        let rows = stages.iter().flat_map(|stage| &stage.rows);
+        rows.for_each(|row| crate::steps::write(&row.steps, self.paint, &mut self.out));
         self.hosts(&stages);
     }
 
@@ -345,14 +363,8 @@ impl Writer<'_> {
             }
             None => super::warnings(report),
         };
-        let schedules = report.shown().flat_map(stage_words::schedules_told);
         let of_rows = report.shown().flat_map(|stage| &stage.rows).flat_map(|row| &row.advice);
         let of_rows = of_rows.filter(|_| report.only_row().is_none()).map(|of| of.text.clone());
-        let not_kept: Vec<String> = match report.only_row() {
-            Some(row) => row.schedule_warning().into_iter().collect(),
-            None => schedules.filter_map(|told| told.warning).collect(),
-        };
-        not_kept.iter().for_each(|text| self.toned(Tone::Bad, "", text));
         for text in warnings.into_iter().chain(of_rows) {
             warning(&text, self.width, self.paint, &mut self.out);
         }

@@ -67,6 +67,16 @@ impl RateProfile {
         self.last().to
     }
 
+    /// Returns its steps and ramps: from when on each goes, and how long; the last may go on for
+    /// ever.
+    pub fn steps(&self) -> impl Iterator<Item = (Duration, Option<Duration>)> {
+        self.segments.iter().scan(Duration::ZERO, |start, segment| {
+            let from = *start;
+            *start = from.saturating_add(segment.length.unwrap_or(Duration::MAX));
+            Some((from, segment.length))
+        })
+    }
+
     /// Returns the highest rate, in operations per second.
     pub fn peak(&self) -> f64 {
         self.segments.iter().fold(0.0, |peak, segment| segment.from.max(segment.to).max(peak))

@@ -1,0 +1,55 @@
+//! What came of each step of a rate, from a record.
+
+use std::time::Duration;
+
+use plimsoll_analysis::{StepAsked, find_steps};
+use plimsoll_model::{OpRate, StageId};
+use plimsoll_record::schema::Manifest;
+use plimsoll_report::{RowReport, StageReport};
+use plimsoll_workload::{ArrivalLaw, RateProfile};
+
+use crate::asked::Asked;
+use crate::error::ResultsError;
+use crate::open::Record;
+
+/// More steps than this are a curve, which the charts show.
+const STEPS_MAX: usize = 100;
+
+impl Record {
+    /// Adds the steps of a rate to the stages with one job that has several, asked for whole.
+    pub(crate) fn add_steps(
+        &self,
+        manifest: &Manifest,
+        asked: &Asked,
+        stages: &mut [(u8, StageReport)],
+    ) -> Result<(), ResultsError> {
+        if asked.is_part() || !asked.skip.is_zero() || !manifest.merged.is_empty() {
+            return Ok(());
+        }
+        for (index, stage) in stages {
+            let [row] = &mut stage.rows[..] else { continue };
+            let steps = steps(row);
+            if steps.len() < 2 || steps.len() > STEPS_MAX {
+                continue;
+            }
+            let of = (StageId(*index), row.analysis.started);
+            row.steps = find_steps(&self.source, of, &steps)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the steps of the only job of a row.
+fn steps(row: &RowReport) -> Vec<StepAsked> {
+    let [of] = &row.schedules[..] else { return Vec::new() };
+    let (rate, lasted) = (of.schedule.rate.parse::<RateProfile>(), of.schedule.lasted);
+    let (Ok(rate), Some(lasted)) = (rate, lasted) else { return Vec::new() };
+    let is_even = of.schedule.arrivals == ArrivalLaw::Constant.name();
+    let step = |(from, length): (Duration, Option<Duration>)| {
+        let until = length.map_or(lasted, |length| from.saturating_add(length)).min(lasted);
+        let seconds = until.checked_sub(from).filter(|length| !length.is_zero())?.as_secs_f64();
+        let offered = OpRate((rate.count_within(until) - rate.count_within(from)) / seconds);
+        Some(StepAsked { from, until, offered, is_even })
+    };
+    rate.steps().filter_map(step).collect()
+}
