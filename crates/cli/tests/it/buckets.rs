@@ -158,7 +158,7 @@ fn a_stage_on_buckets_is_no_result_wherever_a_run_is_shown() {
         assert_eq!(output.status.code(), Some(0), "{line}: {}", stderr(&output));
         String::from_utf8(output.stdout).unwrap()
     };
-    let text = words("analyze run");
+    let text = words("analyze run -v");
     for part in ["init\n  made buckets in ", "dispose\n  removed buckets in "] {
         assert!(text.contains(part), "no `{part}` in {text}");
     }
@@ -183,7 +183,7 @@ fn a_stage_on_buckets_is_no_result_wherever_a_run_is_shown() {
         assert_eq!(code, Some(0), "{heard}");
     }
     words("merge one two -o merged");
-    assert!(words("analyze merged").contains("made buckets in "));
+    assert!(words("analyze merged -v").contains("made buckets in "));
     // In virtual time there is nothing to make.
     words("run w.yaml --virtual");
     let output = run_line(place, "run w.yaml --check");

@@ -216,7 +216,7 @@ fn the_report_shows_both_parts_of_a_write_and_the_record_keeps_them() {
     let mut lines = text.lines();
     let at = lines.next().unwrap().split(',').position(|name| name == "assigned_ns").unwrap();
     assert!(lines.all(|line| !line.split(',').nth(at).unwrap().is_empty()), "{text}");
-    let text = run(collection.command(directory.path(), "write --duration 1s")).stdout;
+    let text = run(collection.command(directory.path(), "write --duration 1s -v")).stdout;
     let text = String::from_utf8(text).unwrap();
     assert!(text.contains("PUT assign") && text.contains("collection weed-parts"), "{text}");
 }

@@ -40,6 +40,7 @@ mod oracle_script;
 mod outages;
 mod output;
 mod proof;
+mod questions;
 mod records;
 mod replay;
 mod s3_benchmark;

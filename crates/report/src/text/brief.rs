@@ -144,7 +144,10 @@ impl Writer<'_> {
             self.fact("ended early", because);
         }
         for told in stage_words::schedules_told(stage) {
-            for (name, text) in told.facts {
+            // What was not kept stands above already.
+            let facts = told.facts.into_iter();
+            let is_news = |name: &str| name != "schedule" || told.warning.is_none();
+            for (name, text) in facts.filter(|(name, _)| is_news(name)) {
                 self.fact(name, &text);
             }
         }
@@ -193,15 +196,33 @@ impl Writer<'_> {
         {
             self.toned(Tone::Dim, "  ", "– is from too few samples");
         }
+        self.certainty(&stages);
         self.open_loop(&stages);
         let rows = stages.iter().flat_map(|stage| &stage.rows);
         rows.for_each(|row| crate::steps::write(&row.steps, self.paint, &mut self.out));
         self.hosts(&stages);
     }
 
+    /// Writes how well the p99 of the only row is known.
+    fn certainty(&mut self, stages: &[&StageReport]) {
+        let [StageReport { rows, .. }] = stages else { return };
+        let [row] = &rows[..] else { return };
+        let latency = &row.analysis.total.latency;
+        if let Some((low, high)) = latency.p99_low.zip(latency.p99_high) {
+            let of = if row.analysis.kinds.len() > 1 { " of all" } else { "" };
+            let text = format!(
+                "p99{of} lies between {} and {} with 95 %, were operations independent",
+                duration(low),
+                duration(high)
+            );
+            self.toned(Tone::Dim, "  ", &text);
+        }
+    }
+
     /// Writes from which instant times count, where that is not the real start.
     fn open_loop(&mut self, stages: &[&StageReport]) {
-        let mut kinds = stages.iter().flat_map(|stage| stage.kinds());
+        // Of an only stage the load says it.
+        let mut kinds = stages.iter().filter(|_| stages.len() > 1).flat_map(|stage| stage.kinds());
         if kinds.any(|(_, kind)| words::has_delays(&kind.figures)) {
             let text = "latency from the intended start, waiting included";
             self.toned(Tone::Dim, "  ", text);
@@ -212,7 +233,7 @@ impl Writer<'_> {
     fn hosts(&mut self, stages: &[&StageReport]) {
         let [stage] = stages else { return };
         let [row] = &stage.rows[..] else { return };
-        if self.report.endpoints.len().max(row.analysis.endpoints.len()) < 2 || row.is_on_files {
+        if row.analysis.endpoints.len() < 2 || row.is_on_files {
             return;
         }
         let moves = row.analysis.total.moves_bytes;
