@@ -27,7 +27,7 @@ macro_rules! times {
                 #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
                 pub $name: Option<Duration>,
             )+
-            /// Between this and `p99_high` the true 99th percentile lies with a probability of 95 %,
+            /// Between this and `p99_high` the true 99th percentile lies with 95 % probability,
             /// if operations are independent of each other: by the ranks of the samples, from 563
             /// on.
             #[serde(serialize_with = "serial::ns_if_known")]
