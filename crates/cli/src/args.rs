@@ -128,6 +128,10 @@ pub(crate) enum Command {
     Console(Box<ConsoleArgs>),
     /// Remove what an earlier run left behind, such as after kill -9
     Clean(Box<CleanArgs>),
+    /// Print a script that completes commands and flags in a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write a page for every command
+    Man(ManArgs),
     /// Run the engine and the recorder against a driver that does nothing
     #[command(hide = true)]
     Null(NullArgs),
@@ -216,6 +220,23 @@ pub(crate) struct CleanArgs {
     pub(crate) security: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) store: s3::StoreArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum, value_name = "SHELL")]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ManArgs {
+    /// Write one page per command into this directory [default: print the main page]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Replace pages that exist
+    #[arg(long, requires = "dir")]
+    pub(crate) overwrite: bool,
 }
 
 #[derive(Args, Debug)]
