@@ -173,6 +173,9 @@ pub(crate) struct CompareArgs {
     /// of the baseline mean
     #[arg(long, default_value_t, value_name = "PERCENT")]
     pub(crate) margin: Margin,
+    /// Print the comparison as Markdown, for a pull request
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    pub(crate) markdown: bool,
     /// Write the gates as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,

@@ -265,6 +265,7 @@ pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
         &[
             "plimsoll compare run-before run-after",
             "plimsoll compare before/ after/ --gate 'p99<=+5%' --gate 'rate>=-3%'",
+            "plimsoll compare before/ after/ --markdown",
         ],
     ),
     (

@@ -1,3 +1,5 @@
+//! What help prints, and what the tables say of flags.
+
 use super::*;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
@@ -140,7 +142,7 @@ fn every_name_in_the_tables_is_one() {
         }
     }
     // What is shown where it is there.
-    let later = ["verbose", "markdown"];
+    let later = ["verbose"];
     let told = COMMON.iter().flat_map(|(_, flags)| flags.iter()).chain(
         MOVED.iter().flat_map(|(_, flags)| flags.iter()).chain(SHORT.iter().map(|(flag, _)| flag)),
     );
