@@ -16,7 +16,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use plimsoll_model::OpKind;
-use plimsoll_stats::{Interval, Welch, mean, std_dev};
+use plimsoll_stats::{Interval, Welch, mean, runs_to_tell, std_dev};
 
 pub use figures::{KindFigures, RunFigures};
 pub use gate::{Doubt, Gate, GateError, GateResult, Limit, Outcome, exit_code, judge};
@@ -25,6 +25,9 @@ pub use parameters::{Difference, differing};
 
 /// A verdict needs this many runs on each side.
 pub const RUNS_MIN: usize = 3;
+
+/// As many runs on a side are looked at, whether they would tell of an unclear change.
+pub const RUNS_MAX: u32 = 1_000;
 
 /// How large a change may be, in percent of the mean before, that is no change worth the name.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -183,6 +186,10 @@ pub struct Evidence {
     pub detectable: f64,
     /// The same in percent of the mean before.
     pub detectable_percent: Option<f64>,
+    /// Of an unclear change: as many runs on each side would tell in 4 of 5 cases, if what was
+    /// observed is the truth; see [`runs_to_tell`]. `None` if it would take more than [`RUNS_MAX`],
+    /// and of any other verdict.
+    pub runs_needed: Option<u32>,
 }
 
 impl Verdict {
@@ -311,7 +318,9 @@ fn compare_metric(
         (few, _) | (_, few) if few < RUNS_MIN => Verdict::TooFewRuns,
         _ => {
             let welch = Welch::compare(&before.values, &after.values);
-            judged(metric, &welch.expect("two runs a side are enough"), per_cent, margin)
+            let welch = welch.expect("two runs a side are enough");
+            let verdict = judged(metric, &welch, per_cent, margin);
+            with_runs_needed(verdict, &before, &after, margin)
         }
     };
     Row { metric, before, after, absolute, percent, verdict }
@@ -337,6 +346,18 @@ fn change(
     })
 }
 
+/// Returns a verdict; an unclear one with how many runs would tell.
+fn with_runs_needed(verdict: Verdict, before: &Side, after: &Side, margin: Margin) -> Verdict {
+    let Verdict::Unclear(mut evidence) = verdict else { return verdict };
+    let means = before.mean.zip(after.mean);
+    let deviations = before.std_dev.zip(after.std_dev);
+    evidence.runs_needed = means.zip(deviations).and_then(|((before, after), (first, last))| {
+        let margin = (before > 0.0).then(|| before * margin.percent() / 100.0);
+        runs_to_tell(after - before, [first, last], margin, RUNS_MAX)
+    });
+    Verdict::Unclear(evidence)
+}
+
 /// Returns the verdict on a difference, by its 95 % interval: one without 0 is a change, one within
 /// the margin is none, and any other is neither shown nor ruled out.
 ///
@@ -351,6 +372,7 @@ fn judged(metric: Metric, welch: &Welch, per_cent: Option<f64>, margin: Margin) 
         effect: welch.effect,
         detectable: welch.detectable,
         detectable_percent: per_cent.map(|by| welch.detectable * by),
+        runs_needed: None,
     };
     if welch.interval.contains(0.0) {
         // Of a figure that was 0 before, only 0 is within any percentage.

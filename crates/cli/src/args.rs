@@ -86,48 +86,52 @@ pub(crate) enum Command {
     /// Benchmark an S3 object store
     #[command(subcommand)]
     S3(Box<s3::S3Command>),
-    /// Benchmark SeaweedFS by its own protocol
+    /// Benchmark SeaweedFS over its native protocol
     #[command(subcommand)]
     Weed(Box<weed::WeedCommand>),
-    /// Benchmark a file system: blocks, names, or all that WEKA's guide measures
+    /// Benchmark a file system: blocks, metadata, or WEKA's whole test suite
     #[command(subcommand)]
     File(Box<file::FileCommand>),
-    /// Find how much load a store carries: the highest rate at which it keeps what is asked of it
+    /// Find the highest rate at which a store still meets its SLO (the load line)
     Loadline(Box<load_line::LoadLineArgs>),
-    /// Run a workload file or a job file of fio's
+    /// Run a workload file or a fio job file
     Run(Box<run::RunArgs>),
-    /// Do again what a trace holds: an access log, a record of a run, an iolog of fio's
+    /// Replay a trace: an access log, the record of a run, a fio iolog
     Replay(Box<replay::ReplayArgs>),
-    /// Make a workload file of a trace: mix, sizes, popularity, arrivals, and how far each is off
+    /// Derive a workload file from a trace: mix, sizes, popularity, arrivals, and the error of each
     Fit(Box<replay::FitArgs>),
-    /// Show the figures of runs, and of files that warp wrote
+    /// Show the results of runs, and of warp's files
     Analyze(Box<AnalyzeArgs>),
-    /// Show what changed between runs, and whether that can be told
+    /// Compare runs and say which differences are real
     Compare(Box<CompareArgs>),
-    /// Make one run of the runs of several clients, by stage and job
+    /// Merge the runs of several clients into one, by stage and job
     Merge(Box<MergeArgs>),
     /// Write a run's operations in another format
     Export(ExportArgs),
     /// Write a run's report as one HTML file
     Report(Box<ReportArgs>),
-    /// Take another tool's flags and print as it does
+    /// Run another tool's command line and print its output format
     #[command(subcommand)]
     As(AsCommand),
-    /// Measure stores whose true answers are known, and hold the figures against the truth
+    /// Measure stores whose true results are known, and check the figures against them
     Prove(ProveArgs),
-    /// Check that a live store is consistent: no stale reads, lost writes or ghosts in listings
+    /// Check a live store for consistency: no stale reads, lost writes or phantom listings
     Check(Box<CheckArgs>),
     /// Serve the embedded S3 store until Ctrl-C; it keeps everything in memory
     Oracle(OracleArgs),
-    /// Make many machines one benchmark
+    /// Drive many machines as one benchmark
     #[command(subcommand)]
     Fleet(fleet::FleetCommand),
-    /// Take part in runs of a fleet, until Ctrl-C
+    /// Join a fleet as an agent, until Ctrl-C
     Agent(Box<fleet::AgentArgs>),
-    /// Serve a queue of workloads with web pages and an API, where COSBench's controller was
+    /// Serve a workload queue with a web console and an API, in place of COSBench's controller
     Console(Box<ConsoleArgs>),
-    /// Remove what an earlier run left behind, such as after kill -9
+    /// Remove data that earlier runs left behind, for example after kill -9
     Clean(Box<CleanArgs>),
+    /// Print a script that completes commands and flags in a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write a page for every command
+    Man(ManArgs),
     /// Run the engine and the recorder against a driver that does nothing
     #[command(hide = true)]
     Null(NullArgs),
@@ -154,7 +158,7 @@ pub(crate) struct TlsArgs {
     /// Accept any TLS certificate
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// Trust the certificates in this PEM file besides the system's
+    /// Extra CA certificates (PEM) to trust
     #[arg(long, value_name = "FILE")]
     pub(crate) tls_ca: Option<PathBuf>,
 }
@@ -166,19 +170,19 @@ pub(crate) struct OracleArgs {
     pub(crate) listen: SocketAddr,
     #[command(flatten)]
     pub(crate) credentials: CredentialArgs,
-    /// Serve requests without a signature too
+    /// Also accept unsigned requests
     #[arg(long)]
     pub(crate) anonymous: bool,
     /// Threads that serve [default: one per core]
     #[arg(long, value_name = "N", value_parser = value::threads())]
     pub(crate) threads: Option<usize>,
-    /// How much it holds [default: half of the memory]
+    /// Capacity [default: half of the memory]
     #[arg(long, value_name = "SIZE")]
     pub(crate) capacity: Option<ByteSize>,
-    /// Domain under which buckets are host names
+    /// Domain for virtual-hosted buckets
     #[arg(long, value_name = "DOMAIN")]
     pub(crate) domain: Option<String>,
-    /// Misbehave as this script says: delays, faults and lies about operations on objects
+    /// Inject the delays, faults and wrong answers of this script into object operations
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
     /// Fix the random choices of the script [default: 0]
@@ -187,7 +191,7 @@ pub(crate) struct OracleArgs {
     /// Write what the script really did to this file at the end, not to stdout
     #[arg(long, value_name = "FILE.json", requires = "script")]
     pub(crate) ledger: Option<PathBuf>,
-    /// Replace a ledger that is there already
+    /// Overwrite the ledger if it exists
     #[arg(long, requires = "ledger")]
     pub(crate) overwrite: bool,
 }
@@ -216,6 +220,23 @@ pub(crate) struct CleanArgs {
     pub(crate) security: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) store: s3::StoreArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum, value_name = "SHELL")]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ManArgs {
+    /// Write one page per command into this directory [default: print the main page]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Replace pages that exist
+    #[arg(long, requires = "dir")]
+    pub(crate) overwrite: bool,
 }
 
 #[derive(Args, Debug)]
@@ -266,7 +287,7 @@ pub(crate) struct OutputArgs {
     /// fastest, median and slowest, TTFB, errors over time, the evidence of the verdict
     #[arg(long, short)]
     pub(crate) verbose: bool,
-    /// Take figures from the whole measured stage, not only from while all workers ran
+    /// Measure over the whole stage, including ramp-up and ramp-down of the workers
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) full_span: bool,
     /// Take figures from the end of the warm-up on, as MSER-5 finds it in each measured stage; says

@@ -8,6 +8,7 @@ mod conducted;
 mod environment;
 mod flags;
 mod fleet;
+mod help;
 mod load_line;
 mod lower;
 mod lower_files;
@@ -23,10 +24,11 @@ mod syncstart;
 mod terminal;
 mod ui;
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches};
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use plimsoll_conduct::machine;
 
@@ -43,7 +45,7 @@ fn main() -> ExitCode {
         environment::words(),
         environment::variable("PLIMSOLL_HOST").is_some(),
     );
-    let matches = match command.clone().try_get_matches_from(words) {
+    let matches = match parsed(&command, words) {
         Ok(matches) => matches,
         Err(error) => return refuse(&command, &error),
     };
@@ -83,6 +85,8 @@ fn main() -> ExitCode {
         Command::Agent(args) => commands::agent::run(args),
         Command::Console(args) => commands::console::run(args),
         Command::Clean(args) => commands::clean::run(args),
+        Command::Completions(args) => commands::completions::run(args),
+        Command::Man(args) => commands::man::run(args),
         Command::Null(args) => commands::null::run(args),
     };
     let code = done.unwrap_or_else(|error| {
@@ -95,6 +99,21 @@ fn main() -> ExitCode {
         Command::Oracle(_) | Command::Agent(_) | Command::Fleet(_) | Command::Console(_)
     );
     signals::exit_code().filter(|_| !serves).map_or(code, ExitCode::from)
+}
+
+/// Parses the command line; help, which clap has as an error, is the arranged one.
+fn parsed(command: &clap::Command, words: Vec<OsString>) -> Result<ArgMatches, clap::Error> {
+    use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand};
+    let shown = |words: &[OsString]| {
+        help::arranged(command.clone(), help::depth_of(words)).try_get_matches_from(words)
+    };
+    if let Some(words) = help::of_warp(&words) {
+        return shown(&words);
+    }
+    command.clone().try_get_matches_from(&words).or_else(|error| match error.kind() {
+        DisplayHelp | DisplayHelpOnMissingArgumentOrSubcommand => shown(&words).and(Err(error)),
+        _ => Err(error),
+    })
 }
 
 /// Prints what clap says, as it would itself, in the flags of the command line.

@@ -4,6 +4,8 @@ pub mod json;
 pub mod junit;
 
 mod figure;
+mod headline;
+mod markdown;
 
 #[cfg(test)]
 mod tests;
@@ -20,6 +22,9 @@ use crate::table::{Cell, Paint, Table, Tone, elided_apart, harmless, paragraph, 
 use crate::text::Look;
 
 use figure::{figure, percent_signed, percent_spread, signed};
+use headline::{headline, runs_needed};
+
+pub use markdown::markdown;
 
 /// What a comparison of one run a side ends with.
 const NO_VERDICT: &str = "one run a side: not a verdict";
@@ -47,6 +52,7 @@ pub fn text(
         paint: Paint { color: look.color },
         out: String::new(),
     };
+    writer.headline();
     writer.sides();
     writer.parameters(differences);
     let mut last = &None;
@@ -137,15 +143,20 @@ impl Depth {
     }
 }
 
-fn verdict_cells(row: &Row) -> Vec<Cell> {
-    let change = known(row.percent, percent_signed);
-    let (word, tone) = match &row.verdict {
+/// Returns a verdict in a word.
+fn word(verdict: &Verdict) -> (&'static str, Tone) {
+    match verdict {
         Verdict::Same(_) => ("same", Tone::Plain),
         Verdict::Unclear(_) => ("unclear", Tone::Warn),
         Verdict::Differs { better: true, .. } => ("better", Tone::Good),
         Verdict::Differs { better: false, .. } => ("worse", Tone::Bad),
         Verdict::Unknown | Verdict::OneRun { .. } | Verdict::TooFewRuns => (UNKNOWN, Tone::Plain),
-    };
+    }
+}
+
+fn verdict_cells(row: &Row) -> Vec<Cell> {
+    let change = known(row.percent, percent_signed);
+    let (word, tone) = word(&row.verdict);
     let evidence = row.verdict.evidence();
     let change = match evidence.and_then(|evidence| evidence.percent) {
         Some(interval) => format!("{change} ± {}", percent_spread(interval.half_width())),
@@ -173,6 +184,22 @@ impl Writer<'_> {
     fn table(&mut self, table: &Table) {
         self.out.push('\n');
         table.write(self.paint, &mut self.out);
+    }
+
+    /// Writes what the comparison comes to.
+    fn headline(&mut self) {
+        let lines = headline(self.comparison);
+        for line in &lines {
+            let mut plain = String::new();
+            paragraph("", &harmless(line), self.width, &mut plain);
+            for line in plain.lines() {
+                self.out.push_str(&self.paint.apply(Tone::Bold, line));
+                self.out.push('\n');
+            }
+        }
+        if !lines.is_empty() {
+            self.out.push('\n');
+        }
     }
 
     fn sides(&mut self) {
@@ -241,6 +268,28 @@ impl Writer<'_> {
             table.row(label, Tone::Plain, cells.into_iter().chain(depth.cells(row)));
         }
         self.table(&table);
+        self.unclear(kind);
+    }
+
+    /// Writes how many runs would tell of what is unclear.
+    fn unclear(&mut self, kind: &KindComparison) {
+        let mut told: Vec<(String, Vec<String>)> = Vec::new();
+        for row in kind.rows.iter().filter(|row| is_shown(row, kind)) {
+            let Verdict::Unclear(evidence) = &row.verdict else { continue };
+            let (needed, name) = (runs_needed(evidence), headline::name(row.metric));
+            match told.iter_mut().find(|(text, _)| *text == needed) {
+                Some((_, names)) => names.push(name),
+                None => told.push((needed, vec![name])),
+            }
+        }
+        for (needed, names) in told {
+            paragraph(
+                "unclear: ",
+                &format!("{needed} ({})", names.join(", ")),
+                self.width,
+                &mut self.out,
+            );
+        }
     }
 
     /// Writes which kinds there is nothing to compare with.

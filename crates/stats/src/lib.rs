@@ -36,5 +36,7 @@ pub use steady::{AmountSeries, STEADY_PARTS, STEADY_PARTS_COMPARED, Steady, Stea
 pub use timeline::{
     Cell, INTERVALS_PER_STRETCH, OUTCOMES_MAX, Sample, SeriesView, Timeline, Times,
 };
-pub use welch::{Interval, Welch, mean, normal_quantile, std_dev, student_t_quantile};
+pub use welch::{
+    Interval, Welch, mean, normal_quantile, runs_to_tell, std_dev, student_t_quantile,
+};
 pub use zipf::ZipfFit;

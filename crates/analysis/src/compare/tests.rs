@@ -83,7 +83,11 @@ fn three_runs_a_side() {
     assert!(matches!(worse.verdict, Verdict::Differs { better: false, .. }));
     // A change of 4 ± 4.533 may be none, and may be 8.5 %.
     let unclear = row(Metric::P99, &[100.0, 102.0, 98.0], &[104.0, 106.0, 102.0]);
-    assert!(matches!(unclear.verdict, Verdict::Unclear(_)), "{:?}", unclear.verdict);
+    let Verdict::Unclear(evidence) = unclear.verdict else { panic!("{:?}", unclear.verdict) };
+    // By hand: 2 · 2² (t(97.5 %, ν) + t(80 %, ν))² / n ≤ 4² first holds at n = 6, where ν = 10:
+    // (2.228 + 0.879) · √(8 / 6) = 3.588; at n = 5, (2.306 + 0.889) · √(8 / 5) = 4.042.
+    assert_eq!(evidence.runs_needed, Some(6));
+    assert_eq!(better.verdict.evidence().unwrap().runs_needed, None);
 }
 
 #[test]

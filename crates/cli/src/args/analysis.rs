@@ -29,7 +29,7 @@ pub(crate) struct AnalysisArgs {
     /// Only this endpoint; the measured span stays that of all
     #[arg(long = "analyze.host", value_name = "HOST")]
     pub(crate) host: Option<String>,
-    /// Leave out this much at the beginning of the stage
+    /// Skip this much at the beginning of the stage
     #[arg(long = "analyze.skip", value_name = "DURATION")]
     pub(crate) skip: Option<Duration>,
     /// Take at most this many operations, in the order of the record
@@ -42,7 +42,7 @@ pub(crate) struct AnalysisArgs {
     /// fastest, median and slowest, TTFB, errors over time, the evidence of the verdict
     #[arg(long = "analyze.v", short = 'v', visible_alias = "verbose")]
     pub(crate) details: bool,
-    /// Take figures from the whole stage, not only from while all workers ran
+    /// Measure over the whole stage, including ramp-up and ramp-down of the workers
     #[arg(long)]
     pub(crate) full_span: bool,
     /// Take figures from the end of the warm-up on, as MSER-5 finds it; refuses where more than
@@ -124,7 +124,7 @@ fn given<const N: usize>(flags: [(&'static str, bool); N]) -> impl Iterator<Item
     flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag)
 }
 
-/// Whose definitions the figures follow.
+/// Which tool's definitions to use for the figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MethodArg {
     /// Those of docs/measuring.md
@@ -145,10 +145,10 @@ pub(crate) struct AnalyzeArgs {
     /// Parquet for .parquet; `-` for the standard output
     #[arg(long = "analyze.out", value_name = "FILE", help_heading = "Analysis")]
     pub(crate) out: Option<PathBuf>,
-    /// Replace the file of --analyze.out where there is one already
+    /// Overwrite the --analyze.out file if it exists
     #[arg(long, help_heading = "Analysis")]
     pub(crate) overwrite: bool,
-    /// Whose definitions the figures follow
+    /// Which tool's definitions to use for the figures
     #[arg(long, value_enum, default_value_t = MethodArg::Plimsoll, help_heading = "Analysis")]
     pub(crate) method: MethodArg,
     #[command(flatten, next_help_heading = "Output")]
@@ -157,27 +157,30 @@ pub(crate) struct AnalyzeArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct CompareArgs {
-    /// The run before, or a directory of runs
+    /// Baseline run, or a directory of runs
     #[arg(value_name = "BEFORE")]
     pub(crate) before: PathBuf,
-    /// The run or runs after, or a directory of runs
+    /// Candidate runs, or a directory of runs
     #[arg(required = true, value_name = "AFTER")]
     pub(crate) after: Vec<PathBuf>,
-    /// A further run before
+    /// One more baseline run; can be given several times
     #[arg(long = "before", value_name = "RUN")]
     pub(crate) more_before: Vec<PathBuf>,
-    /// Exit with 1 when this is broken, with 3 when that cannot be told: p99<=+5%, get.rate>=-3%,
+    /// Exit with 1 if this is violated, with 3 if the runs cannot decide: p99<=+5%, get.rate>=-3%,
     /// errors<=0.1%
     #[arg(long = "gate", value_name = "RULE")]
     pub(crate) gates: Vec<String>,
-    /// How large a change may be that is none: `same` is a change whose 95 % interval lies within
-    /// this on both sides, in percent of the mean before
+    /// Equivalence margin: a change is `same` if its 95 % interval lies within ± this, in percent
+    /// of the baseline mean
     #[arg(long, default_value_t, value_name = "PERCENT")]
     pub(crate) margin: Margin,
+    /// Print the comparison as Markdown, for a pull request
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    pub(crate) markdown: bool,
     /// Write the gates as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
-    /// Replace the file of --junit where there is one already
+    /// Overwrite the --junit file if it exists
     #[arg(long)]
     pub(crate) overwrite: bool,
     #[command(flatten)]
@@ -222,7 +225,7 @@ pub(crate) struct ExportArgs {
     /// The format [default: by the ending of the file: .csv.zst, .csv, .jsonl]
     #[arg(long, value_enum)]
     pub(crate) format: Option<ExportFormat>,
-    /// Replace the file where there is one already
+    /// Overwrite the file if it exists
     #[arg(long)]
     pub(crate) overwrite: bool,
 }
@@ -235,7 +238,7 @@ pub(crate) struct ReportArgs {
     /// The file to write
     #[arg(long, short, value_name = "FILE.html")]
     pub(crate) output: PathBuf,
-    /// Replace the file where there is one already
+    /// Overwrite the file if it exists
     #[arg(long)]
     pub(crate) overwrite: bool,
     #[command(flatten)]

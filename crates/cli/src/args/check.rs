@@ -39,7 +39,7 @@ pub(crate) struct CheckArgs {
     /// Threads that drive the workers [default: one per core; half of them on the embedded store]
     #[arg(long, value_name = "N", value_parser = super::value::threads(), help_heading = "Load")]
     pub(crate) threads: Option<usize>,
-    /// Give an operation up after this long; whether a write took effect is then unknown
+    /// Abort an operation after this long; whether a write took effect is then unknown
     #[arg(long, default_value = "10s", value_name = "DURATION", help_heading = "Load",
         value_parser = super::value::timeout)]
     pub(crate) op_timeout: Duration,

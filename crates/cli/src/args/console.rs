@@ -40,7 +40,7 @@ pub(crate) struct ConsoleArgs {
     /// Listen on an address that others reach although nobody is asked who they are
     #[arg(long, help_heading = "Access")]
     pub(crate) insecure_no_auth: bool,
-    /// Speak TLS with this certificate chain (PEM)
+    /// Serve TLS with this certificate chain (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "Access")]
     pub(crate) tls_cert: Option<PathBuf>,
     /// The key of the certificate (PEM)

@@ -20,13 +20,13 @@ pub(crate) struct CosbenchArgs {
     /// Write into and delete from every container that the workload names
     #[arg(long)]
     pub(crate) yes: bool,
-    /// Fix the random choices [default: another one each time]
+    /// Seed of the random choices [default: a new one each time]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Threads that drive the workers [default: one per core]
     #[arg(long, value_name = "N", value_parser = super::value::threads(), help_heading = "Load")]
     pub(crate) threads: Option<usize>,
-    /// Give an operation up after this long; COSBench gives up only after its `timeout` without a
+    /// Abort an operation after this long; COSBench gives up only after its `timeout` without a
     /// byte, as this does besides
     #[arg(long, default_value = "1h", value_name = "DURATION",
         value_parser = super::value::timeout, help_heading = "Load")]
@@ -36,10 +36,10 @@ pub(crate) struct CosbenchArgs {
     pub(crate) credentials: CredentialArgs,
     #[command(flatten, next_help_heading = "Storage")]
     pub(crate) tls: TlsArgs,
-    /// Print the workload as it is understood, with each meaning that was corrected, and end
+    /// Print the equivalent workload file with each corrected setting, and exit
     #[arg(long, help_heading = "Output")]
     pub(crate) explain: bool,
-    /// Judge the workload as a run would before it touches anything, say so, and end
+    /// Validate the workload as a run would, without touching anything, and exit
     #[arg(long, conflicts_with = "explain", help_heading = "Output")]
     pub(crate) check: bool,
     #[command(flatten, next_help_heading = "Output")]

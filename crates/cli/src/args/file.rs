@@ -63,18 +63,18 @@ pub(crate) struct FileArgs {
     /// again. Given several times, jobs take them in turn
     #[arg(long, required = true, value_name = "DIR", help_heading = "Files")]
     pub(crate) dir: Vec<String>,
-    /// Leave what the run wrote where it is
+    /// Keep the files that the run wrote
     #[arg(long, help_heading = "Files")]
     pub(crate) keep_data: bool,
     /// Do not check the bytes that are read
     #[arg(long, help_heading = "Load")]
     pub(crate) no_verify: bool,
-    /// Fix every random choice [default: another number each time]
+    /// Seed of every random choice [default: a new one each time]
     #[arg(long, value_name = "NUMBER", help_heading = "Load")]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) conduct: FileConductArgs,
-    /// Print the workload as it is understood, as YAML, and end
+    /// Print the equivalent workload file (YAML) and exit
     #[arg(long, help_heading = "Output")]
     pub(crate) explain: bool,
     #[command(flatten, next_help_heading = "Output")]
@@ -136,7 +136,7 @@ pub(crate) struct BlocksArgs {
     /// How long each phase lasts; without --duration it is 30s, or until --ops or --bytes are done
     #[arg(long, value_name = "DURATION", help_heading = "Load")]
     pub(crate) duration: Option<Duration>,
-    /// Run this long before what is measured begins
+    /// Warm-up before measuring starts
     #[arg(long, default_value = "0s", value_name = "DURATION", help_heading = "Load")]
     pub(crate) ramp: Duration,
     /// End each job after this many operations
@@ -151,21 +151,21 @@ pub(crate) struct BlocksArgs {
     /// Operations that each job keeps in flight [default: bandwidth 4, iops 16, latency 1]
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub(crate) depth: Option<u32>,
-    /// Bytes of one operation [default: bandwidth 1MiB, others 4KiB]
+    /// Block size [default: bandwidth 1MiB, others 4KiB]
     #[arg(long, value_name = "SIZE", help_heading = "Load")]
     pub(crate) block: Option<ByteSize>,
-    /// Which block comes next: sequential, random (each once in a pass), uniform, zipf:THETA,
-    /// pareto:H, normal:PERCENT [default: bandwidth sequential, others random]
+    /// Access pattern: sequential, random (each once in a pass), uniform, zipf:THETA, pareto:H,
+    /// normal:PERCENT [default: bandwidth sequential, others random]
     #[arg(long, value_name = "ORDER", help_heading = "Load")]
     pub(crate) order: Option<OrderArg>,
     /// Operations a second over all jobs on a schedule, as of `plimsoll s3`: 1000/s, or a ramp or
     /// steps; latency then counts from when each was due
     #[arg(long, value_name = "RATE", help_heading = "Load")]
     pub(crate) rate: Option<String>,
-    /// With --rate: how operations lie about it, constant or poisson
+    /// With --rate: evenly spaced (constant) or independent users (poisson)
     #[arg(long, default_value = "constant", value_name = "LAW", help_heading = "Load")]
     pub(crate) arrivals: String,
-    /// With --rate: operations that may be under way at once [default: 1024]
+    /// With --rate: maximum operations in flight [default: 1024]
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub(crate) max_in_flight: Option<u32>,
     /// Cap on the operations a second of each job; waiting for it is not in the latency
@@ -177,10 +177,10 @@ pub(crate) struct BlocksArgs {
     /// Files of each job
     #[arg(long, default_value_t = 1, value_name = "N", help_heading = "Files")]
     pub(crate) files: u32,
-    /// Pass the page cache by: auto does so where the file system allows it
+    /// Bypass the page cache (O_DIRECT): auto = where the file system supports it
     #[arg(long, value_enum, default_value_t = DirectArg::Auto, help_heading = "Files")]
     pub(crate) direct: DirectArg,
-    /// Whether each write is on the medium when it returns
+    /// Whether each write is durable when it returns (O_SYNC, O_DSYNC)
     #[arg(long, value_enum, default_value_t = SyncArg::Off, help_heading = "Files")]
     pub(crate) sync: SyncArg,
     /// An fsync after this many writes of a job
@@ -381,10 +381,10 @@ pub(crate) struct FioArgs {
     pub(crate) reading: JobFileArgs,
     #[command(flatten)]
     pub(crate) conduct: FileConductArgs,
-    /// Leave what the run wrote where it is
+    /// Keep the files that the run wrote
     #[arg(long)]
     pub(crate) keep_data: bool,
-    /// Print the workload as it is understood, as YAML, and end
+    /// Print the equivalent workload file (YAML) and exit
     #[arg(long, help_heading = "Output")]
     pub(crate) explain: bool,
     #[command(flatten, next_help_heading = "Output")]
@@ -401,7 +401,7 @@ pub(crate) struct MdtestArgs {
     /// Write the whole run as one JSON object to this file, beside the table
     #[arg(long, value_name = "FILE")]
     pub(crate) json_file: Option<PathBuf>,
-    /// Print the workload as it is understood, as YAML, and end
+    /// Print the equivalent workload file (YAML) and exit
     #[arg(long, help_heading = "Output")]
     pub(crate) explain: bool,
     #[command(flatten, next_help_heading = "Output")]

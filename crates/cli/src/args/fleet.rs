@@ -36,8 +36,8 @@ pub(crate) struct OwnFleetArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Fleet")]
 pub(crate) struct FleetArgs {
-    /// Have the agents of the fleet that is up on this machine carry the run out, each its share of
-    /// the workers; DIR is where `plimsoll fleet up` keeps its files
+    /// Run on the agents of the fleet on this machine, each with its share of the workers; DIR is
+    /// where `plimsoll fleet up` keeps its files
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true)]
     pub(crate) fleet: Option<Option<PathBuf>>,
     /// The same with the agents on this NATS, nats://HOST:PORT or tls://HOST:PORT, comma separated
@@ -52,20 +52,20 @@ pub(crate) struct FleetArgs {
     /// How long to wait for them
     #[arg(long, default_value = "1m", value_name = "DURATION")]
     pub(crate) agents_wait: Duration,
-    /// End the run when fewer agents than this are left; those that are lost are missing in the
-    /// result, which says so and exits with 1
+    /// Abort the run when fewer agents than this are left; a result without the lost ones says so,
+    /// and the run exits with 1
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) agents_min: usize,
-    /// End the run when any agent is lost
+    /// Abort the run when any agent is lost
     #[arg(long, conflicts_with = "agents_min")]
     pub(crate) abort_on_loss: bool,
     /// Give each agent the same share of the workers, whatever its weight
     #[arg(long)]
     pub(crate) agents_equal: bool,
-    /// Have each agent keep its part of the record as a run directory of its own, too
+    /// Each agent also keeps its part of the record, as a run directory of its own
     #[arg(long)]
     pub(crate) parts_stay: bool,
-    /// Have each agent ask the store with credentials of its own; none leave this machine
+    /// Each agent uses its own credentials for the store; none leave this machine
     #[arg(long)]
     pub(crate) agent_credentials: bool,
 }

@@ -15,10 +15,7 @@ pub(crate) const BENCHMARKS: [&str; 4] = ["s3", "weed", "file", "run"];
     override_usage = "plimsoll loadline [BENCHMARK] [--slo CONDITION]... [OPTIONS]",
     after_help = "Without a benchmark it is `s3 get`. Without --host the store is an embedded one \
                   that serves 4 operations at once, in 1 ms each on average: theory knows its \
-                  line, and it takes less than a minute.\n\n\
-                  plimsoll loadline s3 get --host s3.example.com:9000 --slo 'p99<=20ms' --slo \
-                  'errors<=0.1%'\n\
-                  plimsoll loadline run workload.yml --stage main --budget 30m"
+                  line, and it takes less than a minute."
 )]
 pub(crate) struct LoadLineArgs {
     #[command(flatten)]

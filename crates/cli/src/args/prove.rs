@@ -41,7 +41,7 @@ pub(crate) struct ProveArgs {
     /// Also write what was found to this file, which --certificate of a run puts into its record
     #[arg(long, value_name = "FILE")]
     pub(crate) certificate: Option<PathBuf>,
-    /// Replace the file of --certificate where there is one already
+    /// Overwrite the --certificate file if it exists
     #[arg(long)]
     pub(crate) overwrite: bool,
     #[command(flatten, next_help_heading = "Output")]

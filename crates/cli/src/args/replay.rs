@@ -46,18 +46,17 @@ impl TraceArgs {
 pub(crate) struct ReplayArgs {
     #[command(flatten, next_help_heading = "Trace")]
     pub(crate) trace: TraceArgs,
-    /// How much faster than it was recorded; 0.5 takes twice as long
+    /// Speed relative to the recording; 0.5 takes twice as long
     #[arg(long, default_value_t = 1.0, value_name = "FACTOR", help_heading = "Load")]
     pub(crate) speed: f64,
     /// Ignore instants: each worker begins an operation when its last one has ended. So it is for
     /// traces without instants
     #[arg(long, conflicts_with = "speed", help_heading = "Load")]
     pub(crate) closed: bool,
-    /// Among how many workers the objects are dealt; with --closed as many operations are under
-    /// way
+    /// Number of workers that share the objects; with --closed also the operations in flight
     #[arg(long, default_value_t = 32, value_name = "N", help_heading = "Load")]
     pub(crate) concurrent: u32,
-    /// Operations that may be under way at once; what would be more is issued late
+    /// Maximum operations in flight; further ones wait and count as late
     #[arg(long, default_value_t = 1_024, value_name = "N", help_heading = "Load")]
     pub(crate) max_in_flight: u32,
     /// Of a trace on files: directory to work in; the run makes one of its own in it,
@@ -74,14 +73,14 @@ pub(crate) struct ReplayArgs {
     /// Fixes contents and names [default: chosen anew, and recorded]
     #[arg(long, value_name = "NUMBER", help_heading = "Load")]
     pub(crate) seed: Option<u64>,
-    /// Leave what the run wrote in the bucket or directory
+    /// Keep the data that the run wrote in the bucket or directory
     #[arg(long)]
     pub(crate) keep_data: bool,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
     #[command(flatten, next_help_heading = "Load")]
     pub(crate) conduct: ConductArgs,
-    /// Print the workload that this command line means, as YAML, and end
+    /// Print the equivalent workload file (YAML) and exit
     #[arg(long, help_heading = "Output")]
     pub(crate) explain: bool,
     #[command(flatten, next_help_heading = "Output")]
@@ -95,7 +94,7 @@ pub(crate) struct FitArgs {
     /// Write the workload to this file [default: the standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Replace that file if it is there
+    /// Overwrite the file if it exists
     #[arg(long, requires = "output")]
     pub(crate) overwrite: bool,
     #[command(flatten)]

@@ -13,22 +13,21 @@ use super::ByteSize;
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
 #[command(next_help_heading = "Requests")]
 pub(crate) struct RequestArgs {
-    /// Encrypt objects with a key of the run's own that goes with every request (SSE-C); needs
-    /// --tls
+    /// Server-side encryption with a key generated for the run and sent with every request (SSE-C);
+    /// needs --tls
     #[arg(long, conflicts_with_all = ["sse_s3_encrypt", "sse_kms_key"])]
     pub(crate) encrypt: bool,
-    /// Have the store encrypt objects with a key of its own (SSE-S3)
+    /// Server-side encryption with the server's own key (SSE-S3)
     #[arg(long, conflicts_with = "sse_kms_key")]
     pub(crate) sse_s3_encrypt: bool,
-    /// Have the store encrypt objects with this key of its key service (SSE-KMS); without a name
-    /// its default
+    /// Server-side encryption with this KMS key (SSE-KMS); without a name the default key
     #[arg(long, value_name = "KEY ID", num_args = 0..=1, default_missing_value = "")]
     pub(crate) sse_kms_key: Option<String>,
     /// Send a checksum behind what is uploaded: CRC32, CRC32C, CRC64NVME, SHA1, SHA256, or CRC32-FO
     /// and CRC32C-FO for that of whole objects
     #[arg(long, value_name = "NAME", conflicts_with = "md5")]
     pub(crate) checksum: Option<String>,
-    /// Storage class of what is uploaded
+    /// Storage class of uploads
     #[arg(long, value_name = "CLASS")]
     pub(crate) storage_class: Option<String>,
     /// Tag of what is uploaded; can be given several times. `rand:N` stands for N random letters
@@ -38,14 +37,14 @@ pub(crate) struct RequestArgs {
     /// letters
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) add_metadata: Vec<Pair>,
-    /// Upload an object only where none of its name is (If-None-Match: *)
+    /// Upload only if the key does not exist yet (If-None-Match: *)
     #[arg(long)]
     pub(crate) if_none_match: bool,
     /// Upload larger objects in parts of this size, as one operation [default: 16MiB]; of multipart
     /// and multipart-put the size of a part [default: 5MiB]
     #[arg(long = "part.size", value_name = "SIZE")]
     pub(crate) part_size: Option<ByteSize>,
-    /// Parts of such an object that are on their way at once [default: 4]
+    /// Parts of such an object uploaded in parallel [default: 4]
     #[arg(long = "part.parallel", value_name = "N")]
     pub(crate) part_parallel: Option<u32>,
     /// Upload every object with one request, whatever its size
@@ -55,14 +54,14 @@ pub(crate) struct RequestArgs {
     /// files, and at the services of containers and instances
     #[arg(long, value_enum, ignore_case = true, default_value_t = SignatureArg::S3v4)]
     pub(crate) signature: SignatureArg,
-    /// Take this token, or the one in file:PATH, to the store in exchange for keys
+    /// Exchange this web identity token, or the one in file:PATH, for credentials
     #[arg(long, env = "PLIMSOLL_STS_WEB_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     #[serde(skip)]
     pub(crate) sts_web_token: Option<Secret>,
     /// Replace each host by all of its addresses
     #[arg(long)]
     pub(crate) resolve_host: bool,
-    /// Speak HTTP/2; a store that does not is an error
+    /// Use HTTP/2; fail if the server does not support it
     #[arg(long)]
     pub(crate) http2: bool,
     /// `env` goes through the proxies that the environment names; nothing else does
@@ -89,7 +88,7 @@ pub(crate) enum SignatureArg {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub(crate) enum ProxyArg {
-    /// Straight to the store
+    /// Connect directly
     #[default]
     None,
     /// As HTTP_PROXY, HTTPS_PROXY and NO_PROXY say
@@ -115,16 +114,16 @@ impl FromStr for Pair {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Objects")]
 pub(crate) struct DataArgs {
-    /// What objects hold: random, zero, text, or file:DIR for the bytes of the files there
+    /// Content of objects: random, zero, text, or file:DIR for the bytes of the files there
     #[arg(long = "obj.generator", value_name = "KIND")]
     pub(crate) generator: Option<String>,
-    /// Make content that compresses to one part in RATIO, as zstd's fastest level does
+    /// Compression ratio of the content, as zstd's fastest level achieves
     #[arg(long = "data.compress", value_name = "RATIO")]
     pub(crate) data_compress: Option<f64>,
-    /// Make content of which only one block in RATIO is not a copy of another
+    /// Deduplication ratio of the content: one block in RATIO is unique
     #[arg(long = "data.dedupe", value_name = "RATIO")]
     pub(crate) data_dedupe: Option<f64>,
-    /// Which object is read: uniform, zipf:THETA, or sequential [default: uniform]
+    /// Popularity of objects: uniform, zipf:THETA, or sequential [default: uniform]
     #[arg(long, value_name = "LAW")]
     pub(crate) pick: Option<String>,
 }

@@ -24,7 +24,7 @@ pub(crate) struct RunArgs {
     /// Instead of the file's seed
     #[arg(long, value_name = "NUMBER")]
     pub(crate) seed: Option<u64>,
-    /// Leave what the run wrote in the bucket or directory
+    /// Keep the data that the run wrote in the bucket or directory
     #[arg(long)]
     pub(crate) keep_data: bool,
     /// Yes, remove or overwrite what no run of plimsoll wrote, where the file says `touch`;
@@ -33,10 +33,10 @@ pub(crate) struct RunArgs {
     pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) touched: TouchArgs,
-    /// Print the workload as it is understood, as YAML, and end
+    /// Print the equivalent workload file (YAML) and exit
     #[arg(long, help_heading = "Output")]
     pub(crate) explain: bool,
-    /// Judge the file as a run would before it touches anything, say so, and end
+    /// Validate the file as a run would, without touching anything, and exit
     #[arg(long, conflicts_with = "explain", help_heading = "Output")]
     pub(crate) check: bool,
     #[command(flatten)]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::requests::{DataArgs, RequestArgs};
 use super::{CredentialArgs, Duration, OutputArgs, Percent, TimeOfDay, TlsArgs, TouchArgs, value};
 
-/// How long making a connection may take where nobody says otherwise.
+/// Connection timeout where nobody says otherwise.
 const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
 #[derive(Debug, Subcommand)]
@@ -18,29 +18,29 @@ pub(crate) enum S3Command {
     Get(GetArgs),
     /// Upload new objects
     Put(PutArgs),
-    /// Delete objects, many with one call
+    /// Delete objects, many per request
     Delete(DeleteArgs),
-    /// List everything below a prefix, all pages
+    /// List everything under a prefix, all pages
     List(ListArgs),
-    /// Read the properties of objects chosen at random
+    /// Read the metadata (HEAD) of objects chosen at random
     Stat(StatArgs),
     /// Download, stat, upload and delete, mixed by weight
     Mixed(MixedArgs),
-    /// The same on versions of objects
+    /// The same mix on versioned objects
     Versioned(MixedArgs),
-    /// Set until when objects may not be removed; needs a bucket with object locking
+    /// Set object-lock retention dates; needs a bucket with object locking
     Retention(RetentionArgs),
-    /// Download single parts of one object that was uploaded in parts
+    /// Download single parts of one multipart object
     Multipart(MultipartArgs),
-    /// Upload objects in parts: beginning, parts and completion are operations of their own
+    /// Upload objects in parts: create, parts and complete are separate operations
     MultipartPut(MultipartPutArgs),
-    /// Add to the end of objects (S3 Express)
+    /// Append to objects (S3 Express)
     Append(AppendArgs),
-    /// Download single files of a zip archive in the store (MinIO)
+    /// Download single files from a zip archive on the server (MinIO)
     Zip(ZipArgs),
-    /// Upload tar archives that the store takes apart (MinIO)
+    /// Upload tar archives that the server extracts (MinIO)
     Snowball(SnowballArgs),
-    /// Upload one content that the store writes under several names (MinIO)
+    /// Upload one body that the server stores under several keys (MinIO)
     Fanout(FanoutArgs),
 }
 
@@ -65,28 +65,28 @@ pub(crate) struct StoreArgs {
     /// Region that requests are signed for [default: from the host's name, else us-east-1]
     #[arg(long, env = "PLIMSOLL_REGION", value_name = "REGION")]
     pub(crate) region: Option<String>,
-    /// Bucket; made if it is not there. Objects in it that this run did not write are never touched
+    /// Bucket; created if it does not exist. Objects that this run did not write are never touched
     #[arg(long, default_value = warp::BUCKET, value_name = "BUCKET")]
     pub(crate) bucket: String,
     /// How the host of the next operation is chosen
     #[arg(long, value_enum, default_value_t = HostSelectArg::Weighed)]
     pub(crate) host_select: HostSelectArg,
-    /// How the bucket is named in requests
+    /// Bucket addressing style
     #[arg(long, value_enum, default_value_t = LookupArg::Auto)]
     pub(crate) lookup: LookupArg,
-    /// Leave the content of uploads unsigned; this is the default
+    /// Do not sign the payload of uploads; this is the default
     #[arg(long, conflicts_with = "sha256_payload")]
     pub(crate) disable_sha256_payload: bool,
-    /// Compute and sign the SHA-256 of what is uploaded
+    /// Compute and sign the SHA-256 of uploads
     #[arg(long)]
     pub(crate) sha256_payload: bool,
-    /// Compute and send the MD5 of what is uploaded
+    /// Compute and send the MD5 of uploads
     #[arg(long)]
     pub(crate) md5: bool,
-    /// Make a new connection for every request
+    /// Open a new connection for every request
     #[arg(long)]
     pub(crate) disable_http_keepalive: bool,
-    /// How long making a connection may take
+    /// Connection timeout
     #[arg(long, default_value = "10s", value_name = "DURATION")]
     pub(crate) connect_timeout: Duration,
     #[command(flatten)]
@@ -117,9 +117,9 @@ impl StoreArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub(crate) enum HostSelectArg {
-    /// The one with the fewest operations under way, then the one idle for longest
+    /// The host with the fewest operations in flight, then the one idle for longest
     Weighed,
-    /// One after the other
+    /// Round robin
     Roundrobin,
 }
 
@@ -139,13 +139,13 @@ pub(crate) struct ConductArgs {
     /// Threads that drive the workers [default: one per core; half of them on the embedded store]
     #[arg(long, value_name = "N", value_parser = value::threads())]
     pub(crate) threads: Option<usize>,
-    /// Begin to measure at this time of day, hh:mm or hh:mm:ss, in the machine's time zone
+    /// Start measuring at this time of day, hh:mm or hh:mm:ss, in the machine's time zone
     #[arg(long, value_name = "TIME")]
     pub(crate) syncstart: Option<TimeOfDay>,
-    /// Further attempts after a transient failure; counted, and inside the latency
+    /// Retries after a transient failure; counted, and part of the latency
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = value::retries())]
     pub(crate) retries: u8,
-    /// Give an operation up after this long
+    /// Abort an operation after this long
     #[arg(long, default_value = "2m", value_name = "DURATION", value_parser = value::timeout)]
     pub(crate) op_timeout: Duration,
     /// Exit with 1 when more than this share of the operations failed
@@ -167,46 +167,45 @@ pub(crate) struct ServerProfileArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Load")]
 pub(crate) struct LoadArgs {
-    /// Workers, each with one operation under way at a time; with --rate they prepare, and there
-    /// are as many streams of operations, each with arrivals and objects of its own
+    /// Workers, each with one operation in flight; with --rate they only prepare, and as many
+    /// streams run, each with its own arrivals and objects
     #[arg(long, default_value_t = warp::CONCURRENT, value_name = "N")]
     pub(crate) concurrent: u32,
     /// How long to measure [default: 5m; 10s on the embedded store]
     #[arg(long, value_name = "DURATION")]
     pub(crate) duration: Option<Duration>,
-    /// End before that when the throughput is steady: of the time so far, cut into 25 equal parts,
-    /// the last 7 are alike
+    /// Stop early once throughput is steady: of the time so far in 25 equal slices, the last 7
+    /// agree within --autoterm.pct
     #[arg(long)]
     pub(crate) autoterm: bool,
-    /// With --autoterm: those 7 parts together must be longer than this [default: 15s]
+    /// With --autoterm: those 7 slices together must be longer than this [default: 15s]
     #[arg(long = "autoterm.dur", value_name = "DURATION")]
     pub(crate) autoterm_dur: Option<Duration>,
-    /// With --autoterm: by how much the last part may differ from each of the six before it, of its
-    /// own throughput [default: 7.5%]
+    /// With --autoterm: how far the last slice may differ from each of the six before it, in
+    /// percent of its own throughput [default: 7.5%]
     #[arg(long = "autoterm.pct", value_name = "PERCENT")]
     pub(crate) autoterm_pct: Option<Percent>,
-    /// End when a figure is known well enough: 'ci(p99)<=5%' asks for a 95 % confidence interval of
-    /// at most ±5 %. Figures: rate, throughput, and of the latency mean, p50, p90, p99, p99.9.
-    /// Can be given several times; all must hold
+    /// Stop once a figure is precise enough: 'ci(p99)<=5%' asks for a 95 % confidence interval of
+    /// at most ±5 %. Figures: rate, throughput, and of the latency mean, p50, p90, p99, p99.9. Can
+    /// be given several times; all must hold
     #[arg(long, value_name = "RULE")]
     pub(crate) until: Vec<String>,
-    /// Not more than this many operations a second over all workers; 0 for no limit. The next one
-    /// still waits for the one before
+    /// Cap on operations per second over all workers; 0 is no cap. A worker still waits for its
+    /// previous operation (closed loop)
     #[arg(long, default_value_t = 0.0, value_name = "OPS")]
     pub(crate) rps_limit: f64,
     /// Start operations on a schedule, whatever the store does (an open loop): 1000/s, a ramp
     /// '100/s..5000/s over 2m' or steps '100/s for 30s, 200/s for 30s, 400/s', over all workers
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     pub(crate) rate: Option<String>,
-    /// With --rate: evenly (constant) or as of many users who know nothing of each other (poisson)
-    /// [default: constant]
+    /// With --rate: evenly spaced (constant) or independent users (poisson) [default: constant]
     #[arg(long, value_name = "LAW")]
     pub(crate) arrivals: Option<String>,
-    /// With --rate: operations that may be under way at once; what would be more is issued late
-    /// [default: 1024]
+    /// With --rate: maximum operations in flight; further ones wait and count as late [default:
+    /// 1024]
     #[arg(long, value_name = "N")]
     pub(crate) max_in_flight: Option<u32>,
-    /// Fixes every choice of the run [default: chosen anew, and recorded]
+    /// Seed of every random choice [default: a new one, recorded with the run]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
@@ -223,14 +222,13 @@ pub(crate) struct ObjectArgs {
     /// Random sizes: log-uniform from 1/256 of --obj.size up to it, or between MIN,MAX
     #[arg(long = "obj.randsize")]
     pub(crate) randsize: bool,
-    /// Put this before the run's own prefix, which is plimsoll/<run>/; with --list-existing: list
-    /// below it
+    /// Prefix in front of the run's own, plimsoll/<run>/; with --list-existing: list under it
     #[arg(long, default_value = "", hide_default_value = true, value_name = "PREFIX")]
     pub(crate) prefix: String,
     /// No prefix for each worker below the run's own
     #[arg(long)]
     pub(crate) noprefix: bool,
-    /// Leave what the run wrote in the bucket
+    /// Keep the objects that the run wrote
     #[arg(long)]
     pub(crate) noclear: bool,
     /// The same as --noclear
@@ -253,7 +251,7 @@ pub(crate) struct CommonArgs {
     pub(crate) profile: ServerProfileArgs,
     #[command(flatten, next_help_heading = "Output")]
     pub(crate) output: OutputArgs,
-    /// Print the workload that this command line means, as YAML, and end
+    /// Print the equivalent workload file (YAML) and exit
     #[arg(long, help_heading = "Output")]
     pub(crate) explain: bool,
 }
@@ -262,8 +260,7 @@ pub(crate) struct CommonArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Objects")]
 pub(crate) struct ExistingArgs {
-    /// Use objects that are already there below --prefix instead of uploading; their content is not
-    /// checked
+    /// Use existing objects under --prefix instead of uploading; their content is not checked
     #[arg(long)]
     pub(crate) list_existing: bool,
     /// With --list-existing, do not look below `/`
@@ -455,8 +452,8 @@ pub(crate) struct MultipartPutArgs {
     /// Parts of each object, 1 to 10000 [default: 100; 10 on the embedded store]
     #[arg(long, value_name = "N", help_heading = "Objects")]
     pub(crate) parts: Option<u32>,
-    /// Parts of each object that are on their way at once, at most --parts [default: 20, or --parts
-    /// where those are fewer]
+    /// Parts of each object uploaded in parallel, at most --parts [default: 20, or --parts where
+    /// those are fewer]
     #[arg(long = "part.concurrent", value_name = "N", help_heading = "Objects")]
     pub(crate) part_concurrent: Option<u32>,
 }

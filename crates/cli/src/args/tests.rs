@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::CommandFactory;
 
 /// Words that are flags of others, where a path begins with one of these.
-const OTHERS: [(&[&str], &[&str]); 11] = [
+const OTHERS: [(&[&str], &[&str]); 12] = [
     (&["docs/replay.md", "crates/foreign/src/trace"], &["verbose"]),
     (
         &["docs/coming-from-fio.md", "crates/dialects/src/fio", "README.md"],
@@ -133,6 +133,7 @@ const OTHERS: [(&[&str], &[&str]); 11] = [
         &["docs/fleet.md", "docs/examples/fleet-as-warp.txt", "crates/cli/src"],
         &["client", "warp-client"],
     ),
+    (&["crates/cli/src/help/examples.rs"], &["name", "rw"]),
     // Flags of our own tools.
     (&["README.md"], &["release", "no-live"]),
     (&["docs/measuring.md"], &["only", "program", "quick", "rounds", "seconds"]),

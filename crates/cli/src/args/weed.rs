@@ -20,7 +20,7 @@ pub(crate) enum WeedCommand {
     Delete(RemoveArgs),
     /// Read the properties of files chosen at random
     Stat(StatArgs),
-    /// List everything below a prefix, all pages; only of a filer
+    /// List everything under a prefix, all pages; only of a filer
     List(ListingArgs),
     /// Read, stat, write and remove, mixed by weight
     Mixed(MixedArgs),
@@ -59,11 +59,11 @@ pub(crate) struct ClusterArgs {
     /// With --filer the filer's own choice, if this is not given
     #[arg(long, default_value = "plimsoll", value_name = "NAME")]
     pub(crate) collection: String,
-    /// How copies are placed, such as 001: in other data centers, on other racks, on other servers
-    /// of the rack [default: the master's]
+    /// Replication, such as 001 (number of extra copies): in other data centers, on other racks, on
+    /// other servers of the rack [default: the master's]
     #[arg(long, value_name = "XYZ")]
     pub(crate) replication: Option<String>,
-    /// How long the store keeps what is written, in whole minutes, hours or days, such as 30m or 7d
+    /// Time to live of what is written, in whole minutes, hours or days, such as 30m or 7d
     #[arg(long, value_name = "DURATION")]
     pub(crate) ttl: Option<Duration>,
     /// Type of disk [default: hdd]
@@ -75,7 +75,7 @@ pub(crate) struct ClusterArgs {
     /// Rack on which files are to be
     #[arg(long, value_name = "NAME")]
     pub(crate) rack: Option<String>,
-    /// Have each file on the disk before its upload is answered
+    /// Sync each file to disk before the upload is acknowledged (fsync)
     #[arg(long)]
     pub(crate) fsync: bool,
     /// How file ids are asked for
@@ -87,7 +87,7 @@ pub(crate) struct ClusterArgs {
     /// How content goes to a volume server
     #[arg(long, value_enum, default_value_t = UploadArg::Form)]
     pub(crate) upload: UploadArg,
-    /// Have so many volumes made before, so that growth is in no figure
+    /// Preallocate this many volumes, so that no figure includes volume growth
     #[arg(long, value_name = "N")]
     pub(crate) grow: Option<u32>,
     /// Drop the collection at the end, if this run made it and nobody else wrote to it
@@ -165,12 +165,12 @@ pub(crate) struct CommonArgs {
         help_heading = "Objects"
     )]
     pub(crate) prefix: String,
-    /// Leave what the run wrote
+    /// Keep the files that the run wrote
     #[arg(long, alias = "noclear", help_heading = "Objects")]
     pub(crate) keep_data: bool,
     #[command(flatten, next_help_heading = "Output")]
     pub(crate) output: OutputArgs,
-    /// Print the workload that this command line means, as YAML, and end
+    /// Print the equivalent workload file (YAML) and exit
     #[arg(long, help_heading = "Output")]
     pub(crate) explain: bool,
 }

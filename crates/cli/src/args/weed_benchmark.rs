@@ -25,17 +25,17 @@ pub(crate) struct WeedBenchmarkArgs {
     /// Threads that drive the workers [default: -maxCpu, or one per core]
     #[arg(long, value_name = "N", value_parser = super::value::threads())]
     pub(crate) threads: Option<usize>,
-    /// Give an operation up after this long
+    /// Abort an operation after this long
     #[arg(long, default_value = "2m", value_name = "DURATION",
         value_parser = super::value::timeout)]
     pub(crate) op_timeout: Duration,
     /// Exit with 1 when more than this share of the operations of a stage failed
     #[arg(long, default_value = "0%", value_name = "PERCENT")]
     pub(crate) max_error_rate: Percent,
-    /// Fix the random choices [default: another one each time]
+    /// Seed of the random choices [default: a new one each time]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Print what is asked for and what is corrected, and end
+    /// Print the equivalent workload and what was corrected, and exit
     #[arg(long, help_heading = "Output")]
     pub(crate) explain: bool,
     /// How the label of completed requests is written

@@ -33,6 +33,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     let results = judge(&gates, &comparison)?;
     let printed = if args.print.json {
         format!("{:#}\n", report::json::json(&comparison, &differences, &results))
+    } else if args.markdown {
+        flags::in_flags(&report::markdown(&comparison, &differences, &results))
     } else {
         let text = report::text(&comparison, &differences, &results, &shown::look(&ui));
         flags::in_flags(&text)

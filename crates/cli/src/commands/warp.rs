@@ -61,6 +61,14 @@ pub(crate) fn run(words: &[String]) -> Result<ExitCode> {
     carry_out(benchmark, &line, (explains, fails))
 }
 
+/// Reads a command line of warp's and does nothing else.
+#[cfg(test)]
+pub(crate) fn judge(words: &[String]) -> Result<()> {
+    let (_, words) = super::take_explain(words);
+    warp::from_args(&words, &READING)?;
+    Ok(())
+}
+
 /// Returns the value of a variable that warp knows; ours counts where that of warp's name is not
 /// set. A host of ours says nothing of where warp goes.
 fn variable(name: &str) -> Option<String> {

@@ -111,6 +111,21 @@ fn one_run_a_side_is_no_verdict_and_three_may_be() {
     assert_eq!(junit.matches("<testcase").count(), 2, "{junit}");
     let worse = run_line(place.path(), "compare before before --gate p50<=1ns");
     assert_eq!(worse.status.code(), Some(1), "{worse:?}");
+    assert!(same["headline"][0].as_str().unwrap().contains("the same within 5"), "{same}");
+    // Markdown has the gates, and the same exit codes.
+    for (sides, gate, code, outcome) in [
+        ("before before", "rate>=-90%", 0, "| pass |"),
+        ("before before", "p50<=1ns", 1, "| worse |"),
+        ("before/1 before/2", "rate>=-90%", 3, "| inconclusive: one run a side"),
+    ] {
+        let line = format!("compare {sides} --gate {gate} --markdown");
+        let output = run_line(place.path(), &line);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{line}: {text}");
+        assert!(text.starts_with("**") && text.contains(outcome), "{line}: {text}");
+    }
+    let both = run_line(place.path(), "compare before before --markdown --json");
+    assert_eq!(both.status.code(), Some(2), "{both:?}");
 }
 
 #[test]

@@ -28,6 +28,7 @@ mod fleet_phases;
 mod fleet_secrets;
 mod foreign;
 mod harness;
+mod help;
 mod judged;
 mod live;
 mod live_filer;

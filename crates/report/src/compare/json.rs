@@ -9,6 +9,7 @@ use plimsoll_stats::Interval;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
+use super::headline::headline;
 use super::{doubt_text, kind_name};
 
 /// The name and version of the format; a field that changes its meaning gets a new one.
@@ -22,6 +23,7 @@ pub fn json(
 ) -> serde_json::Value {
     let document = Document {
         schema: SCHEMA,
+        headline: headline(comparison),
         before: comparison.before.clone(),
         after: comparison.after.clone(),
         margin_percent: comparison.margin.percent(),
@@ -49,6 +51,8 @@ struct Document {
     /// Always `plimsoll.compare/2`.
     #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     schema: &'static str,
+    /// What the comparison comes to, a sentence for each of at most two kinds; for people.
+    headline: Vec<String>,
     /// The runs before.
     before: Vec<String>,
     /// The runs after.
@@ -142,6 +146,9 @@ struct MetricOut {
     detectable: Option<f64>,
     /// The same in percent of the mean before.
     detectable_percent: Option<f64>,
+    /// Of an `unclear` change, how many runs on each side would tell in 4 of 5 cases if what was
+    /// observed is the truth; null where that is more than 1,000, and of any other verdict.
+    runs_needed: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -255,6 +262,7 @@ impl MetricOut {
             effect: evidence.and_then(|evidence| evidence.effect),
             detectable: evidence.map(|evidence| evidence.detectable),
             detectable_percent: evidence.and_then(|evidence| evidence.detectable_percent),
+            runs_needed: evidence.and_then(|evidence| evidence.runs_needed),
         }
     }
 }

@@ -110,6 +110,72 @@ fn one_run_a_side() {
 }
 
 #[test]
+fn the_headline_begins_with_what_became_worse() {
+    // p99: 55.63 % ± 4.66, as in the table. p50: 1 % ± 2 % between runs; by hand, 1 + (t(97.5 %, ν)
+    // + t(90 %, ν)) · √(8 / n) ≤ 5 first holds at n = 7, where ν = 12: 1 + (2.179 + 1.356) · 1.069
+    // = 4.78; at 6 it is 5.16.
+    let expected = "GET: p99 worse by 55.6 % (51.0 to 60.3), errors worse by 1.50 pt, rate better \
+                    by 10.0 % (5.47 to 14.5), p50 unclear: about 7 runs a side would tell";
+    assert_eq!(headline(&several()), [expected]);
+    let expected = "GET: p99 +20.0 %, p50 +20.0 %, rate +5.00 %; one run a side is no verdict";
+    assert_eq!(headline(&one_a_side()), [expected]);
+    let two = [get("a", 1.0, 1.0), get("b", 1.0, 1.0)];
+    let expected = "GET: p99 0 %, p50 0 %, rate 0 %; a verdict needs 3 runs a side";
+    assert_eq!(headline(&compare(&two, &two)), [expected]);
+    let three = [get("a", 1.0, 1.0), get("b", 1.0, 1.0), get("c", 1.0, 1.0)];
+    let expected =
+        "GET: p99 the same within 5.00 %, p50 the same within 5.00 %, rate the same within 5.00 %";
+    assert_eq!(headline(&compare(&three, &three)), [expected]);
+    assert_eq!(headline(&compare(&[], &[])), [""; 0]);
+}
+
+#[test]
+fn the_headline_has_the_kinds_that_changed_most_and_counts_the_others() {
+    let side = |times: [f64; 3]| -> Vec<RunFigures> {
+        let runs = [0.99, 1.0, 1.01].map(|spread| {
+            let kinds = [OpKind::Put, OpKind::Get, OpKind::Stat].into_iter().zip(times);
+            let of = |(kind, time): (OpKind, f64)| {
+                run("r", Some(kind), &[(Metric::P99, 10.0 * MS * time * spread)]).kinds.remove(0)
+            };
+            RunFigures { name: "r".to_owned(), kinds: kinds.map(of).collect() }
+        });
+        runs.into()
+    };
+    let lines = headline(&compare(&side([1.0; 3]), &side([1.0, 0.5, 2.0])));
+    assert!(lines[0].starts_with("STAT: p99 worse by 100 % ("), "{lines:?}");
+    assert!(lines[1].starts_with("GET: p99 better by 50.0 % ("), "{lines:?}");
+    assert!(lines[1].ends_with(" (and 1 more below)") && lines.len() == 2, "{lines:?}");
+}
+
+#[test]
+fn markdown_for_a_pull_request() {
+    let comparison = several();
+    let texts = ["rate>=-3%", "get.p99<=+5%", "get.mean<=+1%"];
+    let text = markdown(&comparison, &differences(), &gates(&texts, &comparison));
+    insta::assert_snapshot!(text);
+    // Every table has as many cells in each row as in its heading.
+    for table in text.split("\n\n").filter(|part| part.starts_with('|')) {
+        let cells = |line: &str| line.replace("\\|", "").matches('|').count();
+        assert!(table.lines().all(|line| cells(line) == cells(table.lines().next().unwrap())));
+    }
+    let mut one = one_a_side();
+    one.before = vec!["a|b <i>*x*".to_owned()];
+    let text = markdown(&one, &[], &[]);
+    assert!(text.contains("Before: a\\|b &lt;i&gt;\\*x\\*."), "{text}");
+    assert!(text.starts_with("**GET: p99 +20.0 %") && text.contains("no verdict**"), "{text}");
+}
+
+#[test]
+fn json_has_the_headline_and_the_number_of_runs() {
+    let document = json::json(&several(), &[], &[]);
+    assert!(document["headline"][0].as_str().unwrap().starts_with("GET: p99 worse by 55.6 %"));
+    let metrics = document["kinds"][0]["metrics"].as_array().unwrap();
+    let of = |name: &str| metrics.iter().find(|metric| metric["metric"] == name).unwrap();
+    assert_eq!((&of("p50")["verdict"], &of("p50")["runs_needed"]), (&json!("unclear"), &json!(7)));
+    assert_eq!(of("p99")["runs_needed"], Value::Null);
+}
+
+#[test]
 fn an_open_loop_against_a_closed_one_is_told() {
     let comparison = one_a_side();
     let side = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect();

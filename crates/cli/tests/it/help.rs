@@ -1,0 +1,48 @@
+//! Help, completions and manual pages of the binary itself.
+
+use crate::harness::{plimsoll, run};
+
+#[test]
+fn completions_know_every_shell() {
+    let place = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let mut command = plimsoll(place.path());
+        command.args(["completions", shell]);
+        let text = String::from_utf8(run(command).stdout).unwrap();
+        assert!(text.contains("loadline") && text.contains("obj.size"), "{shell}: {text}");
+    }
+}
+
+#[test]
+fn manual_pages_are_written_once() {
+    let place = tempfile::tempdir().unwrap();
+    let man = |words: &[&str]| {
+        let mut command = plimsoll(place.path());
+        command.arg("man").args(words);
+        command.output().unwrap()
+    };
+    let main = String::from_utf8(man(&[]).stdout).unwrap();
+    assert!(main.contains(".TH plimsoll 1") && main.contains("Examples"), "{main}");
+    assert!(man(&["--dir", "."]).status.success());
+    let page = std::fs::read_to_string(place.path().join("plimsoll-s3-get.1")).unwrap();
+    assert!(page.contains(".SH \"COMMON OPTIONS\"") && page.contains("concurrent"), "{page}");
+    assert!(place.path().join("plimsoll-compare.1").is_file());
+    assert_eq!(man(&["--dir", "."]).status.code(), Some(2));
+    assert!(man(&["--dir", ".", "--overwrite"]).status.success());
+}
+
+#[test]
+fn short_help_is_short_and_long_help_is_whole() {
+    let place = tempfile::tempdir().unwrap();
+    let help = |words: &[&str]| {
+        let mut command = plimsoll(place.path());
+        command.args(words);
+        String::from_utf8(run(command).stdout).unwrap()
+    };
+    let short = help(&["s3", "get", "-h"]);
+    assert!(short.lines().count() <= 24 && !short.contains("--until"), "{short}");
+    let long = help(&["s3", "get", "--help"]);
+    assert_eq!(long, help(&["help", "s3", "get"]));
+    assert!(long.contains("--until") && long.contains("Examples:"), "{long}");
+    assert!(help(&["as", "warp", "get", "--host=h", "--help"]).contains("plimsoll as warp get"));
+}
