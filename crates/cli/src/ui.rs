@@ -178,12 +178,15 @@ impl Ui {
             if let Some(bar) = &bar {
                 bar.set_position((meter.share(stage, elapsed) * 1_000.0) as u64);
                 bar.set_prefix(stage.name.to_owned());
-                bar.set_message(meter.text(stage, elapsed));
+                let used = stage.name.chars().count() + BAR_CHARS + 3;
+                let room = usize::from(self.width).saturating_sub(used);
+                bar.set_message(meter.text(stage, elapsed, room));
                 agents.draw(stage);
             } else if elapsed >= line_due {
                 line_due = if line_due < PLAIN_LINE { PLAIN_LINE } else { line_due + PLAIN_LINE };
                 let agents = agents_in_words(&stage.live.parts());
-                self.note(&format!("{}: {}{agents}", stage.name, meter.text(stage, elapsed)));
+                let text = meter.text(stage, elapsed, usize::MAX);
+                self.note(&format!("{}: {text}{agents}", stage.name));
             }
             if keys.as_ref().is_some_and(Keys::quit_pressed) {
                 stop.stop_stage();
@@ -205,6 +208,9 @@ impl Drop for EndDisplay<'_> {
     }
 }
 
+/// How many columns the bar has.
+const BAR_CHARS: usize = 16;
+
 fn progress_bar() -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(1_000), ProgressDrawTarget::hidden());
     let style = ProgressStyle::with_template("{prefix} {bar:16} {wide_msg}")
@@ -212,6 +218,9 @@ fn progress_bar() -> ProgressBar {
     bar.set_style(style.progress_chars("━╸─"));
     bar
 }
+
+/// A time without a success is told from here on.
+const SILENT_MIN: Duration = Duration::from_secs(2);
 
 /// Turns counters into rates.
 struct Meter {
@@ -222,6 +231,8 @@ struct Meter {
     ops_per_sec: f64,
     bytes_per_sec: f64,
     latency: Option<Duration>,
+    /// When the last success was seen; none was before the first.
+    success_seen: Option<Moment>,
 }
 
 impl Meter {
@@ -238,6 +249,7 @@ impl Meter {
             ops_per_sec: 0.0,
             bytes_per_sec: 0.0,
             latency: None,
+            success_seen: None,
         }
     }
 
@@ -245,7 +257,11 @@ impl Meter {
     fn tick(&mut self, stage: &StageView<'_>) -> Duration {
         let at = stage.clock.now();
         let kinds = OpKind::ALL.iter().map(|kind| stage.live.counts(*kind));
+        let ok_before = self.now.ok;
         self.now = kinds.fold(LiveCounts::default(), LiveCounts::plus);
+        if self.now.ok > ok_before {
+            self.success_seen = Some(at);
+        }
         let span = at.since(self.seen_at);
         if span >= Self::SPAN_MIN {
             let seconds = span.as_secs_f64();
@@ -267,7 +283,8 @@ impl Meter {
         share.min(1.0)
     }
 
-    fn text(&self, stage: &StageView<'_>, elapsed: Duration) -> String {
+    /// Returns how far it is and how fast, in `room` columns: what does not fit is left out whole.
+    fn text(&self, stage: &StageView<'_>, elapsed: Duration, room: usize) -> String {
         let progress = match stage.goal {
             Goal::Ops(ops) => {
                 let done = self.now.ok + self.now.failed;
@@ -288,14 +305,20 @@ impl Meter {
             1 => "1 ERROR".to_owned(),
             failed => format!("{} ERRORS", format::count(failed)),
         };
-        let mut rate = format!("{} op/s", format::count(self.ops_per_sec.round() as u64));
-        if self.now.bytes > 0 {
-            rate = format!("{rate}, {}", format::byte_rate(ByteRate(self.bytes_per_sec)));
-        }
-        let latency = self
-            .latency
-            .map_or(String::new(), |latency| format!(", {} mean", format::duration(latency)));
-        format!("{progress}, {errors}: {rate}{latency}")
+        let rate = format::count(self.ops_per_sec.round() as u64);
+        let text = format!("{progress}, {errors}: {rate} ops/s");
+        let silent = self.success_seen.map(|seen| stage.clock.now().since(seen));
+        let silent = silent.filter(|silent| *silent >= SILENT_MIN);
+        let bytes = (self.now.bytes > 0).then(|| format::byte_rate(ByteRate(self.bytes_per_sec)));
+        let more = [
+            silent.map(|silent| format!("NO SUCCESS FOR {} s", silent.as_secs())),
+            bytes,
+            self.latency.map(|latency| format!("{} mean", format::duration(latency))),
+        ];
+        more.into_iter().flatten().fold(text, |text, part| {
+            let fits = text.chars().count() + 2 + part.chars().count() <= room;
+            if fits { format!("{text}, {part}") } else { text }
+        })
     }
 }
 
@@ -394,7 +417,7 @@ fn agent_lines(
             failed => format!(", {} failed", format::count(failed)),
         };
         let state = match state {
-            PartState::Works => format!("{} op/s{failed}", format::count(rate.round() as u64)),
+            PartState::Works => format!("{} ops/s{failed}", format::count(rate.round() as u64)),
             PartState::Done => format!("done{failed}"),
             PartState::Silent => format!("not heard of{failed}"),
             PartState::Lost => format!("LOST{failed}"),
@@ -510,7 +533,7 @@ mod tests {
         let mut progress = |seconds: u64| {
             set.0.store(seconds * 1_000_000_000, Ordering::Relaxed);
             let elapsed = meter.tick(&stage);
-            let text = meter.text(&stage, elapsed);
+            let text = meter.text(&stage, elapsed, 200);
             text.split_once(", no errors").expect("it says so").0.to_owned()
         };
         assert_eq!(progress(3), "3 of 8 s");
@@ -532,6 +555,15 @@ mod tests {
         assert_eq!(progress(10), "8 of 8 s, waiting for agent b");
         parts(&[Silent, Silent, Silent, Silent, Silent, Works]);
         assert_eq!(progress(10), "8 of 8 s, waiting for agents a, b, c and 2 others");
+        // What does not fit is left out whole.
+        meter.now.bytes = 1;
+        (meter.bytes_per_sec, meter.latency) = (0.0, Some(Duration::from_millis(8)));
+        meter.success_seen = Some(Moment::from_ns(6_000_000_000));
+        let text = |room: usize| meter.text(&stage, Duration::from_secs(5), room);
+        let whole = "5 of 8 s, no errors: 0 ops/s, NO SUCCESS FOR 4 s, 0 MiB/s, 8.00 ms mean";
+        assert_eq!(text(80), whole);
+        assert_eq!(text(70), whole.strip_suffix(", 8.00 ms mean").unwrap());
+        assert_eq!(text(30), "5 of 8 s, no errors: 0 ops/s");
     }
 
     #[test]
@@ -548,11 +580,11 @@ mod tests {
         let few = parts(&[Works, Done, Silent, Lost]);
         let lines = agent_lines(&few, 8, counted);
         let expected =
-            ["node3  LOST, 1 failed", "node2  not heard of", "node0  0 op/s", "node1  done"];
+            ["node3  LOST, 1 failed", "node2  not heard of", "node0  0 ops/s", "node1  done"];
         assert_eq!(lines, expected);
         assert_eq!(agents_in_words(&few), "; of 4 agents node3 lost, node2 not heard of");
         let many = agent_lines(&parts(&[Works; 12]), 3, counted);
-        assert_eq!(many, ["node0  0 op/s", "node1  1,000 op/s", "and 10 more agents"]);
+        assert_eq!(many, ["node0  0 ops/s", "node1  1,000 ops/s", "and 10 more agents"]);
         assert_eq!(agents_in_words(&parts(&[Works; 12])), "");
         assert_eq!(agents_in_words(&parts(&[Silent; 5])), "; of 5 agents 5 not heard of");
         assert!(agent_lines(&[], 8, counted).is_empty());

@@ -238,7 +238,7 @@ fn a_check_that_is_under_way_is_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     let line = "check --duration 60s --concurrent 2";
     let mut running = Background::start(target.command(directory.path(), line));
-    running.await_line("op/s");
+    running.await_line("ops/s");
     let mut clean = plimsoll(directory.path());
     clean.args(["clean", "--yes", &format!("http://{}/bench", target.host)]);
     target.credentials(&mut clean);
@@ -260,7 +260,7 @@ fn a_run_on_files_that_is_under_way_is_left_alone_by_every_way_to_clean() {
     let line = "file latency --dir data --op read --file-size 1MiB --duration 60s --direct off";
     command.args(line.split_whitespace());
     let mut running = Background::start(command);
-    running.await_line("op/s");
+    running.await_line("ops/s");
     let record = run_directory(directory.path()).display().to_string();
     let text = refused(directory.path(), &format!("clean {record} --yes"));
     assert!(text.contains("under way"), "{text}");
