@@ -30,9 +30,28 @@ pub(crate) fn lines(report: &RowView<'_>) -> Vec<(&'static str, String)> {
     if let Some(failures) = ledger.failures.filter(|_| ledger.outages.is_empty()) {
         lines.push(("failures", self::failures(report, &failures, ledger)));
     }
+    if let Some(gap) = gap(report, ledger) {
+        lines.push(("gap", gap));
+    }
     let of = ledger.brown_outs.as_ref().filter(|of| !of.stretches.is_empty());
     lines.extend(of.map(|of| ("brown-outs", brown_outs(report, of))));
     lines
+}
+
+/// Returns the longest time without a success where it is no outage and is told with no failure, but
+/// far above what is usual: over ten times the p99, and ten times the time between two successes.
+fn gap(report: &RowView<'_>, ledger: &Ledger) -> Option<String> {
+    const TIMES_MIN: u32 = 10;
+    let is_told = !ledger.outages.is_empty() || ledger.failures.is_some();
+    let gap = ledger.gap_longest.filter(|_| !is_told)?;
+    let total = &report.row.analysis.total;
+    let ok = u32::try_from(total.counts.ok).unwrap_or(u32::MAX);
+    let between = report.row.analysis.span.length().checked_div(ok)?;
+    let usual = total.latency.p99?.max(between).saturating_mul(TIMES_MIN);
+    (gap.length > usual).then(|| {
+        let (length, from) = (duration(gap.length), offset(report, gap.from));
+        format!("the longest time without a success was {length}, from {from}")
+    })
 }
 
 /// Returns how long after the stage's start a moment was: `+4.20 s`.
@@ -186,6 +205,21 @@ mod tests {
         let outage = &json["stages"][1]["rows"][0]["ledger"]["outages"][0];
         assert_eq!(outage["gap_ns"], 2_005_000_000u64);
         assert_eq!(outage["failed_by_class"]["connect"], 80);
+    }
+
+    #[test]
+    fn a_long_time_without_a_success_is_told_though_it_is_no_outage() {
+        // One worker, 10 ms each, and one operation of 400 ms: it may be slow by itself.
+        let mut ops: Vec<OpRecord> = Vec::new();
+        let mut now = 0;
+        while now < 9_000 {
+            let took = if now == 3_000 { 400 } else { 10 };
+            ops.push(fixture::op(OpKind::Get, 0, now, took));
+            now += took;
+        }
+        let report = fixture::report("s3 get", fixture::analysis(&ops, 9_000, 1), 1);
+        let told = "the longest time without a success was 400 ms, from +3.00 s".to_owned();
+        assert_eq!(lines(&fixture::view(&report)), [("gap", told)]);
     }
 
     #[test]
