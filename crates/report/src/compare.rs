@@ -12,17 +12,17 @@ mod tests;
 
 use plimsoll_analysis::compare::{
     Comparison, Difference, Doubt, GateResult, KindComparison, Limit, Metric, Outcome, Presence,
-    Row, Verdict,
+    RUNS_MAX, Row, Verdict,
 };
 use plimsoll_model::OpKind;
 
 use crate::format::plural;
-use crate::format::{UNKNOWN, known};
+use crate::format::{UNKNOWN, count, known};
 use crate::table::{Cell, Paint, Table, Tone, elided_apart, harmless, paragraph, warning};
 use crate::text::Look;
 
 use figure::{figure, percent_signed, percent_spread, signed};
-use headline::{headline, runs_needed};
+use headline::headline;
 
 pub use markdown::markdown;
 
@@ -273,22 +273,16 @@ impl Writer<'_> {
 
     /// Writes how many runs would tell of what is unclear.
     fn unclear(&mut self, kind: &KindComparison) {
-        let mut told: Vec<(String, Vec<String>)> = Vec::new();
-        for row in kind.rows.iter().filter(|row| is_shown(row, kind)) {
-            let Verdict::Unclear(evidence) = &row.verdict else { continue };
-            let (needed, name) = (runs_needed(evidence), headline::name(row.metric));
-            match told.iter_mut().find(|(text, _)| *text == needed) {
-                Some((_, names)) => names.push(name),
-                None => told.push((needed, vec![name])),
-            }
-        }
-        for (needed, names) in told {
-            paragraph(
-                "unclear: ",
-                &format!("{needed} ({})", names.join(", ")),
-                self.width,
-                &mut self.out,
-            );
+        let told = kind.rows.iter().filter(|row| is_shown(row, kind)).filter_map(|row| {
+            let Verdict::Unclear(evidence) = &row.verdict else { return None };
+            let runs = evidence.runs_needed.map(|runs| count(u64::from(runs)));
+            let runs = runs.unwrap_or_else(|| format!("over {}", count(u64::from(RUNS_MAX))));
+            Some(format!("{} {runs}", headline::name(row.metric)))
+        });
+        let told: Vec<String> = told.collect();
+        if !told.is_empty() {
+            let text = format!("about so many runs a side would tell: {}", told.join(", "));
+            paragraph("unclear: ", &text, self.width, &mut self.out);
         }
     }
 

@@ -130,6 +130,19 @@ fn the_headline_begins_with_what_became_worse() {
 }
 
 #[test]
+fn more_runs_than_anybody_makes_are_not_counted() {
+    // No change, a deviation of half the mean, a margin of 5 %: about 2 · 50² · (1.96 + 1.28)² / 5²
+    // = 2,100 runs.
+    let runs = [0.5, 1.0, 1.5].map(|time| get("r", 1.0, time));
+    let comparison = compare(&runs, &runs);
+    let line = &headline(&comparison)[0];
+    assert!(line.contains("p99 unclear: more than 1,000 runs a side would be needed"), "{line}");
+    let text = text(&comparison, &[], &[], &PLAIN);
+    fits(&text);
+    assert!(text.contains("p50 over 1,000"), "{text}");
+}
+
+#[test]
 fn the_headline_has_the_kinds_that_changed_most_and_counts_the_others() {
     let side = |times: [f64; 3]| -> Vec<RunFigures> {
         let runs = [0.99, 1.0, 1.01].map(|spread| {
