@@ -38,8 +38,9 @@ pub(crate) fn lines(report: &RowView<'_>) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// Returns the longest time without a success where it is no outage and is told with no failure, but
-/// far above what is usual: over ten times the p99, and ten times the time between two successes.
+/// Returns the longest time without a success where it is no outage and is told with no failure,
+/// but far above what is usual: over ten times the p99, and ten times the time between two
+/// successes.
 fn gap(report: &RowView<'_>, ledger: &Ledger) -> Option<String> {
     const TIMES_MIN: u32 = 10;
     let is_told = !ledger.outages.is_empty() || ledger.failures.is_some();

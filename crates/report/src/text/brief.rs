@@ -384,8 +384,18 @@ impl Writer<'_> {
             }
             None => super::warnings(report),
         };
-        let of_rows = report.shown().flat_map(|stage| &stage.rows).flat_map(|row| &row.advice);
-        let of_rows = of_rows.filter(|_| report.only_row().is_none()).map(|of| of.text.clone());
+        // Probes are short on purpose.
+        let stages = report.shown().filter(|stage| stage.probe_of.is_none());
+        let of_several = report.shown().nth(1).is_some();
+        let of_rows = stages.filter(|_| report.only_row().is_none()).flat_map(|stage| {
+            let lead = match of_several {
+                true => format!("{}: ", stage_words::name(stage)),
+                false => String::new(),
+            };
+            let advice = stage.rows.iter().flat_map(|row| &row.advice);
+            let advice = advice.filter(|of| of.code != "few-samples");
+            advice.map(move |of| format!("{lead}{}", of.text))
+        });
         for text in warnings.into_iter().chain(of_rows) {
             warning(&text, self.width, self.paint, &mut self.out);
         }
