@@ -99,6 +99,6 @@ mod tests {
         let text = text::render(&report, &Look { width: 80, color: false });
         assert_eq!(text.matches("\nbeware ").count(), 14, "{text}");
         let text = text::brief(&report, &Look { width: 80, color: false });
-        assert!(text.contains("on the same cores; 13 more with"), "{text}");
+        assert!(text.contains("\nbeware 1/14 the store is a part of"), "{text}");
     }
 }

@@ -44,7 +44,7 @@ fn how_fast_was_it_and_what_was_the_load() {
 fn how_sure_is_p99() {
     let place = tempfile::tempdir().unwrap();
     let text = simulated(place.path(), "workers: 4", "service: {time: {exponential: {mean: 4ms}}}");
-    let (_, rest) = text.split_once("p99 lies between ").unwrap();
+    let (_, rest) = text.split_once(" p99: ").unwrap();
     let ends: Vec<f64> =
         rest.split(' ').filter_map(|word| word.parse().ok()).take(2).collect::<Vec<f64>>();
     // An exponential with a mean of 4 ms exceeds 4 ms × ln 100 once in a hundred.

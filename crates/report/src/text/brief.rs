@@ -42,7 +42,8 @@ pub(super) fn body(report: &Report, width: usize, paint: Paint) -> String {
     for load_line in &report.load_lines {
         crate::load_line::text::write(report, load_line, (width, paint), &mut writer.out);
     }
-    if let Some(table) = weka::table(report) {
+    // Of an only stage the table above has all of it.
+    if let Some(table) = weka::table(report).filter(|_| report.shown().nth(1).is_some()) {
         writer.out.push('\n');
         writer.out.push_str(&table);
     }
@@ -210,11 +211,8 @@ impl Writer<'_> {
         let latency = &row.analysis.total.latency;
         if let Some((low, high)) = latency.p99_low.zip(latency.p99_high) {
             let of = if row.analysis.kinds.len() > 1 { " of all" } else { "" };
-            let text = format!(
-                "p99{of} lies between {} and {} with 95 %, were operations independent",
-                duration(low),
-                duration(high)
-            );
+            let (low, high) = (duration(low), duration(high));
+            let text = format!("p99{of}: {low} to {high} with 95 %, were operations independent");
             self.toned(Tone::Dim, "  ", &text);
         }
     }
@@ -374,9 +372,8 @@ impl Writer<'_> {
         match crimes[..] {
             [] => {}
             [only] => self.fact("beware", only),
-            [first, ref more @ ..] => {
-                self.fact("beware", &format!("{first}; {} more with -v", more.len()));
-            }
+            // The gravest; -v tells all.
+            [first, ..] => self.fact(&format!("beware 1/{}", crimes.len()), first),
         }
         let warnings = match report.only_row() {
             Some(row) => {
