@@ -104,7 +104,7 @@ pub struct ClassFailures {
     #[serde(rename = "last_ns", serialize_with = "serial::moment")]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub last: Moment,
-    /// How many there were at each endpoint; those without one are left out.
+    /// How many there were at each endpoint, by its number; those without one are left out.
     pub by_endpoint: Vec<FailedAt>,
 }
 
@@ -117,9 +117,9 @@ impl ClassFailures {
     fn add(&mut self, op: &OpRecord) {
         self.first = self.first.min(op.end);
         self.last = self.last.max(op.end);
-        match self.by_endpoint.iter_mut().find(|at| at.endpoint == op.endpoint) {
-            Some(at) => at.count += 1,
-            None => self.by_endpoint.push(FailedAt { endpoint: op.endpoint, count: 1 }),
+        match self.by_endpoint.binary_search_by_key(&op.endpoint, |at| at.endpoint) {
+            Ok(at) => self.by_endpoint[at].count += 1,
+            Err(at) => self.by_endpoint.insert(at, FailedAt { endpoint: op.endpoint, count: 1 }),
         }
     }
 }

@@ -40,15 +40,17 @@ pub(crate) fn lines(report: &RowView<'_>) -> Vec<(&'static str, String)> {
 
 /// Returns the longest time without a success where it is no outage and is told with no failure,
 /// but far above what is usual: over ten times the p99, and ten times the time between two
-/// successes.
+/// successes, and 50 ms.
 fn gap(report: &RowView<'_>, ledger: &Ledger) -> Option<String> {
     const TIMES_MIN: u32 = 10;
+    /// A shorter one is within what a busy machine does.
+    const GAP_MIN: Duration = Duration::from_millis(50);
     let is_told = !ledger.outages.is_empty() || ledger.failures.is_some();
     let gap = ledger.gap_longest.filter(|_| !is_told)?;
     let total = &report.row.analysis.total;
     let ok = u32::try_from(total.counts.ok).unwrap_or(u32::MAX);
     let between = report.row.analysis.span.length().checked_div(ok)?;
-    let usual = total.latency.p99?.max(between).saturating_mul(TIMES_MIN);
+    let usual = total.latency.p99?.max(between).saturating_mul(TIMES_MIN).max(GAP_MIN);
     (gap.length > usual).then(|| {
         let (length, from) = (duration(gap.length), offset(report, gap.from));
         format!("the longest time without a success was {length}, from {from}")

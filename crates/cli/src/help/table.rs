@@ -19,7 +19,6 @@ pub(super) const COMMON: [(&[&str], &[&str]); 9] = [
             "access-key",
             "secret-key",
             "bucket",
-            "seed",
             "keep-data",
             "run-dir",
             "verbose",
