@@ -135,7 +135,7 @@ pub(super) const SHORT: [(&str, &str); 49] = [
     ("analyze.op", "Only this operation, such as get"),
     ("analyze.out", "Write every segment to a file"),
     ("analyze.skip", "Leave out the beginning, such as 10s"),
-    ("analyze.v", "Show hosts, sizes, all percentiles"),
+    ("analyze.v", "Print every figure"),
     ("before", "One more run before the change; can be repeated"),
     ("block", "Block size [default: 1MiB for bandwidth, else 4KiB]"),
     ("bucket", "Bucket; created if missing"),
