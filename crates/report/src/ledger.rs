@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_analysis::{BrownOuts, FailureSpan, Ledger, Outage};
+use plimsoll_analysis::{BrownOuts, FailureSpan, Failures, Ledger, Outage};
 use plimsoll_model::Moment;
 
 use crate::format::{count, duration, number, plural};
@@ -63,6 +63,13 @@ pub(crate) fn offset(report: &RowView<'_>, at: Moment) -> String {
     format!("+{}", duration(since))
 }
 
+/// Returns failures by class: `12 throttled, 3 timeout`.
+pub(crate) fn by_class(failed: &Failures) -> String {
+    let classes = failed.classes();
+    let classes = classes.map(|(class, failed)| format!("{} {}", count(failed), class.name()));
+    classes.collect::<Vec<_>>().join(", ")
+}
+
 fn outage(report: &RowView<'_>, of: &Outage) -> String {
     let mut who = String::new();
     if let Some(endpoint) = of.endpoint {
@@ -83,12 +90,7 @@ fn outage(report: &RowView<'_>, of: &Outage) -> String {
     let mut text = format!("{who}no success for {}, from {from} to {until}", duration(of.gap));
     match of.first_failure {
         Some(first) => {
-            let classes: Vec<String> = of
-                .failed
-                .classes()
-                .map(|(class, failed)| format!("{} {}", count(failed), class.name()))
-                .collect();
-            let (first, classes) = (offset(report, first), classes.join(", "));
+            let (first, classes) = (offset(report, first), by_class(&of.failed));
             text += &format!("; failed: {classes}, first at {first}");
             text += &places(report, of);
         }

@@ -494,6 +494,12 @@ impl Report {
         self.stages.iter().filter(move |stage| stage.is_result || !has_results)
     }
 
+    /// Returns the stages that are probes of a search.
+    pub fn probes_of(&self, line: &LoadLineReport) -> impl Iterator<Item = &StageReport> {
+        let search = line.search_index;
+        self.stages.iter().filter(move |stage| stage.probe_of == Some(search))
+    }
+
     /// Tells whether a stage is one of [`shown`](Self::shown).
     pub(crate) fn shows(&self, stage: &StageReport) -> bool {
         self.shown().any(|shown| std::ptr::eq(shown, stage))

@@ -63,6 +63,19 @@ impl<T: Into<String>> From<T> for Cell {
     }
 }
 
+/// Writes a paragraph in a tone, its lead in front; control characters of the text move nothing.
+pub(crate) fn toned(
+    (tone, paint): (Tone, Paint),
+    lead: &str,
+    text: &str,
+    width: usize,
+    out: &mut String,
+) {
+    let mut lines = String::new();
+    paragraph(lead, &harmless(text), width, &mut lines);
+    out.extend(lines.lines().map(|line| paint.apply(tone, line) + "\n"));
+}
+
 /// Rows under a heading.
 #[derive(Debug)]
 pub struct Table {

@@ -13,7 +13,7 @@ use plimsoll_model::{ErrorClass, Moment, OpKind};
 
 use crate::format::{UNKNOWN, byte_rate, count, duration, known, object_rate, op_rate, percent};
 use crate::report::RowView;
-use crate::table::{Cell, Paint, Table, Tone, elided, harmless, paragraph, warning};
+use crate::table::{Cell, Paint, Table, Tone, elided, harmless, paragraph, toned, warning};
 use crate::words;
 use crate::{Report, agents, verdict};
 
@@ -179,10 +179,7 @@ impl Writer<'_> {
     /// Writes, where nobody can overlook it, that the load was not the one that was asked for.
     fn schedule_not_kept(&mut self) {
         let Some(text) = self.report.schedule_warning() else { return };
-        let mut lines = String::new();
-        paragraph("", &text, self.width, &mut lines);
-        let lines = lines.lines().map(|line| self.paint.apply(Tone::Bad, line) + "\n");
-        self.out.extend(lines);
+        toned((Tone::Bad, self.paint), "", &text, self.width, &mut self.out);
         self.out.push('\n');
     }
 

@@ -1,7 +1,7 @@
 //! Who was the limit, as text and as HTML: a sentence, what it rests on, and what would confirm it.
 
 use crate::report::{Report, StageReport};
-use crate::table::{Paint, Tone, harmless, paragraph};
+use crate::table::{Paint, Tone, harmless, paragraph, toned};
 
 /// What the headline says of a run that its client limited.
 pub const NOT_THE_STORE: &str = "not a measurement of the store";
@@ -33,11 +33,9 @@ pub(crate) fn because(stage: &StageReport) -> Option<&str> {
 /// Writes the verdict on a stage.
 pub(crate) fn write(stage: &StageReport, width: usize, paint: Paint, out: &mut String) {
     let Some(verdict) = &stage.verdict else { return };
-    let mut lines = String::new();
     let text = sentence(verdict.is_client, &verdict.sentence);
-    paragraph(&format!("{:<12}", "verdict"), &harmless(&text), width, &mut lines);
     let tone = if verdict.is_client { Tone::Bad } else { Tone::Plain };
-    out.extend(lines.lines().map(|line| paint.apply(tone, line) + "\n"));
+    toned((tone, paint), &format!("{:<12}", "verdict"), &text, width, out);
     for (index, text) in verdict.evidence.iter().map(|line| &*line.text).enumerate() {
         let lead = if index == 0 { "  because" } else { "" };
         paragraph(&format!("{lead:<12}"), &harmless(text), width, out);

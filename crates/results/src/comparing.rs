@@ -104,8 +104,7 @@ fn figures(name: String, report: &Report, is_foreign: bool) -> RunFigures {
 
 /// Adds what a search found; of the kind of operation that it did, where it was one.
 fn add_line(figures: &mut RunFigures, line: &LoadLineReport, report: &Report) {
-    let is_own = |stage: &&StageReport| stage.probe_of == Some(line.search_index);
-    let rows = report.stages.iter().filter(is_own).flat_map(|stage| &stage.rows);
+    let rows = report.probes_of(line).flat_map(|stage| &stage.rows);
     let mut kinds = rows.flat_map(|row| &row.analysis.kinds).map(|kind| kind.kind);
     let first = kinds.next();
     let kind = first.filter(|first| kinds.all(|kind| kind == *first));

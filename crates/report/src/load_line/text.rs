@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use plimsoll_model::{ErrorClass, OpRate};
+use plimsoll_analysis::Failures;
+use plimsoll_model::OpRate;
 
 use super::{LoadLineReport, plot};
 use crate::format::{UNKNOWN, count, duration, known, number, op_rate};
@@ -90,8 +91,7 @@ pub(crate) fn facts(report: &Report, load_line: &LoadLineReport) -> Vec<(&'stati
     let capacity = load_line.capacity_ops_per_sec;
     facts.extend(capacity.map(|of| ("capacity", format!("{} succeeded at most", rate(of)))));
     facts.extend(load_line.recovery().map(|text| ("overload", text)));
-    let is_own = |stage: &&StageReport| stage.probe_of == Some(load_line.search_index);
-    let probes: Vec<&StageReport> = report.stages.iter().filter(is_own).collect();
+    let probes: Vec<&StageReport> = report.probes_of(load_line).collect();
     facts.extend(failed(&probes).map(|text| ("failed", text)));
     facts.extend(happened(report, &probes));
     facts
@@ -99,22 +99,16 @@ pub(crate) fn facts(report: &Report, load_line: &LoadLineReport) -> Vec<(&'stati
 
 /// Returns what failed in all probes by class, with the first of it.
 fn failed(probes: &[&StageReport]) -> Option<String> {
-    let of = |class: ErrorClass| -> u64 {
-        let kinds = probes.iter().flat_map(|stage| stage.kinds());
-        kinds.map(|(_, of)| of.figures.stage.failed.of(class)).sum()
-    };
-    let classes = ErrorClass::ALL.into_iter().filter(|class| !class.is_ok());
-    let classes = classes.map(|class| (class, of(class))).filter(|(_, failed)| *failed > 0);
-    let classes: Vec<String> =
-        classes.map(|(class, failed)| format!("{} {}", count(failed), class.name())).collect();
-    if classes.is_empty() {
+    let kinds = probes.iter().flat_map(|stage| stage.kinds());
+    let all: Failures = kinds.flat_map(|(_, of)| of.figures.stage.failed.classes()).collect();
+    if all.count() == 0 {
         return None;
     }
     let first = probes.iter().find_map(|stage| Some((stage, stage.errors.first()?)));
     let first = first.map_or(String::new(), |(stage, error)| {
         format!("; the first, in {}: {} {}", stage.name, error.kind.name(), error.message)
     });
-    Some(format!("{}{first}", classes.join(", ")))
+    Some(format!("{}{first}", ledger::by_class(&all)))
 }
 
 /// Returns what the user had done while probes went on, and where the store was away.

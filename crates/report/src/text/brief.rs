@@ -8,7 +8,7 @@ use plimsoll_model::{ErrorClass, OpKind};
 
 use crate::format::{UNKNOWN, count, duration, known, number, plural};
 use crate::report::{Report, RowReport, RowView, StageReport};
-use crate::table::{Cell, Paint, Table, Tone, elided_apart, harmless, paragraph, warning};
+use crate::table::{Cell, Paint, Table, Tone, elided_apart, harmless, paragraph, toned, warning};
 use crate::{agents, ledger, stage_words, verdict, weka, words};
 
 const MIB: f64 = (1u64 << 20) as f64;
@@ -21,6 +21,11 @@ const TEXT_CHARS_MAX: usize = 200;
 const ENDPOINTS_MAX: usize = 4;
 /// No name is cut below so many characters.
 const NAME_CHARS_MIN: usize = 8;
+
+/// Returns the stages that are shown one by one: a load line says more than its probes do.
+fn measured(report: &Report) -> impl Iterator<Item = &StageReport> {
+    report.shown().filter(|stage| stage.probe_of.is_none())
+}
 
 /// Builds the text part by part.
 struct Writer<'a> {
@@ -84,16 +89,13 @@ impl Writer<'_> {
     }
 
     fn toned(&mut self, tone: Tone, lead: &str, text: &str) {
-        let mut lines = String::new();
-        paragraph(lead, &harmless(text), self.width, &mut lines);
-        let lines = lines.lines().map(|line| self.paint.apply(tone, line) + "\n");
-        self.out.extend(lines);
+        toned((tone, self.paint), lead, text, self.width, &mut self.out);
     }
 
     /// Writes, where nobody can overlook it, that the load was not the one that was asked for.
     fn schedules_not_kept(&mut self) {
         let report = self.report;
-        let schedules = report.shown().filter(|stage| stage.probe_of.is_none());
+        let schedules = measured(report);
         let schedules = schedules.flat_map(stage_words::schedules_told);
         let not_kept: Vec<String> = match report.only_row() {
             Some(row) => row.schedule_warning().into_iter().collect(),
@@ -114,7 +116,7 @@ impl Writer<'_> {
         if let Some(agents) = agents::line(&report.agents) {
             self.fact("agents", &agents);
         }
-        let mut shown = report.shown().filter(|stage| stage.probe_of.is_none());
+        let mut shown = measured(report);
         if let (Some(stage), None) = (shown.next(), shown.next()) {
             self.load(stage);
         }
@@ -157,7 +159,7 @@ impl Writer<'_> {
     /// Writes one table of all kinds of all stages that are shown.
     fn figures(&mut self) {
         let report = self.report;
-        let shown = report.shown().filter(|stage| stage.probe_of.is_none());
+        let shown = measured(report);
         let stages: Vec<&StageReport> = shown.collect();
         let all = || stages.iter().flat_map(|stage| stage.kinds());
         if stages.is_empty() {
@@ -172,11 +174,8 @@ impl Writer<'_> {
         let objects = all().any(|(row, kind)| {
             !row.is_on_files && kind.figures.stage.objects != kind.figures.stage.ops_ok
         });
-        let mut heading = vec!["", "ops/s"];
-        heading.extend(objects.then_some("obj/s"));
-        heading.extend(moves.then_some("MiB/s"));
-        heading.extend(["p50", "p99", "p99.9", "max", "failed"]);
         let columns = Columns { objects, moves };
+        let heading = columns.heading("");
         let rows =
             || stages.iter().flat_map(|stage| stage.rows.iter().map(move |row| (stage, row)));
         let alone = stages.len() == 1;
@@ -234,12 +233,8 @@ impl Writer<'_> {
         if row.analysis.endpoints.len() < 2 || row.is_on_files {
             return;
         }
-        let moves = row.analysis.total.moves_bytes;
-        let mut heading = vec!["hosts", "ops/s"];
-        heading.extend(moves.then_some("MiB/s"));
-        heading.extend(["p50", "p99", "p99.9", "max", "failed"]);
-        let mut table = Table::new(&heading);
-        let columns = Columns { objects: false, moves };
+        let columns = Columns { objects: false, moves: row.analysis.total.moves_bytes };
+        let mut table = Table::new(&columns.heading("hosts"));
         let names = row.analysis.endpoints.iter();
         let names: Vec<String> =
             names.map(|at| harmless(&self.report.endpoint(at.endpoint))).collect();
@@ -308,7 +303,7 @@ impl Writer<'_> {
     /// Writes when nothing succeeded, when it took long, and what the user had done.
     fn happened(&mut self) {
         let report = self.report;
-        let shown = report.shown().filter(|stage| stage.probe_of.is_none());
+        let shown = measured(report);
         let rows = shown.flat_map(|stage| stage.rows.iter().map(move |row| (stage, row)));
         let mut lines = Vec::new();
         for (stage, row) in rows {
@@ -382,7 +377,7 @@ impl Writer<'_> {
             None => super::warnings(report),
         };
         // Probes are short on purpose.
-        let stages = report.shown().filter(|stage| stage.probe_of.is_none());
+        let stages = measured(report);
         let of_several = report.shown().nth(1).is_some();
         let of_rows = stages.filter(|_| report.only_row().is_none()).flat_map(|stage| {
             let lead = match of_several {
@@ -442,6 +437,15 @@ struct Columns {
 }
 
 impl Columns {
+    /// Returns what stands above the columns, `first` above the names.
+    fn heading(self, first: &'static str) -> Vec<&'static str> {
+        let mut heading = vec![first, "ops/s"];
+        heading.extend(self.objects.then_some("obj/s"));
+        heading.extend(self.moves.then_some("MiB/s"));
+        heading.extend(["p50", "p99", "p99.9", "max", "failed"]);
+        heading
+    }
+
     /// Adds the kinds of a row, and their total where there are several; below its name.
     fn row(self, table: &mut Table, row: &RowReport, name: Option<String>) {
         let indent = if name.is_some() { "  " } else { "" };

@@ -10,7 +10,7 @@ use crate::format::{self, count, duration, known};
 use crate::load_line::text as load_line;
 use crate::report::{Report, RowReport, RowView, StageReport};
 use crate::stage_words::{self as words, bytes_per_sec, ops_per_sec};
-use crate::table::{Cell, Paint, Table, Tone, elided_apart, harmless, paragraph, warning};
+use crate::table::{Cell, Paint, Table, Tone, elided_apart, harmless, paragraph, toned, warning};
 use crate::{ErrorSample, agents, verdict, weka, words as shared};
 
 /// How many texts of one class of error are shown.
@@ -71,10 +71,7 @@ impl Writer<'_> {
     }
 
     fn toned(&mut self, tone: Tone, lead: &str, text: &str) {
-        let mut lines = String::new();
-        paragraph(lead, &harmless(text), self.width, &mut lines);
-        let lines = lines.lines().map(|line| self.paint.apply(tone, line) + "\n");
-        self.out.extend(lines);
+        toned((tone, self.paint), lead, text, self.width, &mut self.out);
     }
 
     fn headline(&mut self) {
