@@ -29,7 +29,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::secret::Secret;
-use crate::ui::Ui;
+use crate::ui::{LiveMode, Ui};
 use clap::{ArgAction, Args, Parser, Subcommand};
 use plimsoll_conduct::BucketGlob;
 use plimsoll_conduct::output::Overwrite;
@@ -283,6 +283,9 @@ pub(crate) struct OutputArgs {
     /// Directory for the record of this run [default: plimsoll-<what>-<time>-<4 characters> here]
     #[arg(long, alias = "benchdata", value_name = "DIR")]
     pub(crate) run_dir: Option<PathBuf>,
+    /// How to show the run while it goes on
+    #[arg(long, value_enum, default_value_t, value_name = "MODE")]
+    pub(crate) live: LiveMode,
     /// Print all figures, not only those of one screen: hosts, clients, sizes, all percentiles,
     /// fastest, median and slowest, TTFB, errors over time, the evidence of the verdict
     #[arg(long, short)]
@@ -316,7 +319,14 @@ impl PrintArgs {
 
     /// Returns the way to print it.
     pub(crate) fn ui(&self) -> Ui {
-        Ui::new(self.quiet, self.no_color)
+        Ui::new(self.quiet, self.no_color, LiveMode::Auto)
+    }
+}
+
+impl OutputArgs {
+    /// Returns the way to print what comes of a run, and to show it while it goes on.
+    pub(crate) fn ui(&self) -> Ui {
+        Ui::new(self.print.quiet, self.print.no_color, self.live)
     }
 }
 

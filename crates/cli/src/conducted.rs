@@ -307,7 +307,7 @@ fn content_of(plan: &Plan, mustered: Option<&Mustered>) -> Result<ContentFiles> 
 impl Conducted {
     /// Makes ready what a run needs.
     pub(crate) fn begin(file: &WorkloadFile, settings: &Settings<'_>) -> Result<Self> {
-        let ui = settings.output.print.ui();
+        let ui = settings.output.ui();
         let time = settings.time();
         let file = settings.asked_of(with_files(file)?.into_owned())?;
         let mut plan = file.check().map_err(ConductError::from)?;

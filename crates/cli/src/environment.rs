@@ -55,6 +55,11 @@ pub(crate) fn temporary_directory() -> PathBuf {
     std::env::temp_dir()
 }
 
+/// Tells whether the terminal says of itself that it only prints.
+pub(crate) fn has_dumb_terminal() -> bool {
+    std::env::var_os("TERM").is_some_and(|value| value == "dumb")
+}
+
 /// Tells whether the user asked all programs for plain text (no-color.org).
 pub(crate) fn wants_no_color() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())

@@ -93,6 +93,7 @@ fn main() -> ExitCode {
         ui::complain(&error);
         ExitCode::from(EXIT_COULD_NOT_RUN)
     });
+    ui::restore_terminal();
     // A server is ended by a signal and by nothing else.
     let serves = matches!(
         cli.command,

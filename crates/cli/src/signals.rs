@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use plimsoll_conduct::Stop;
 use plimsoll_engine::RunClock;
 use plimsoll_model::{Clock, Moment};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
 
 use crate::ui;
@@ -37,11 +37,12 @@ pub(crate) fn exit_code() -> Option<u8> {
 }
 
 /// Begins to listen for SIGINT, SIGTERM and SIGHUP; the last only where it is not ignored already,
-/// as under `nohup`.
+/// as under `nohup`. Before SIGTSTP (Ctrl-Z) stops the process the terminal is given back.
 pub(crate) fn listen() -> Result<Stop> {
     let stop = Stop::default();
     let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
-    let heeded = [SIGINT, SIGTERM].into_iter().chain(hangup);
+    let suspend = (!is_ignored(SIGTSTP)).then_some(SIGTSTP);
+    let heeded = [SIGINT, SIGTERM].into_iter().chain(hangup).chain(suspend);
     let mut signals = Signals::new(heeded).context("cannot listen for Ctrl-C")?;
     let heard = stop.clone();
     std::thread::Builder::new()
@@ -50,6 +51,10 @@ pub(crate) fn listen() -> Result<Stop> {
             let clock = RunClock::start();
             let mut last: Option<Moment> = None;
             for signal in signals.forever() {
+                if signal == SIGTSTP {
+                    suspend_process();
+                    continue;
+                }
                 let now = clock.now();
                 // A shell that goes away, or `timeout`, sends one to the process and one to its
                 // group.
@@ -70,6 +75,14 @@ fn hear(signal: i32, stop: &Stop) {
         ui::restore_terminal();
         std::process::exit(EXIT_SIGNALLED + signal);
     }
+}
+
+/// Stops this process as the signal would have, with the terminal as the shell needs it. Returns
+/// when it is continued.
+fn suspend_process() {
+    ui::restore_terminal();
+    // What cannot be stopped goes on.
+    let _ = signal_hook::low_level::emulate_default_handler(SIGTSTP);
 }
 
 /// Tells whether this process was started with a signal ignored.

@@ -1,18 +1,26 @@
 //! The terminal: results to stdout, everything else to stderr, the live display, the `q` key.
 
-use std::io::{IsTerminal, Read, Write};
+mod columns;
+mod keys;
+mod line;
+mod sample;
+mod screen;
+mod view;
+#[cfg(test)]
+mod view_tests;
+
+use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use plimsoll_conduct::{Goal, StageView, Stop};
-use plimsoll_engine::{LiveCounts, LivePart, PartState};
-use plimsoll_model::{ByteRate, Moment, OpKind};
-use plimsoll_report::format;
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use clap::ValueEnum;
+use plimsoll_conduct::{StageView, Stop};
 
+use self::keys::Keys;
+use self::line::{LineDisplay, Meter, agents_in_words, beside_the_line};
+use self::sample::Sampler;
+use self::view::Look;
 use crate::{environment, flags};
 
 /// How often the live display is drawn.
@@ -23,12 +31,6 @@ const PLAIN_LINE: Duration = Duration::from_secs(10);
 /// The width of text where there is no terminal.
 const WIDTH_DEFAULT: u16 = 100;
 
-/// The terminal's modes as they were found, to be put back.
-static FOUND_MODES: Mutex<Option<Termios>> = Mutex::new(None);
-
-/// The live display that is drawn, which makes room for what else is printed.
-static DRAWN: Mutex<Option<MultiProgress>> = Mutex::new(None);
-
 /// Prints an error with its causes, once each.
 pub(crate) fn complain(error: &anyhow::Error) {
     restore_terminal();
@@ -38,15 +40,11 @@ pub(crate) fn complain(error: &anyhow::Error) {
 
 /// Prints a line for people.
 pub(crate) fn write_stderr(line: &str) {
-    let write = || {
+    let Some(line) = screen::say(plain(&flags::in_flags(line))) else { return };
+    beside_the_line(|| {
         // There is nobody to tell when stderr is gone.
-        let _ = writeln!(std::io::stderr().lock(), "{}", plain(&flags::in_flags(line)));
-    };
-    let drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    match drawn {
-        Some(bars) => bars.suspend(write),
-        None => write(),
-    }
+        let _ = writeln!(std::io::stderr().lock(), "{line}");
+    });
 }
 
 /// Returns a text without what a terminal takes for a command: stores and agents may have said part
@@ -56,12 +54,45 @@ fn plain(text: &str) -> String {
     text.replace(is_command, "\u{fffd}")
 }
 
-/// Puts the terminal's modes back as they were found.
+/// Gives the terminal back as it was found. A display that goes on takes it again as soon as this
+/// process is in the foreground.
 pub(crate) fn restore_terminal() {
-    let found = FOUND_MODES.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(modes) = found {
-        // There is nobody to tell when the terminal is gone.
-        let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &modes);
+    screen::leave();
+    keys::restore_modes();
+}
+
+/// How a run is shown while it goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LiveMode {
+    /// full on a terminal of 80 x 24 or more, line on a smaller one, plain where stderr is none
+    #[default]
+    Auto,
+    /// The whole terminal: figures by kind, host and agent, failures with their last text
+    Full,
+    /// One line that changes
+    Line,
+    /// A line every 10 s
+    Plain,
+}
+
+/// The smallest terminal that is taken over unasked.
+const FULL_MIN: (u16, u16) = (80, 24);
+
+impl LiveMode {
+    /// Returns what it comes to here.
+    fn settled(self) -> Self {
+        let is_terminal = std::io::stderr().is_terminal() && !environment::has_dumb_terminal();
+        let is_large = || {
+            screen::size()
+                .is_some_and(|(columns, rows)| columns >= FULL_MIN.0 && rows >= FULL_MIN.1)
+        };
+        match self {
+            _ if !is_terminal => Self::Plain,
+            Self::Full if keys::is_in_foreground() => Self::Full,
+            Self::Auto if keys::is_in_foreground() && is_large() => Self::Full,
+            Self::Auto | Self::Full | Self::Line => Self::Line,
+            Self::Plain => Self::Plain,
+        }
     }
 }
 
@@ -71,32 +102,40 @@ pub(crate) struct Ui {
     quiet: bool,
     /// Colours on stdout.
     pub(crate) color: bool,
+    color_stderr: bool,
     /// The width of stdout.
     pub(crate) width: u16,
-    live: bool,
+    live: LiveMode,
 }
 
 impl Ui {
-    pub(crate) fn new(quiet: bool, no_color: bool) -> Self {
+    pub(crate) fn new(quiet: bool, no_color: bool, live: LiveMode) -> Self {
         let stdout = std::io::stdout();
-        let terminal = stdout.is_terminal();
+        let wants_color = !no_color && !environment::wants_no_color();
         let size = rustix::termios::tcgetwinsize(&stdout).ok().filter(|size| size.ws_col > 0);
         Self {
             quiet,
-            color: terminal && !no_color && !environment::wants_no_color(),
+            color: stdout.is_terminal() && wants_color,
+            color_stderr: wants_color,
             width: size.map_or(WIDTH_DEFAULT, |size| size.ws_col),
-            live: std::io::stderr().is_terminal() && !quiet,
+            live: live.settled(),
         }
     }
 
     /// Returns a way to print without colours and without a live display.
     pub(crate) fn plain() -> Self {
-        Self { quiet: false, color: false, width: WIDTH_DEFAULT, live: false }
+        Self {
+            quiet: false,
+            color: false,
+            color_stderr: false,
+            width: WIDTH_DEFAULT,
+            live: LiveMode::Plain,
+        }
     }
 
     /// Returns the same without notes and a live display.
     pub(crate) fn silent(self) -> Self {
-        Self { quiet: true, live: false, ..self }
+        Self { quiet: true, ..self }
     }
 
     /// Prints a line about what goes on.
@@ -116,6 +155,7 @@ impl Ui {
         if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
             return Ok(None);
         }
+        screen::leave();
         // There is nobody to ask when stderr is gone, and then there is no answer either.
         let _ = write!(std::io::stderr().lock(), "{question} [y/N] ");
         let mut answer = String::new();
@@ -130,6 +170,7 @@ impl Ui {
 
     /// Prints a result. A reader that has gone away is no error.
     pub(crate) fn result(&self, text: &str) -> Result<()> {
+        screen::end();
         let mut stdout = std::io::stdout().lock();
         match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
@@ -147,7 +188,9 @@ impl Ui {
         if self.quiet {
             return work();
         }
-        self.note(stage.doing);
+        if !self.shows_screen() {
+            self.note(stage.doing);
+        }
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let done = &done;
@@ -162,40 +205,62 @@ impl Ui {
         })
     }
 
+    /// Tells whether a stage takes the whole terminal.
+    fn shows_screen(&self) -> bool {
+        self.live == LiveMode::Full && screen::may_show()
+    }
+
     fn show(&self, stage: &StageView<'_>, stop: &Stop, done: &AtomicBool) {
-        let keys = self.live.then(Keys::take).flatten();
-        let bars = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
-        let bar = self.live.then(|| bars.add(progress_bar()));
-        if self.live {
-            *DRAWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(bars.clone());
-        }
-        let mut agents = AgentLines::new(bars);
-        let mut meter = Meter::new(stage);
-        let mut line_due = PLAIN_LINE_FIRST;
+        let mut display = match self.live {
+            _ if self.shows_screen() => {
+                Display::Full(Sampler::new(stage), Look { color: self.color_stderr })
+            }
+            LiveMode::Full | LiveMode::Line => Display::Line(LineDisplay::new(stage)),
+            LiveMode::Auto | LiveMode::Plain => Display::plain(stage),
+        };
+        let has_keys = !matches!(display, Display::Plain { .. }) && keys::is_in_foreground();
+        let keys = has_keys.then(Keys::take);
         while !done.load(Ordering::Acquire) {
             std::thread::park_timeout(TICK);
-            let elapsed = meter.tick(stage);
-            if let Some(bar) = &bar {
-                bar.set_position((meter.share(stage, elapsed) * 1_000.0) as u64);
-                bar.set_prefix(stage.name.to_owned());
-                let used = stage.name.chars().count() + BAR_CHARS + 3;
-                let room = usize::from(self.width).saturating_sub(used);
-                bar.set_message(meter.text(stage, elapsed, room));
-                agents.draw(stage);
-            } else if elapsed >= line_due {
-                line_due = if line_due < PLAIN_LINE { PLAIN_LINE } else { line_due + PLAIN_LINE };
-                let agents = agents_in_words(&stage.live.parts());
-                let text = meter.text(stage, elapsed, usize::MAX);
-                self.note(&format!("{}: {text}{agents}", stage.name));
+            if !done.load(Ordering::Acquire) {
+                display.draw(self, stage);
             }
             if keys.as_ref().is_some_and(Keys::quit_pressed) {
                 stop.stop_stage();
             }
         }
-        DRAWN.lock().unwrap_or_else(PoisonError::into_inner).take();
-        agents.clear();
-        if let Some(bar) = bar {
-            bar.finish_and_clear();
+    }
+}
+
+/// A stage that is shown.
+enum Display {
+    Full(Sampler, Look),
+    Line(LineDisplay),
+    Plain { meter: Meter, due: Duration },
+}
+
+impl Display {
+    fn plain(stage: &StageView<'_>) -> Self {
+        Self::Plain { meter: Meter::new(stage), due: PLAIN_LINE_FIRST }
+    }
+
+    fn draw(&mut self, ui: &Ui, stage: &StageView<'_>) {
+        match self {
+            Self::Full(sampler, look) => screen::show(sampler.look(stage), *look),
+            Self::Line(line) => {
+                let width = screen::size().map_or(ui.width, |(columns, _)| columns);
+                line.draw(stage, usize::from(width));
+            }
+            Self::Plain { meter, due } => {
+                let elapsed = meter.tick(stage);
+                if elapsed < *due {
+                    return;
+                }
+                *due = if *due < PLAIN_LINE { PLAIN_LINE } else { *due + PLAIN_LINE };
+                let agents = agents_in_words(&stage.live.parts());
+                let text = meter.text(stage, elapsed, usize::MAX);
+                ui.note(&format!("{}: {text}{agents}", stage.name));
+            }
         }
     }
 }
@@ -205,388 +270,5 @@ struct EndDisplay<'a>(&'a AtomicBool);
 impl Drop for EndDisplay<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Release);
-    }
-}
-
-/// How many columns the bar has.
-const BAR_CHARS: usize = 16;
-
-fn progress_bar() -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(1_000), ProgressDrawTarget::hidden());
-    let style = ProgressStyle::with_template("{prefix} {bar:16} {wide_msg}")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
-    bar.set_style(style.progress_chars("━╸─"));
-    bar
-}
-
-/// A time without a success is told from here on.
-const SILENT_MIN: Duration = Duration::from_secs(2);
-
-/// Turns counters into rates.
-struct Meter {
-    started: Moment,
-    seen_at: Moment,
-    seen: LiveCounts,
-    now: LiveCounts,
-    ops_per_sec: f64,
-    bytes_per_sec: f64,
-    latency: Option<Duration>,
-    /// When the last success was seen; none was before the first.
-    success_seen: Option<Moment>,
-}
-
-impl Meter {
-    /// Rates are taken over at least this long.
-    const SPAN_MIN: Duration = Duration::from_secs(1);
-
-    fn new(stage: &StageView<'_>) -> Self {
-        let now = stage.clock.now();
-        Self {
-            started: now,
-            seen_at: now,
-            seen: LiveCounts::default(),
-            now: LiveCounts::default(),
-            ops_per_sec: 0.0,
-            bytes_per_sec: 0.0,
-            latency: None,
-            success_seen: None,
-        }
-    }
-
-    /// Reads the counters and returns how long the stage has run.
-    fn tick(&mut self, stage: &StageView<'_>) -> Duration {
-        let at = stage.clock.now();
-        let kinds = OpKind::ALL.iter().map(|kind| stage.live.counts(*kind));
-        let ok_before = self.now.ok;
-        self.now = kinds.fold(LiveCounts::default(), LiveCounts::plus);
-        if self.now.ok > ok_before {
-            self.success_seen = Some(at);
-        }
-        let span = at.since(self.seen_at);
-        if span >= Self::SPAN_MIN {
-            let seconds = span.as_secs_f64();
-            let ok = self.now.ok - self.seen.ok;
-            self.ops_per_sec = ok as f64 / seconds;
-            self.bytes_per_sec = (self.now.bytes - self.seen.bytes) as f64 / seconds;
-            let latency_ns = self.now.latency_ns.wrapping_sub(self.seen.latency_ns);
-            self.latency = latency_ns.checked_div(ok).map(Duration::from_nanos);
-            (self.seen, self.seen_at) = (self.now, at);
-        }
-        at.since(self.started)
-    }
-
-    fn share(&self, stage: &StageView<'_>, elapsed: Duration) -> f64 {
-        let share = match stage.goal {
-            Goal::Ops(ops) => (self.now.ok + self.now.failed) as f64 / ops.max(1) as f64,
-            Goal::Time(time) => elapsed.as_secs_f64() / time.as_secs_f64(),
-        };
-        share.min(1.0)
-    }
-
-    /// Returns how far it is and how fast, in `room` columns: what does not fit is left out whole.
-    fn text(&self, stage: &StageView<'_>, elapsed: Duration, room: usize) -> String {
-        let progress = match stage.goal {
-            Goal::Ops(ops) => {
-                let done = self.now.ok + self.now.failed;
-                match ops {
-                    // Its bytes end it, and nobody knows after how many operations.
-                    u64::MAX => format::plural(done, "operation"),
-                    ops => format!("{} of {}", format::count(done), format::count(ops)),
-                }
-            }
-            Goal::Time(time) if elapsed.as_secs() > time.as_secs() => {
-                let waited_for = waited_for(&stage.live.parts());
-                format!("{0} of {0} s, waiting for {waited_for}", time.as_secs())
-            }
-            Goal::Time(time) => format!("{} of {} s", elapsed.as_secs(), time.as_secs()),
-        };
-        let errors = match self.now.failed {
-            0 => "no errors".to_owned(),
-            1 => "1 ERROR".to_owned(),
-            failed => format!("{} ERRORS", format::count(failed)),
-        };
-        let rate = format::count(self.ops_per_sec.round() as u64);
-        let text = format!("{progress}, {errors}: {rate} ops/s");
-        let silent = self.success_seen.map(|seen| stage.clock.now().since(seen));
-        let silent = silent.filter(|silent| *silent >= SILENT_MIN);
-        let bytes = (self.now.bytes > 0).then(|| format::byte_rate(ByteRate(self.bytes_per_sec)));
-        let more = [
-            silent.map(|silent| format!("NO SUCCESS FOR {} s", silent.as_secs())),
-            bytes,
-            self.latency.map(|latency| format!("{} mean", format::duration(latency))),
-        ];
-        more.into_iter().flatten().fold(text, |text, part| {
-            let fits = text.chars().count() + 2 + part.chars().count() <= room;
-            if fits { format!("{text}, {part}") } else { text }
-        })
-    }
-}
-
-/// Returns what the end of a stage waits for whose time is up: those who are behind the others, or
-/// not heard of, where others carry it out.
-fn waited_for(parts: &[LivePart]) -> String {
-    /// So many are named.
-    const NAMED_MAX: usize = 3;
-    let are_some_done = parts.iter().any(|part| part.state == PartState::Done);
-    let is_waited_for = |part: &&LivePart| match part.state {
-        PartState::Works => are_some_done,
-        PartState::Silent => true,
-        PartState::Done | PartState::Lost => false,
-    };
-    let waited: Vec<&str> = parts.iter().filter(is_waited_for).map(|part| &*part.name).collect();
-    let named = waited[..waited.len().min(NAMED_MAX)].join(", ");
-    match (waited.len(), waited.len().saturating_sub(NAMED_MAX)) {
-        (0, _) => "operations under way".to_owned(),
-        (1, _) => format!("agent {named}"),
-        (_, 0) => format!("agents {named}"),
-        (_, others) => format!("agents {named} and {}", format::plural(others as u64, "other")),
-    }
-}
-
-/// The agents of a fleet, a line each, below the line of the whole stage.
-struct AgentLines {
-    bars: MultiProgress,
-    lines: Vec<ProgressBar>,
-    /// By agent: when it was looked at, and what it had counted.
-    seen: Vec<(Moment, LiveCounts)>,
-    rates: Vec<f64>,
-}
-
-impl AgentLines {
-    /// So many lines are shown.
-    const LINES_MAX: usize = 8;
-
-    fn new(bars: MultiProgress) -> Self {
-        Self { bars, lines: Vec::new(), seen: Vec::new(), rates: Vec::new() }
-    }
-
-    /// Draws the lines anew: those first who need a look.
-    fn draw(&mut self, stage: &StageView<'_>) {
-        let parts = stage.live.parts();
-        let now = stage.clock.now();
-        self.seen.resize(parts.len(), (now, LiveCounts::default()));
-        self.rates.resize(parts.len(), 0.0);
-        for (slot, (seen, rate)) in self.seen.iter_mut().zip(&mut self.rates).enumerate() {
-            let counts = stage.live.counts_of(slot);
-            let span = now.since(seen.0);
-            if span >= Meter::SPAN_MIN {
-                *rate = counts.ok.saturating_sub(seen.1.ok) as f64 / span.as_secs_f64();
-                *seen = (now, counts);
-            }
-        }
-        let texts = agent_lines(&parts, Self::LINES_MAX, |slot| {
-            (self.rates[slot], stage.live.counts_of(slot).failed)
-        });
-        while self.lines.len() < texts.len() {
-            let line = self.bars.add(ProgressBar::no_length());
-            let style = ProgressStyle::with_template("  {wide_msg}");
-            line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-            self.lines.push(line);
-        }
-        for (line, text) in self.lines.iter().zip(texts) {
-            line.set_message(text);
-        }
-    }
-
-    fn clear(&self) {
-        self.lines.iter().for_each(ProgressBar::finish_and_clear);
-    }
-}
-
-/// Returns a line for each agent, those first who need a look, and one for what is left of more
-/// than `lines_max`; `counted` returns an agent's rate and its failures.
-fn agent_lines(
-    parts: &[LivePart],
-    lines_max: usize,
-    counted: impl Fn(usize) -> (f64, u64),
-) -> Vec<String> {
-    let mut order: Vec<usize> = (0..parts.len()).collect();
-    order.sort_by_key(|slot| match parts[*slot].state {
-        PartState::Lost => 0,
-        PartState::Silent => 1,
-        PartState::Works | PartState::Done => 2,
-    });
-    let shown = if parts.len() > lines_max { lines_max - 1 } else { parts.len() };
-    let width = order.iter().take(shown).map(|slot| parts[*slot].name.chars().count()).max();
-    let width = width.unwrap_or(0);
-    let line = |slot: &usize| {
-        let LivePart { name, state } = &parts[*slot];
-        let (rate, failed) = counted(*slot);
-        let failed = match failed {
-            0 => String::new(),
-            failed => format!(", {} failed", format::count(failed)),
-        };
-        let state = match state {
-            PartState::Works => format!("{} ops/s{failed}", format::count(rate.round() as u64)),
-            PartState::Done => format!("done{failed}"),
-            PartState::Silent => format!("not heard of{failed}"),
-            PartState::Lost => format!("LOST{failed}"),
-        };
-        format!("{name:width$}  {state}")
-    };
-    let mut lines: Vec<String> = order.iter().take(shown).map(line).collect();
-    if let Some(more) = parts.len().checked_sub(shown).filter(|more| *more > 0) {
-        lines.push(format!("and {}", format::plural(more as u64, "more agent")));
-    }
-    lines
-}
-
-/// Returns how the agents stand in a few words; nothing where all of them work.
-fn agents_in_words(parts: &[LivePart]) -> String {
-    let of = |state| {
-        let names = parts.iter().filter(move |part| part.state == state);
-        names.map(|part| &*part.name).collect::<Vec<_>>()
-    };
-    let named = |names: Vec<&str>, what: &str| match names.len() {
-        0 => None,
-        1..=3 => Some(format!("{} {what}", names.join(", "))),
-        count => Some(format!("{count} {what}")),
-    };
-    let said = [named(of(PartState::Lost), "lost"), named(of(PartState::Silent), "not heard of")];
-    let said: Vec<String> = said.into_iter().flatten().collect();
-    match (parts.len(), said.is_empty()) {
-        (0, _) | (_, true) => String::new(),
-        (all, false) => format!("; of {all} agents {}", said.join(", ")),
-    }
-}
-
-/// The keyboard, read key by key. Signals still work, so that Ctrl-C stays Ctrl-C.
-struct Keys;
-
-impl Keys {
-    fn take() -> Option<Self> {
-        let stdin = std::io::stdin();
-        if !stdin.is_terminal() {
-            return None;
-        }
-        // A job in the background would be stopped for touching the terminal.
-        if rustix::termios::tcgetpgrp(&stdin).ok()? != rustix::process::getpgrp() {
-            return None;
-        }
-        let found = tcgetattr(&stdin).ok()?;
-        let mut modes = found.clone();
-        modes.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
-        *FOUND_MODES.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
-        tcsetattr(&stdin, OptionalActions::Now, &modes).ok()?;
-        Some(Self)
-    }
-
-    /// Tells whether `q` was pressed since it was asked last.
-    fn quit_pressed(&self) -> bool {
-        use rustix::event::{PollFd, PollFlags, Timespec, poll};
-        let stdin = std::io::stdin();
-        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let mut waiting = [PollFd::new(&stdin, PollFlags::IN)];
-        let mut quit = false;
-        while poll(&mut waiting, Some(&at_once)).is_ok_and(|ready| ready > 0) {
-            let mut key = [0];
-            match stdin.lock().read(&mut key) {
-                Ok(1) => quit |= matches!(key[0], b'q' | b'Q'),
-                _ => break,
-            }
-        }
-        quit
-    }
-}
-
-impl Drop for Keys {
-    fn drop(&mut self) {
-        restore_terminal();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::AtomicU64;
-
-    use plimsoll_engine::Live;
-    use plimsoll_model::{Clock, SharedClock};
-
-    use super::*;
-
-    /// Shows what it is set to.
-    #[derive(Default)]
-    struct Set(AtomicU64);
-
-    impl Clock for Set {
-        fn now(&self) -> Moment {
-            Moment::from_ns(self.0.load(Ordering::Relaxed))
-        }
-    }
-
-    #[test]
-    fn no_more_time_is_shown_than_a_stage_has() {
-        let set = Arc::new(Set::default());
-        let clock: SharedClock = Arc::clone(&set) as SharedClock;
-        let live = Arc::new(Live::new(1));
-        let goal = Goal::Time(Duration::from_secs(8));
-        let stage = StageView {
-            name: "main",
-            doing: "main",
-            goal,
-            live: &live,
-            clock: &clock,
-            endpoints: &[],
-        };
-        let mut meter = Meter::new(&stage);
-        let mut progress = |seconds: u64| {
-            set.0.store(seconds * 1_000_000_000, Ordering::Relaxed);
-            let elapsed = meter.tick(&stage);
-            let text = meter.text(&stage, elapsed, 200);
-            text.split_once(", no errors").expect("it says so").0.to_owned()
-        };
-        assert_eq!(progress(3), "3 of 8 s");
-        assert_eq!(progress(8), "8 of 8 s");
-        assert_eq!(progress(9), "8 of 8 s, waiting for operations under way");
-        let parts = |states: &[PartState]| {
-            let part = |(name, state): (char, &PartState)| LivePart {
-                name: name.to_string(),
-                state: *state,
-            };
-            live.show_parts(('a'..).zip(states).map(part).collect());
-        };
-        use PartState::{Done, Lost, Silent, Works};
-        parts(&[Works, Silent, Done]);
-        assert_eq!(progress(10), "8 of 8 s, waiting for agents a, b");
-        parts(&[Works, Works]);
-        assert_eq!(progress(10), "8 of 8 s, waiting for operations under way");
-        parts(&[Lost, Silent, Works]);
-        assert_eq!(progress(10), "8 of 8 s, waiting for agent b");
-        parts(&[Silent, Silent, Silent, Silent, Silent, Works]);
-        assert_eq!(progress(10), "8 of 8 s, waiting for agents a, b, c and 2 others");
-        // What does not fit is left out whole.
-        meter.now.bytes = 1;
-        (meter.bytes_per_sec, meter.latency) = (0.0, Some(Duration::from_millis(8)));
-        meter.success_seen = Some(Moment::from_ns(6_000_000_000));
-        let text = |room: usize| meter.text(&stage, Duration::from_secs(5), room);
-        let whole = "5 of 8 s, no errors: 0 ops/s, NO SUCCESS FOR 4 s, 0 MiB/s, 8.00 ms mean";
-        assert_eq!(text(80), whole);
-        assert_eq!(text(70), whole.strip_suffix(", 8.00 ms mean").unwrap());
-        assert_eq!(text(30), "5 of 8 s, no errors: 0 ops/s");
-    }
-
-    #[test]
-    fn agents_that_need_a_look_stand_first() {
-        use PartState::{Done, Lost, Silent, Works};
-        let parts = |states: &[PartState]| -> Vec<LivePart> {
-            let part = |(number, state): (usize, &PartState)| LivePart {
-                name: format!("node{number}"),
-                state: *state,
-            };
-            states.iter().enumerate().map(part).collect()
-        };
-        let counted = |slot: usize| (1_000.4 * slot as f64, slot as u64 / 3);
-        let few = parts(&[Works, Done, Silent, Lost]);
-        let lines = agent_lines(&few, 8, counted);
-        let expected =
-            ["node3  LOST, 1 failed", "node2  not heard of", "node0  0 ops/s", "node1  done"];
-        assert_eq!(lines, expected);
-        assert_eq!(agents_in_words(&few), "; of 4 agents node3 lost, node2 not heard of");
-        let many = agent_lines(&parts(&[Works; 12]), 3, counted);
-        assert_eq!(many, ["node0  0 ops/s", "node1  1,000 ops/s", "and 10 more agents"]);
-        assert_eq!(agents_in_words(&parts(&[Works; 12])), "");
-        assert_eq!(agents_in_words(&parts(&[Silent; 5])), "; of 5 agents 5 not heard of");
-        assert!(agent_lines(&[], 8, counted).is_empty());
     }
 }

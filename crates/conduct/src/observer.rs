@@ -6,6 +6,7 @@ use std::time::Duration;
 use plimsoll_engine::{Live, StageOutcome};
 use plimsoll_model::{SeriesKey, SharedClock};
 use plimsoll_stats::Timeline;
+use plimsoll_workload::RateProfile;
 
 /// Is told of a run while it goes on. No stage waits for what it does.
 pub trait Observer: Send + Sync {
@@ -47,6 +48,8 @@ pub struct StageView<'a> {
     pub live: &'a Arc<Live>,
     /// The run's clock.
     pub clock: &'a SharedClock,
+    /// What is offered over its time by those of its jobs that have a schedule of a rate.
+    pub rates: &'a [RateProfile],
     /// The addresses of its targets, as they are numbered in the counters and in the record.
     pub endpoints: &'a [String],
 }

@@ -12,6 +12,7 @@ use plimsoll_model::{JobId, Moment, PackedOp, RunId, SeriesKey, StageId, StageKi
 use plimsoll_record::schema::{self, Cleanup, Manifest, RunState};
 use plimsoll_record::{OpLogTotals, OpLogWriter, RunDirectory, SAVE_AGE};
 use plimsoll_stats::Timeline;
+use plimsoll_workload::RateProfile;
 use plimsoll_workload::data::{Generator, WrongKind};
 use plimsoll_workload::plan::{Plan, TargetIndex};
 
@@ -180,17 +181,14 @@ impl Recording {
         Ok(())
     }
 
-    /// Runs one stage and notes it in the manifest before and after.
-    fn stage(
+    /// Notes in the manifest that a stage begins, and returns the rates that its jobs offer.
+    fn note_begin(
         &mut self,
         stage: StageId,
         next: &NextStage,
         work: &mut dyn Work,
-        generator: &Arc<Generator>,
-        sink: &mut LogSink,
-    ) -> Result<StageOutcome, ConductError> {
-        let threads = next.threads_count.max(1);
-        let carried = (next.workers_count, threads as u32);
+    ) -> Result<Vec<RateProfile>, ConductError> {
+        let carried = (next.workers_count, next.threads_count.max(1) as u32);
         let begun =
             schema::Stage::begun(stage.0, next.kind.into(), &next.name, next.loop_model, carried);
         let mut entry = schema::Stage {
@@ -205,9 +203,25 @@ impl Recording {
         for job in entry.jobs.iter_mut().filter(|job| job.endpoints_count == 0) {
             job.endpoints_count = endpoints_count;
         }
+        let schedules = entry.jobs.iter().filter_map(|job| job.schedule.as_ref());
+        let rates = schedules.filter_map(|schedule| schedule.rate.parse().ok()).collect();
         self.manifest.stages.push(entry);
         work.note_begin(&mut self.manifest);
         self.directory.write_manifest(&self.manifest)?;
+        Ok(rates)
+    }
+
+    /// Runs one stage and notes it in the manifest before and after.
+    fn stage(
+        &mut self,
+        stage: StageId,
+        next: &NextStage,
+        work: &mut dyn Work,
+        generator: &Arc<Generator>,
+        sink: &mut LogSink,
+    ) -> Result<StageOutcome, ConductError> {
+        let rates = self.note_begin(stage, next, work)?;
+        let threads = next.threads_count.max(1);
         let endpoints: Vec<String> = self.manifest.endpoints().cloned().collect();
         let live = Arc::new(Live::telling(threads, next.jobs.len(), endpoints.len()));
         let context = StageContext {
@@ -225,6 +239,7 @@ impl Recording {
             goal: next.goal,
             live: &live,
             clock: &self.time.clock,
+            rates: &rates,
             endpoints: &endpoints,
         };
         let before = self.readings();

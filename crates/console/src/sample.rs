@@ -181,7 +181,7 @@ mod tests {
         let endpoints: Vec<String> = endpoints.iter().map(|host| (*host).to_owned()).collect();
         let goal = Goal::Time(Duration::from_secs(1));
         let (name, doing, endpoints) = ("main", "main", &*endpoints);
-        let view = StageView { name, doing, goal, live, clock: &clock, endpoints };
+        let view = StageView { name, doing, goal, live, clock: &clock, rates: &[], endpoints };
         Sums::read(&view, workers, machines)
     }
 

@@ -2,15 +2,18 @@
 //! reads.
 
 mod counters;
+mod failures;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use plimsoll_model::{ErrorClass, Moment, OpKind};
 
 pub(crate) use self::counters::ThreadCounters;
 pub use self::counters::{LATENCY_CELLS, latency_cell_end_ns};
 use self::counters::{Lane, OpCounters};
+use crate::outcome::ErrorSample;
 use crate::seen::PartSeen;
 
 /// Asks every worker to end after the operation it has under way.
@@ -136,6 +139,54 @@ impl LiveDetail {
     pub fn failed_count(&self) -> u64 {
         self.ended[1..].iter().sum()
     }
+
+    /// Returns how many succeeded.
+    pub fn ok_count(&self) -> u64 {
+        self.ended[ErrorClass::Ok as usize]
+    }
+
+    /// Returns what both have counted.
+    #[must_use]
+    pub fn plus(mut self, other: Self) -> Self {
+        self.ended.iter_mut().zip(other.ended).for_each(|(sum, more)| *sum += more);
+        let cells = self.latency_cells.iter_mut().zip(*other.latency_cells);
+        cells.for_each(|(sum, more)| *sum += more);
+        self.bytes = self.bytes.wrapping_add(other.bytes);
+        self.objects = self.objects.wrapping_add(other.objects);
+        self.latency_ns = self.latency_ns.wrapping_add(other.latency_ns);
+        self.ttfb_ns = self.ttfb_ns.wrapping_add(other.ttfb_ns);
+        self
+    }
+
+    /// Returns what has come since an earlier reading.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let mut since = self.clone();
+        // Of what is counted elsewhere less may be told of again.
+        let less = |now: &mut u64, before: &u64| *now = now.saturating_sub(*before);
+        since.ended.iter_mut().zip(&before.ended).for_each(|(now, before)| less(now, before));
+        let cells = since.latency_cells.iter_mut().zip(&*before.latency_cells);
+        cells.for_each(|(now, before)| less(now, before));
+        less(&mut since.bytes, &before.bytes);
+        less(&mut since.objects, &before.objects);
+        since.latency_ns = self.latency_ns.wrapping_sub(before.latency_ns);
+        since.ttfb_ns = self.ttfb_ns.wrapping_sub(before.ttfb_ns);
+        since
+    }
+
+    /// Returns the latency that `percent` of the successes did not exceed, by nearest rank, as the
+    /// end of its cell: at most an eighth too long. `None` without a success, and where it is
+    /// longer than cells have an end.
+    pub fn latency(&self, percent: f64) -> Option<Duration> {
+        let count: u64 = self.latency_cells.iter().sum();
+        let rank = ((count as f64 * percent / 100.0).ceil() as u64).max(1);
+        let mut sum = 0;
+        let cell = self.latency_cells.iter().position(|of_cell| {
+            sum += of_cell;
+            sum >= rank
+        })?;
+        latency_cell_end_ns(cell).map(Duration::from_nanos)
+    }
 }
 
 /// More jobs of a stage are not told apart while it goes on.
@@ -222,6 +273,27 @@ impl Live {
     pub fn show_host(&self, slot: usize, host: usize, counted: &LiveDetail) {
         let host = self.threads.get(slot).and_then(|thread| thread.hosts.get(host));
         host.into_iter().for_each(|host| host.make().set(counted));
+    }
+
+    /// Has a slot show the last failures that somebody else has seen, one of each class.
+    pub fn show_failures(&self, slot: usize, failures: Vec<ErrorSample>) {
+        if let Some(thread) = self.threads.get(slot) {
+            thread.failures.set(failures);
+        }
+    }
+
+    /// Returns the last failure of each class with the slot it comes from, in the order of classes.
+    /// Of failures within 250 ms of each other it may be any, and those of agents are compared by
+    /// their own clocks.
+    pub fn last_failures(&self) -> Vec<(usize, ErrorSample)> {
+        let slots = self.threads.iter().enumerate();
+        let of_slot = |(slot, thread): (usize, &ThreadCounters)| {
+            thread.failures.read().into_iter().map(move |failure| (slot, failure))
+        };
+        let mut all: Vec<(usize, ErrorSample)> = slots.flat_map(of_slot).collect();
+        all.sort_by_key(|(_, failure)| (failure.class, std::cmp::Reverse(failure.at)));
+        all.dedup_by_key(|(_, failure)| failure.class);
+        all
     }
 
     fn lane_of(&self, slot: usize, job: Option<usize>) -> Option<&Lane> {
@@ -393,5 +465,54 @@ mod tests {
             assert_eq!(ok(live.job_detail(None, OpKind::Get)), 1);
             assert_eq!(live.in_flight(OpKind::Get), 0);
         }
+    }
+
+    #[test]
+    fn the_last_failure_of_each_class_is_kept_and_the_newest_of_all_threads_shown() {
+        let live = Live::new(2);
+        let failure = |class, ms: u64| {
+            let at = Moment::from_ns(ms * 1_000_000);
+            let (job, kind, endpoint) = (JobId(0), OpKind::Get, EndpointId(0));
+            let message = format!("at {ms} ms");
+            ErrorSample { class, job, kind, endpoint, at, status: None, message }
+        };
+        let note = |thread: usize, class, ms| {
+            let made = failure(class, ms);
+            live.thread(thread).failures.note(class, made.at, || made.clone());
+        };
+        let shown = || {
+            let shown = live.last_failures().into_iter();
+            shown.map(|(slot, of)| (slot, of.class, of.message)).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(), []);
+        note(0, ErrorClass::Connect, 1_000);
+        note(0, ErrorClass::Connect, 1_249);
+        note(1, ErrorClass::Throttled, 400);
+        let connect = |slot, ms| (slot, ErrorClass::Connect, format!("at {ms} ms"));
+        let throttled = (1, ErrorClass::Throttled, "at 400 ms".to_owned());
+        assert_eq!(shown(), [throttled.clone(), connect(0, 1_000)]);
+        note(1, ErrorClass::Connect, 1_100);
+        note(0, ErrorClass::Connect, 1_250);
+        assert_eq!(shown(), [throttled, connect(0, 1_250)]);
+        live.show_failures(1, vec![failure(ErrorClass::Connect, 2_000)]);
+        assert_eq!(shown(), [connect(1, 2_000)]);
+    }
+
+    #[test]
+    fn what_has_come_since_has_percentiles_that_are_ends_of_cells() {
+        let live = Live::new(1);
+        let count = |ns| live.thread(0).count(OpKind::Get, &sample(ns, ErrorClass::Ok));
+        (0..10).for_each(|_| count(1_000_000));
+        let before = live.detail(OpKind::Get).unwrap();
+        (0..98).for_each(|_| count(2_000));
+        (0..2).for_each(|_| count(1_000_000));
+        live.thread(0).count(OpKind::Get, &sample(9, ErrorClass::Timeout));
+        let since = live.detail(OpKind::Get).unwrap().since(&before);
+        assert_eq!((since.ok_count(), since.failed_count(), since.bytes), (100, 1, 700));
+        // Eighths between 1,024 and 2,048 ns are 128 ns wide; 1 ms lies between 983,040 (15/8 of
+        // 2^19) and 1,048,576 (2^20).
+        let ns = |percent: f64| since.latency(percent).map(|latency| latency.as_nanos());
+        assert_eq!([50.0, 98.0, 99.0].map(ns), [Some(2_048), Some(2_048), Some(1_048_576)]);
+        assert_eq!(since.since(&since).latency(50.0), None);
     }
 }

@@ -268,17 +268,19 @@ impl<'a> ThreadRecords<'a> {
             let because = format!("{} failed: {error}", kind.name());
             self.stops.rule.get_or_init(|| Verdict { reason: EndReason::Failure, because });
         }
+        let failure = || ErrorSample {
+            class: outcome,
+            job,
+            kind,
+            endpoint,
+            at: end,
+            status: error.status,
+            message: error.to_string(),
+        };
+        self.counters.failures.note(outcome, end, failure);
         let same = |kept: &&ErrorSample| kept.class == outcome;
         if self.outcome.errors.iter().filter(same).count() < ERRORS_KEPT_PER_CLASS {
-            self.outcome.errors.push(ErrorSample {
-                class: outcome,
-                job,
-                kind,
-                endpoint,
-                at: end,
-                status: error.status,
-                message: error.to_string(),
-            });
+            self.outcome.errors.push(failure());
         }
     }
 

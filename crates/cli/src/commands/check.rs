@@ -19,7 +19,7 @@ use plimsoll_driver_seaweed::{
 };
 use plimsoll_engine::{CheckConfig, CheckContext, CheckOutcome, Live, run_check};
 use plimsoll_http::{NameServers, TlsConfig, TlsOptions, expand_hosts};
-use plimsoll_model::{OpKind, RunId};
+use plimsoll_model::{OpKind, RunId, SharedClock};
 use plimsoll_report::check::{self, CheckReport, CheckRoot};
 use plimsoll_report::format;
 use plimsoll_workload::mix64;
@@ -142,6 +142,16 @@ async fn sweep(
     }
 }
 
+/// Returns a check as whoever shows it sees it.
+fn watched<'a>(
+    live: &'a Arc<Live>,
+    goal: Goal,
+    clock: &'a SharedClock,
+    endpoints: &'a [String],
+) -> StageView<'a> {
+    StageView { name: "check", doing: "checking ...", goal, live, clock, rates: &[], endpoints }
+}
+
 fn check<D: Driver>(
     args: &CheckArgs,
     driver: &D,
@@ -171,8 +181,7 @@ fn check<D: Driver>(
     announce(&ui, &endpoints, &root, &config, is_embedded);
 
     let live = Arc::new(Live::new(config.threads));
-    let (name, doing, goal, clock) = ("check", "checking ...", goal(&config), &time.clock);
-    let watched = StageView { name, doing, goal, live: &live, clock, endpoints: &endpoints };
+    let watched = watched(&live, goal(&config), &time.clock, &endpoints);
     let context = CheckContext { clock: &time.clock, stop: stop.flag(), live: &live };
     let mut history = History::new(args.show);
     let checked = ui.watch(&watched, &stop, || run_check(driver, &config, &context, &mut history));

@@ -101,7 +101,7 @@ pub(crate) fn as_cosbench(args: &CosbenchArgs) -> Result<ExitCode> {
         requests: RequestArgs { disable_multipart: true, ..RequestArgs::default() },
         ..StoreArgs::of(args.credentials.clone(), args.tls.clone())
     };
-    let ui = args.output.print.ui();
+    let ui = args.output.ui();
     let settings = understood.settings(Settings {
         store: Some(&store),
         threads: args.threads,
@@ -135,7 +135,7 @@ pub(crate) fn run_file(
 ) -> Result<ExitCode> {
     let understood = Understood::read(name, text.as_bytes(), &Options { seed, drivers: None })?;
     let settings = understood.settings(settings);
-    let (ui, file) = (settings.output.print.ui(), &understood.lowered.file);
+    let (ui, file) = (settings.output.ui(), &understood.lowered.file);
     if is_check || is_explain {
         let plan =
             conducted::judge(file, &settings).map_err(|error| understood.in_its_words(error))?;
@@ -161,12 +161,12 @@ fn run(understood: &Understood, args: &CosbenchArgs, settings: Settings<'_>) -> 
     let file = &understood.lowered.file;
     let mut conducted =
         Conducted::begin(file, &settings).map_err(|error| understood.in_its_words(error))?;
-    understood.say_touched(&args.output.print.ui(), "");
+    understood.say_touched(&args.output.ui(), "");
     let directory = conducted.run.recording.directory.path().to_path_buf();
     let stop = conducted.run.recording.stop.clone();
     let done = conducted.carry_out(None, None);
     let ended = conducted.end(done, &settings);
-    let ui = args.output.print.ui();
+    let ui = args.output.ui();
     // However it has ended: what was counted is worth no less.
     let shown = archived_run(understood, (&id, submitted), (&directory, &ended, &stop));
     let (record, archive) = match shown {

@@ -24,7 +24,7 @@ pub(crate) fn run(command: &FileCommand) -> Result<ExitCode> {
 pub(crate) fn searching(command: &FileCommand, search: Option<&SearchArgs>) -> Result<ExitCode> {
     let common = command.common();
     let seed = common.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch));
-    let ui = common.output.print.ui();
+    let ui = common.output.ui();
     // How much there is to do depends on the agents.
     let mustered = match fleet::is_asked(&common.output.fleet)? {
         true => {

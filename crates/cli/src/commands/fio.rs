@@ -64,7 +64,7 @@ pub(crate) fn run(path: &Path, text: &str, settings: &Settings<'_>) -> Result<Ex
         return Ok(ExitCode::SUCCESS);
     }
     if lowered.null {
-        settings.output.print.ui().note("ioengine=null: no file is touched");
+        settings.output.ui().note("ioengine=null: no file is touched");
     }
     conducted::run(workload, &of_files(&lowered, settings)).map_err(located)
 }
@@ -92,7 +92,7 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
     if line.output.parse_only {
         return Ok(ExitCode::SUCCESS);
     }
-    let ui = settings.output.print.ui();
+    let ui = settings.output.ui();
     let file = directed(&line.file, &args.reading);
     let mut clients = Clients::find(&line.clients, &file, &settings, &ui).map_err(in_words)?;
     let lowered = lower(&file, &settings, clients.as_ref())?;
@@ -207,7 +207,7 @@ fn explain(lowered: &Lowered, settings: &Settings<'_>) -> Result<ExitCode> {
         text.push_str(&format!("# {note}\n"));
     }
     text.push_str(&lowered.workload.to_yaml());
-    settings.output.print.ui().result(&text)?;
+    settings.output.ui().result(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

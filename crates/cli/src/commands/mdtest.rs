@@ -25,7 +25,7 @@ use plimsoll_results::{Asked, Record, Rows};
 pub(crate) fn as_mdtest(args: &MdtestArgs) -> Result<ExitCode> {
     let (explains, words) = super::take_explain(&args.words);
     let plan = mdtest::from_args(&words)?;
-    let ui = args.output.print.ui();
+    let ui = args.output.ui();
     let mut file = plan.workload.clone();
     file.seed.get_or_insert_with(|| fresh_seed(RunTime::machine().wall_epoch));
     let in_words = |error| flags::in_words(error, &mdtest::WORDS);

@@ -26,7 +26,7 @@ const FILLERS: u32 = 20;
 
 /// Replays a trace.
 pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
-    let ui = args.output.print.ui();
+    let ui = args.output.ui();
     let mut traces = Traces::default();
     let of = args.trace.of();
     let name = of.file.clone();

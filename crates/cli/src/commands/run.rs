@@ -106,7 +106,7 @@ fn carry_out(args: &RunArgs, search: Option<&SearchArgs>) -> Result<ExitCode> {
         return run_job_file(args, &text, &conduct);
     }
     refuse_reading(args)?;
-    let ui = args.output.print.ui();
+    let ui = args.output.ui();
     let name = args.file.display().to_string();
     if cosbench::is_workload(&text) {
         let settings = settings(args, &conduct)?;

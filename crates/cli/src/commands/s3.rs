@@ -29,7 +29,7 @@ pub(crate) fn searching(command: &S3Command, search: Option<&SearchArgs>) -> Res
     let file = common.output.outages.added_to(asked.workload(seed)?)?;
     let file = searched_on(&common.store, file, search, common.load.max_in_flight)?;
     if common.explain {
-        common.output.print.ui().result(&file.to_yaml())?;
+        common.output.ui().result(&file.to_yaml())?;
         return Ok(ExitCode::SUCCESS);
     }
     let consent = match command {

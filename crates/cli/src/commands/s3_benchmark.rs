@@ -29,7 +29,7 @@ const CLEAN_TRIES_MAX: u32 = 20;
 /// Takes s3-benchmark's command line and prints its lines.
 pub(crate) fn as_s3_benchmark(args: &S3BenchmarkArgs) -> Result<ExitCode> {
     let asked = dialect::from_args(&args.words)?;
-    let ui = args.output.print.ui();
+    let ui = args.output.ui();
     if args.output.print.json {
         bail!(
             "--json: s3-benchmark prints lines; `plimsoll analyze RUN --json` has each test's figures"

@@ -29,7 +29,7 @@ use crate::commands::analyze;
 use crate::conducted::{self, Settings, fresh_seed};
 use crate::fleet::Absent;
 use crate::secret::Secret;
-use crate::ui::Ui;
+use crate::ui::{LiveMode, Ui};
 use crate::{environment, lower};
 
 /// Leave to remove what no run wrote, as warp's flags may be written.
@@ -113,7 +113,7 @@ fn carry_out(
     }
     let file = run.workload.workload(fresh_seed(RunTime::machine().wall_epoch))?;
     let output = output(&run, fails_on_client_limit)?;
-    let ui = output.print.ui();
+    let ui = output.ui();
     if explains {
         ui.result(&format!("{}{}", line.explain(), file.to_yaml()))?;
         return Ok(ExitCode::SUCCESS);
@@ -147,6 +147,7 @@ fn output(run: &WarpRun, fail_on_client_limit: bool) -> Result<OutputArgs> {
     let (metrics, otlp) = ("PLIMSOLL_METRICS", "PLIMSOLL_OTLP");
     let metrics = environment::variable(metrics).map(|at| at.parse().context(metrics));
     Ok(OutputArgs {
+        live: LiveMode::Auto,
         verbose: false,
         fleet: fleet(run.agents.as_deref()),
         print: PrintArgs { json: run.json, quiet: run.quiet, no_color: run.no_color },

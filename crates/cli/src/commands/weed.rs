@@ -43,7 +43,7 @@ pub(crate) fn searching(command: &WeedCommand, search: Option<&SearchArgs>) -> R
     let file = searched(file, search, common.load.max_in_flight)?;
     file.judge().map_err(|refused| in_flags(&refused, &asked))?;
     if common.explain {
-        common.output.print.ui().result(&file.to_yaml())?;
+        common.output.ui().result(&file.to_yaml())?;
         return Ok(ExitCode::SUCCESS);
     }
     let given = matches!(command, WeedCommand::Delete(args) if args.yes);

@@ -38,7 +38,7 @@ pub(crate) fn as_weed_benchmark(args: &WeedBenchmarkArgs) -> Result<ExitCode> {
     let (explains, words) = super::take_explain(&args.words);
     let read = |path: &str| input::read_given(Path::new(path)).map_err(|error| error.to_string());
     let asked = dialect::from_args(&words, &read)?;
-    let ui = args.output.print.ui();
+    let ui = args.output.ui();
     if args.output.print.json {
         bail!(
             "--json: weed benchmark prints lines; `plimsoll analyze RUN --json` has each stage's \
@@ -86,7 +86,7 @@ fn run(
     args: &WeedBenchmarkArgs,
     (path, mut notes): (PathBuf, Vec<String>),
 ) -> Result<ExitCode> {
-    let ui = args.output.print.ui();
+    let ui = args.output.ui();
     notes.push("as weed-benchmark: --explain lists what is corrected".to_owned());
     let total = Arc::new(AtomicU64::new(0));
     let observe = |inner| -> Arc<dyn Observer> {
@@ -280,7 +280,7 @@ impl<'a> Reports<'a> {
             LabelsArg::New => Labels::New,
             LabelsArg::Old => Labels::Old,
         };
-        let ui = args.output.print.ui();
+        let ui = args.output.ui();
         Self {
             asked,
             own,

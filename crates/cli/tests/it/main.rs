@@ -33,6 +33,7 @@ mod judged;
 mod live;
 mod live_filer;
 mod live_s3;
+mod live_screen;
 mod live_swift;
 mod live_weed;
 mod live_weed_clusters;

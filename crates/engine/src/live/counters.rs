@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use plimsoll_model::{ErrorClass, JobId, OpKind, SeriesKey};
 use plimsoll_stats::Sample;
 
+use super::failures::LastFailures;
 use super::{LiveCounts, LiveDetail};
 
 /// Latencies up to this power of two of nanoseconds (1,024 ns) are in the first cell.
@@ -175,6 +176,7 @@ pub(crate) struct ThreadCounters {
     pub(super) lanes: Vec<Lane>,
     /// By address, where there are several.
     pub(super) hosts: Vec<LazyCounters>,
+    pub(crate) failures: LastFailures,
 }
 
 impl ThreadCounters {
@@ -182,6 +184,7 @@ impl ThreadCounters {
         Self {
             lanes: (0..=jobs).map(|_| Lane::default()).collect(),
             hosts: (0..hosts).map(|_| LazyCounters::default()).collect(),
+            failures: LastFailures::default(),
         }
     }
 

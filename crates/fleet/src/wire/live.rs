@@ -6,6 +6,7 @@ use plimsoll_engine::{LATENCY_CELLS, Live, LiveDetail};
 use plimsoll_model::{ErrorClass, OpKind};
 use serde::{Deserialize, Serialize};
 
+use super::outcome::ErrorDoc;
 use super::{Held, SeenDoc};
 
 /// What an agent has counted since the stage under way began: sums, so that one that is lost is
@@ -22,6 +23,9 @@ pub struct LiveDoc {
     /// By address, of all kinds, where there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     hosts: Vec<KindDoc>,
+    /// The last failure of each class, by the agent's clock.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    failures: Vec<ErrorDoc>,
     /// What stop rules have seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<NewSeen>,
@@ -71,6 +75,7 @@ impl LiveDoc {
             kinds: of_job(None),
             jobs: (0..live.jobs_count()).map(|job| of_job(Some(job))).collect(),
             hosts: hosts.map(|host| KindDoc::of(&host)).collect(),
+            failures: live.last_failures().iter().map(|(_, last)| ErrorDoc::of(last)).collect(),
             seen,
         };
         let of_jobs: usize = apart.jobs.iter().map(BTreeMap::len).sum();
@@ -97,6 +102,8 @@ impl LiveDoc {
         show(None, &self.kinds);
         let hosts = self.hosts.iter().enumerate();
         hosts.for_each(|(host, of)| live.show_host(slot, host, &of.detail()));
+        let failures = self.failures.iter().take(ErrorClass::ALL.len());
+        live.show_failures(slot, failures.filter_map(ErrorDoc::told).collect());
     }
 }
 
@@ -153,6 +160,9 @@ impl KindDoc {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_engine::ErrorSample;
+    use plimsoll_model::{EndpointId, JobId, Moment};
+
     use super::*;
 
     #[test]
@@ -186,6 +196,16 @@ mod tests {
         from.show(0, Some(2), OpKind::Get, &detail(2));
         from.show_in_flight(0, Some(2), OpKind::Get, 7);
         from.show_host(0, 1, &detail(4));
+        let failure = ErrorSample {
+            class: ErrorClass::Connect,
+            job: JobId(2),
+            kind: OpKind::Get,
+            endpoint: EndpointId(1),
+            at: Moment::from_ns(7),
+            status: None,
+            message: "refused".to_owned(),
+        };
+        from.show_failures(0, vec![failure.clone()]);
         let doc = LiveDoc::of(0, &from, None);
         let doc: LiveDoc = serde_json::from_str(&serde_json::to_string(&doc).unwrap()).unwrap();
         let to = Live::telling(2, 3, 2);
@@ -195,6 +215,7 @@ mod tests {
         assert_eq!(ok(to.job_detail(Some(2), OpKind::Get)), Some(2));
         assert_eq!((to.job_in_flight(Some(2), OpKind::Get), to.slot_in_flight(1)), (7, 7));
         assert_eq!((ok(to.host_detail(0)), ok(to.host_detail(1))), (None, Some(4)));
+        assert_eq!(to.last_failures(), [(1, failure)]);
         let many = Live::telling(1, 16, 32);
         for job in 0..16 {
             OpKind::ALL.iter().for_each(|kind| many.show(0, Some(job), *kind, &detail(1)));

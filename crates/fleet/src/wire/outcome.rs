@@ -73,7 +73,7 @@ struct ScheduleDoc {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct ErrorDoc {
+pub(super) struct ErrorDoc {
     class: String,
     job: u8,
     kind: String,
@@ -145,7 +145,7 @@ impl JobDoc {
 }
 
 impl ErrorDoc {
-    fn of(error: &ErrorSample) -> Self {
+    pub(super) fn of(error: &ErrorSample) -> Self {
         Self {
             class: error.class.name().to_owned(),
             job: error.job.0,
@@ -157,16 +157,22 @@ impl ErrorDoc {
         }
     }
 
-    fn error(&self, clock: ClockLine) -> Option<ErrorSample> {
+    /// Returns it by the agent's clock; `None` where this program has no name for it.
+    pub(super) fn told(&self) -> Option<ErrorSample> {
         Some(ErrorSample {
             class: ErrorClass::from_name(&self.class)?,
             job: JobId(self.job),
             kind: OpKind::from_name(&self.kind)?,
             endpoint: EndpointId(self.endpoint),
-            at: clock.to_coordinator(Moment::from_ns(self.at_ns)),
+            at: Moment::from_ns(self.at_ns),
             status: self.status,
             message: self.message.chars().take(MESSAGE_CHARS_MAX).collect(),
         })
+    }
+
+    fn error(&self, clock: ClockLine) -> Option<ErrorSample> {
+        let told = self.told()?;
+        Some(ErrorSample { at: clock.to_coordinator(told.at), ..told })
     }
 }
 

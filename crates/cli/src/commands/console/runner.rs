@@ -28,6 +28,7 @@ use crate::args::{ConsoleArgs, OutputArgs, Percent, PrintArgs, TelemetryArgs};
 use crate::commands::fio;
 use crate::commands::run::located;
 use crate::conducted::{self, Conducted, Settings};
+use crate::ui::LiveMode;
 use crate::{fleet, pins};
 
 /// By what leave is given.
@@ -87,6 +88,7 @@ impl LocalRunner {
 
     fn output(&self, run_dir: Option<PathBuf>) -> OutputArgs {
         OutputArgs {
+            live: LiveMode::Plain,
             verbose: false,
             print: PrintArgs { json: false, quiet: true, no_color: true },
             run_dir,

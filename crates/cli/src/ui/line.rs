@@ -1,0 +1,398 @@
+//! A run that goes on as one line, with a line for each agent of a fleet.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use plimsoll_conduct::{Goal, StageView};
+use plimsoll_engine::{LiveCounts, LivePart, PartState};
+use plimsoll_model::{ByteRate, Moment, OpKind};
+use plimsoll_report::format;
+
+/// How many columns the bar has.
+const BAR_CHARS: usize = 16;
+
+fn progress_bar() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(1_000), ProgressDrawTarget::hidden());
+    let style = ProgressStyle::with_template("{prefix} {bar:16} {wide_msg}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    bar.set_style(style.progress_chars("━╸─"));
+    bar
+}
+
+/// The line, and those of agents below it.
+pub(super) struct LineDisplay {
+    bar: ProgressBar,
+    agents: AgentLines,
+    meter: Meter,
+}
+
+impl LineDisplay {
+    pub(super) fn new(stage: &StageView<'_>) -> Self {
+        let bars = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
+        let bar = bars.add(progress_bar());
+        let agents = AgentLines::new(bars.clone());
+        *DRAWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(bars);
+        Self { bar, agents, meter: Meter::new(stage) }
+    }
+
+    /// Draws it in so many columns.
+    pub(super) fn draw(&mut self, stage: &StageView<'_>, width: usize) {
+        let elapsed = self.meter.tick(stage);
+        let ended = self.meter.now.ok + self.meter.now.failed;
+        self.bar.set_position((share(stage.goal, ended, elapsed) * 1_000.0) as u64);
+        self.bar.set_prefix(stage.name.to_owned());
+        let used = stage.name.chars().count() + BAR_CHARS + 3;
+        self.bar.set_message(self.meter.text(stage, elapsed, width.saturating_sub(used)));
+        self.agents.draw(stage);
+    }
+}
+
+impl Drop for LineDisplay {
+    fn drop(&mut self) {
+        DRAWN.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.agents.clear();
+        self.bar.finish_and_clear();
+    }
+}
+
+/// The line that is drawn, which makes room for what else is printed.
+static DRAWN: Mutex<Option<MultiProgress>> = Mutex::new(None);
+
+/// Writes while no line is drawn.
+pub(super) fn beside_the_line(write: impl FnOnce()) {
+    let drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    match drawn {
+        Some(bars) => bars.suspend(write),
+        None => write(),
+    }
+}
+
+/// Returns how much of a stage is done, from 0 to 1.
+pub(super) fn share(goal: Goal, ended: u64, elapsed: Duration) -> f64 {
+    let share = match goal {
+        Goal::Ops(ops) => ended as f64 / ops.max(1) as f64,
+        Goal::Time(time) => elapsed.as_secs_f64() / time.as_secs_f64(),
+    };
+    share.min(1.0)
+}
+
+/// A time without a success is told from here on.
+pub(super) const SILENT_MIN: Duration = Duration::from_secs(2);
+
+/// Turns counters into rates.
+pub(super) struct Meter {
+    started: Moment,
+    seen_at: Moment,
+    seen: LiveCounts,
+    now: LiveCounts,
+    ops_per_sec: f64,
+    bytes_per_sec: f64,
+    latency: Option<Duration>,
+    /// When the last success was seen; none was before the first.
+    success_seen: Option<Moment>,
+}
+
+impl Meter {
+    /// Rates are taken over at least this long.
+    const SPAN_MIN: Duration = Duration::from_secs(1);
+
+    pub(super) fn new(stage: &StageView<'_>) -> Self {
+        let now = stage.clock.now();
+        Self {
+            started: now,
+            seen_at: now,
+            seen: LiveCounts::default(),
+            now: LiveCounts::default(),
+            ops_per_sec: 0.0,
+            bytes_per_sec: 0.0,
+            latency: None,
+            success_seen: None,
+        }
+    }
+
+    /// Reads the counters and returns how long the stage has run.
+    pub(super) fn tick(&mut self, stage: &StageView<'_>) -> Duration {
+        let at = stage.clock.now();
+        let kinds = OpKind::ALL.iter().map(|kind| stage.live.counts(*kind));
+        let ok_before = self.now.ok;
+        self.now = kinds.fold(LiveCounts::default(), LiveCounts::plus);
+        if self.now.ok > ok_before {
+            self.success_seen = Some(at);
+        }
+        let span = at.since(self.seen_at);
+        if span >= Self::SPAN_MIN {
+            let seconds = span.as_secs_f64();
+            let ok = self.now.ok - self.seen.ok;
+            self.ops_per_sec = ok as f64 / seconds;
+            self.bytes_per_sec = (self.now.bytes - self.seen.bytes) as f64 / seconds;
+            let latency_ns = self.now.latency_ns.wrapping_sub(self.seen.latency_ns);
+            self.latency = latency_ns.checked_div(ok).map(Duration::from_nanos);
+            (self.seen, self.seen_at) = (self.now, at);
+        }
+        at.since(self.started)
+    }
+
+    /// Returns how far it is and how fast, in `room` columns: what does not fit is left out whole.
+    pub(super) fn text(&self, stage: &StageView<'_>, elapsed: Duration, room: usize) -> String {
+        let progress = progress(stage, self.now.ok + self.now.failed, elapsed);
+        let errors = match self.now.failed {
+            0 => "no errors".to_owned(),
+            1 => "1 ERROR".to_owned(),
+            failed => format!("{} ERRORS", format::count(failed)),
+        };
+        let rate = format::count(self.ops_per_sec.round() as u64);
+        let text = format!("{progress}, {errors}: {rate} ops/s");
+        let silent = self.success_seen.map(|seen| stage.clock.now().since(seen));
+        let silent = silent.filter(|silent| *silent >= SILENT_MIN);
+        let bytes = (self.now.bytes > 0).then(|| format::byte_rate(ByteRate(self.bytes_per_sec)));
+        let more = [
+            silent.map(|silent| format!("NO SUCCESS FOR {} s", silent.as_secs())),
+            bytes,
+            self.latency.map(|latency| format!("{} mean", format::duration(latency))),
+        ];
+        more.into_iter().flatten().fold(text, |text, part| {
+            let fits = text.chars().count() + 2 + part.chars().count() <= room;
+            if fits { format!("{text}, {part}") } else { text }
+        })
+    }
+}
+
+/// Returns how far a stage is that has ended so many operations.
+pub(super) fn progress(stage: &StageView<'_>, ended: u64, elapsed: Duration) -> String {
+    match stage.goal {
+        // Its bytes end it, and nobody knows after how many operations.
+        Goal::Ops(u64::MAX) => format::plural(ended, "operation"),
+        Goal::Ops(ops) => format!("{} of {}", format::count(ended), format::count(ops)),
+        Goal::Time(time) if elapsed.as_secs() > time.as_secs() => {
+            let waited_for = waited_for(&stage.live.parts());
+            format!("{0} of {0} s, waiting for {waited_for}", time.as_secs())
+        }
+        Goal::Time(time) => format!("{} of {} s", elapsed.as_secs(), time.as_secs()),
+    }
+}
+
+/// Returns what the end of a stage waits for whose time is up: those who are behind the others, or
+/// not heard of, where others carry it out.
+fn waited_for(parts: &[LivePart]) -> String {
+    /// So many are named.
+    const NAMED_MAX: usize = 3;
+    let are_some_done = parts.iter().any(|part| part.state == PartState::Done);
+    let is_waited_for = |part: &&LivePart| match part.state {
+        PartState::Works => are_some_done,
+        PartState::Silent => true,
+        PartState::Done | PartState::Lost => false,
+    };
+    let waited: Vec<&str> = parts.iter().filter(is_waited_for).map(|part| &*part.name).collect();
+    let named = waited[..waited.len().min(NAMED_MAX)].join(", ");
+    match (waited.len(), waited.len().saturating_sub(NAMED_MAX)) {
+        (0, _) => "operations under way".to_owned(),
+        (1, _) => format!("agent {named}"),
+        (_, 0) => format!("agents {named}"),
+        (_, others) => format!("agents {named} and {}", format::plural(others as u64, "other")),
+    }
+}
+
+/// The agents of a fleet, a line each, below the line of the whole stage.
+struct AgentLines {
+    bars: MultiProgress,
+    lines: Vec<ProgressBar>,
+    /// By agent: when it was looked at, and what it had counted.
+    seen: Vec<(Moment, LiveCounts)>,
+    rates: Vec<f64>,
+}
+
+impl AgentLines {
+    /// So many lines are shown.
+    const LINES_MAX: usize = 8;
+
+    fn new(bars: MultiProgress) -> Self {
+        Self { bars, lines: Vec::new(), seen: Vec::new(), rates: Vec::new() }
+    }
+
+    /// Draws the lines anew: those first who need a look.
+    fn draw(&mut self, stage: &StageView<'_>) {
+        let parts = stage.live.parts();
+        let now = stage.clock.now();
+        self.seen.resize(parts.len(), (now, LiveCounts::default()));
+        self.rates.resize(parts.len(), 0.0);
+        for (slot, (seen, rate)) in self.seen.iter_mut().zip(&mut self.rates).enumerate() {
+            let counts = stage.live.counts_of(slot);
+            let span = now.since(seen.0);
+            if span >= Meter::SPAN_MIN {
+                *rate = counts.ok.saturating_sub(seen.1.ok) as f64 / span.as_secs_f64();
+                *seen = (now, counts);
+            }
+        }
+        let texts = agent_lines(&parts, Self::LINES_MAX, |slot| {
+            (self.rates[slot], stage.live.counts_of(slot).failed)
+        });
+        while self.lines.len() < texts.len() {
+            let line = self.bars.add(ProgressBar::no_length());
+            let style = ProgressStyle::with_template("  {wide_msg}");
+            line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            self.lines.push(line);
+        }
+        for (line, text) in self.lines.iter().zip(texts) {
+            line.set_message(text);
+        }
+    }
+
+    fn clear(&self) {
+        self.lines.iter().for_each(ProgressBar::finish_and_clear);
+    }
+}
+
+/// Returns a line for each agent, those first who need a look, and one for what is left of more
+/// than `lines_max`; `counted` returns an agent's rate and its failures.
+fn agent_lines(
+    parts: &[LivePart],
+    lines_max: usize,
+    counted: impl Fn(usize) -> (f64, u64),
+) -> Vec<String> {
+    let mut order: Vec<usize> = (0..parts.len()).collect();
+    order.sort_by_key(|slot| match parts[*slot].state {
+        PartState::Lost => 0,
+        PartState::Silent => 1,
+        PartState::Works | PartState::Done => 2,
+    });
+    let shown = if parts.len() > lines_max { lines_max - 1 } else { parts.len() };
+    let width = order.iter().take(shown).map(|slot| parts[*slot].name.chars().count()).max();
+    let width = width.unwrap_or(0);
+    let line = |slot: &usize| {
+        let LivePart { name, state } = &parts[*slot];
+        let (rate, failed) = counted(*slot);
+        let failed = match failed {
+            0 => String::new(),
+            failed => format!(", {} failed", format::count(failed)),
+        };
+        let state = match state {
+            PartState::Works => format!("{} ops/s{failed}", format::count(rate.round() as u64)),
+            PartState::Done => format!("done{failed}"),
+            PartState::Silent => format!("not heard of{failed}"),
+            PartState::Lost => format!("LOST{failed}"),
+        };
+        format!("{name:width$}  {state}")
+    };
+    let mut lines: Vec<String> = order.iter().take(shown).map(line).collect();
+    if let Some(more) = parts.len().checked_sub(shown).filter(|more| *more > 0) {
+        lines.push(format!("and {}", format::plural(more as u64, "more agent")));
+    }
+    lines
+}
+
+/// Returns how the agents stand in a few words; nothing where all of them work.
+pub(super) fn agents_in_words(parts: &[LivePart]) -> String {
+    let of = |state| {
+        let names = parts.iter().filter(move |part| part.state == state);
+        names.map(|part| &*part.name).collect::<Vec<_>>()
+    };
+    let named = |names: Vec<&str>, what: &str| match names.len() {
+        0 => None,
+        1..=3 => Some(format!("{} {what}", names.join(", "))),
+        count => Some(format!("{count} {what}")),
+    };
+    let said = [named(of(PartState::Lost), "lost"), named(of(PartState::Silent), "not heard of")];
+    let said: Vec<String> = said.into_iter().flatten().collect();
+    match (parts.len(), said.is_empty()) {
+        (0, _) | (_, true) => String::new(),
+        (all, false) => format!("; of {all} agents {}", said.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use plimsoll_engine::Live;
+    use plimsoll_model::{Clock, SharedClock};
+
+    use super::*;
+
+    /// Shows what it is set to.
+    #[derive(Default)]
+    struct Set(AtomicU64);
+
+    impl Clock for Set {
+        fn now(&self) -> Moment {
+            Moment::from_ns(self.0.load(Ordering::Relaxed))
+        }
+    }
+
+    #[test]
+    fn no_more_time_is_shown_than_a_stage_has() {
+        let set = Arc::new(Set::default());
+        let clock: SharedClock = Arc::clone(&set) as SharedClock;
+        let live = Arc::new(Live::new(1));
+        let goal = Goal::Time(Duration::from_secs(8));
+        let stage = StageView {
+            name: "main",
+            doing: "main",
+            goal,
+            live: &live,
+            clock: &clock,
+            rates: &[],
+            endpoints: &[],
+        };
+        let mut meter = Meter::new(&stage);
+        let mut progress = |seconds: u64| {
+            set.0.store(seconds * 1_000_000_000, Ordering::Relaxed);
+            let elapsed = meter.tick(&stage);
+            let text = meter.text(&stage, elapsed, 200);
+            text.split_once(", no errors").expect("it says so").0.to_owned()
+        };
+        assert_eq!(progress(3), "3 of 8 s");
+        assert_eq!(progress(8), "8 of 8 s");
+        assert_eq!(progress(9), "8 of 8 s, waiting for operations under way");
+        let parts = |states: &[PartState]| {
+            let part = |(name, state): (char, &PartState)| LivePart {
+                name: name.to_string(),
+                state: *state,
+            };
+            live.show_parts(('a'..).zip(states).map(part).collect());
+        };
+        use PartState::{Done, Lost, Silent, Works};
+        parts(&[Works, Silent, Done]);
+        assert_eq!(progress(10), "8 of 8 s, waiting for agents a, b");
+        parts(&[Works, Works]);
+        assert_eq!(progress(10), "8 of 8 s, waiting for operations under way");
+        parts(&[Lost, Silent, Works]);
+        assert_eq!(progress(10), "8 of 8 s, waiting for agent b");
+        parts(&[Silent, Silent, Silent, Silent, Silent, Works]);
+        assert_eq!(progress(10), "8 of 8 s, waiting for agents a, b, c and 2 others");
+        // What does not fit is left out whole.
+        meter.now.bytes = 1;
+        (meter.bytes_per_sec, meter.latency) = (0.0, Some(Duration::from_millis(8)));
+        meter.success_seen = Some(Moment::from_ns(6_000_000_000));
+        let text = |room: usize| meter.text(&stage, Duration::from_secs(5), room);
+        let whole = "5 of 8 s, no errors: 0 ops/s, NO SUCCESS FOR 4 s, 0 MiB/s, 8.00 ms mean";
+        assert_eq!(text(80), whole);
+        assert_eq!(text(70), whole.strip_suffix(", 8.00 ms mean").unwrap());
+        assert_eq!(text(30), "5 of 8 s, no errors: 0 ops/s");
+    }
+
+    #[test]
+    fn agents_that_need_a_look_stand_first() {
+        use PartState::{Done, Lost, Silent, Works};
+        let parts = |states: &[PartState]| -> Vec<LivePart> {
+            let part = |(number, state): (usize, &PartState)| LivePart {
+                name: format!("node{number}"),
+                state: *state,
+            };
+            states.iter().enumerate().map(part).collect()
+        };
+        let counted = |slot: usize| (1_000.4 * slot as f64, slot as u64 / 3);
+        let few = parts(&[Works, Done, Silent, Lost]);
+        let lines = agent_lines(&few, 8, counted);
+        let expected =
+            ["node3  LOST, 1 failed", "node2  not heard of", "node0  0 ops/s", "node1  done"];
+        assert_eq!(lines, expected);
+        assert_eq!(agents_in_words(&few), "; of 4 agents node3 lost, node2 not heard of");
+        let many = agent_lines(&parts(&[Works; 12]), 3, counted);
+        assert_eq!(many, ["node0  0 ops/s", "node1  1,000 ops/s", "and 10 more agents"]);
+        assert_eq!(agents_in_words(&parts(&[Works; 12])), "");
+        assert_eq!(agents_in_words(&parts(&[Silent; 5])), "; of 5 agents 5 not heard of");
+        assert!(agent_lines(&[], 8, counted).is_empty());
+    }
+}

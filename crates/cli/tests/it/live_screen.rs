@@ -1,0 +1,180 @@
+//! The live display on a terminal: a pseudo-terminal whose master end is the test.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use rustix::termios::{LocalModes, tcgetattr};
+
+const ENTER: &str = "\x1b[?1049h";
+const LEAVE: &str = "\x1b[?1049l";
+const SHOW_CURSOR: &str = "\x1b[?25h";
+
+/// A run on a terminal of its own.
+struct OnTerminal {
+    child: Child,
+    master: File,
+    /// Kept open, so that its modes can be read when the run is over.
+    tty: Option<OwnedFd>,
+    /// What it has printed so far.
+    seen: String,
+    /// Where it keeps its record.
+    _directory: tempfile::TempDir,
+}
+
+impl OnTerminal {
+    fn start(line: &str, columns: u16, rows: u16) -> Self {
+        let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        let (mut master, mut tty) = (-1, -1);
+        // SAFETY: both numbers are valid for writing, and the others may be null.
+        let opened = unsafe {
+            libc::openpty(
+                &raw mut master,
+                &raw mut tty,
+                std::ptr::null_mut(),
+                std::ptr::null(),
+                &raw const size,
+            )
+        };
+        assert_eq!(opened, 0);
+        // SAFETY: both have just been opened and belong to nobody else.
+        let (master, tty) = unsafe { (File::from_raw_fd(master), OwnedFd::from_raw_fd(tty)) };
+        let directory = tempfile::tempdir().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        command.args(line.split_whitespace()).current_dir(directory.path());
+        command.env("TERM", "xterm").env_remove("NO_COLOR");
+        let (stdin, stdout, stderr) =
+            (tty.try_clone().unwrap(), tty.try_clone().unwrap(), tty.try_clone().unwrap());
+        command.stdin(stdin).stdout(stdout).stderr(stderr);
+        // SAFETY: only system calls are made between fork and exec: a session of its own, whose
+        // terminal this is.
+        unsafe {
+            command.pre_exec(|| {
+                let done = libc::setsid() >= 0 && libc::ioctl(0, libc::TIOCSCTTY, 0) >= 0;
+                if done { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+            });
+        }
+        let child = command.spawn().unwrap();
+        Self { child, master, tty: Some(tty), seen: String::new(), _directory: directory }
+    }
+
+    /// Reads until a text has come that had not been seen before, and returns all up to its end.
+    fn await_text(&mut self, text: &str) -> String {
+        loop {
+            if let Some(at) = self.seen.find(text) {
+                let rest = self.seen.split_off(at + text.len());
+                return std::mem::replace(&mut self.seen, rest);
+            }
+            let mut bytes = [0; 4_096];
+            let count = self.master.read(&mut bytes).unwrap_or(0);
+            assert!(count > 0, "it ended without {text:?}: {}", self.seen);
+            self.seen.push_str(&String::from_utf8_lossy(&bytes[..count]));
+        }
+    }
+
+    /// Returns what comes until the end.
+    fn rest(mut self) -> String {
+        // Reading fails when nobody has the other end any more.
+        self.tty = None;
+        let mut rest = Vec::new();
+        let _ = self.master.read_to_end(&mut rest);
+        std::mem::take(&mut self.seen) + &String::from_utf8_lossy(&rest)
+    }
+
+    fn press(&mut self, key: u8) {
+        self.master.write_all(&[key]).unwrap();
+    }
+
+    fn echoes(&self) -> bool {
+        let tty = self.tty.as_ref().unwrap();
+        let modes = tcgetattr(tty.as_fd()).unwrap().local_modes;
+        modes.contains(LocalModes::ICANON | LocalModes::ECHO)
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+}
+
+impl Drop for OnTerminal {
+    fn drop(&mut self) {
+        // It has ended already, unless the test failed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const LINE: &str = "s3 get --objects 20 --obj.size 1KiB --duration 600s --concurrent 2";
+const CTRL_C: u8 = 3;
+const CTRL_Z: u8 = 26;
+
+#[test]
+fn a_large_terminal_is_taken_over_and_given_back_with_what_was_said_and_the_report() {
+    let mut run = OnTerminal::start(LINE, 80, 24);
+    run.await_text(ENTER);
+    let drawn = run.await_text("ops/s now");
+    assert!(!drawn.contains(LEAVE), "{drawn}");
+    assert!(!run.echoes());
+    // Figures of the measured stage are there once something has ended.
+    run.await_text("GET");
+    run.press(CTRL_C);
+    let left = run.await_text(LEAVE);
+    assert!(!left.contains("verdict"), "{left}");
+    run.await_text(SHOW_CURSOR);
+    let said = run.await_text("run kept in ");
+    assert!(said.contains("the run was ended early") && said.contains("p99"), "{said}");
+    run.await_text("removed 20 objects");
+    let code = run.child.wait().unwrap().code();
+    assert_eq!(code, Some(130));
+    assert!(run.echoes());
+    // Nothing covers the report again.
+    let rest = run.rest();
+    assert!(!rest.contains(ENTER), "{rest}");
+}
+
+#[test]
+fn ctrl_z_gives_the_terminal_back_until_it_goes_on() {
+    let mut run = OnTerminal::start(LINE, 120, 40);
+    run.await_text(ENTER);
+    run.await_text("GET");
+    run.press(CTRL_Z);
+    run.await_text(LEAVE);
+    run.await_text(SHOW_CURSOR);
+    let (_, status) = waitpid(Some(run.pid()), WaitOptions::UNTRACED).unwrap().unwrap();
+    assert!(status.stopped());
+    assert!(run.echoes());
+    kill_process(run.pid(), Signal::CONT).unwrap();
+    run.await_text(ENTER);
+    run.await_text("GET");
+    assert!(!run.echoes());
+    run.press(b'q');
+    run.await_text(LEAVE);
+    run.await_text("run kept in ");
+    let code = run.child.wait().unwrap().code();
+    assert_eq!(code, Some(0));
+    assert!(run.echoes());
+}
+
+#[test]
+fn a_small_terminal_has_one_line_and_one_that_was_asked_for_has_the_screen() {
+    let mut small = OnTerminal::start(LINE, 79, 24);
+    let seen = small.await_text(" of 600 s, no errors");
+    assert!(!seen.contains(ENTER), "{seen}");
+    small.press(b'q');
+    small.await_text("run kept in ");
+    let asked = format!("{LINE} --live full");
+    let mut asked = OnTerminal::start(&asked, 60, 12);
+    asked.await_text(ENTER);
+    asked.await_text("GET");
+    asked.press(b'q');
+    asked.await_text("run kept in ");
+    let line = format!("{LINE} --live line");
+    let mut line = OnTerminal::start(&line, 120, 40);
+    let seen = line.await_text(" of 600 s, no errors");
+    assert!(!seen.contains(ENTER), "{seen}");
+    line.press(b'q');
+    line.await_text("run kept in ");
+}
