@@ -23,8 +23,11 @@ use self::sample::Sampler;
 use self::view::Look;
 use crate::{environment, flags};
 
-/// How often the live display is drawn.
+/// How often keys are read, and the line is drawn.
 const TICK: Duration = Duration::from_millis(250);
+/// The screen is drawn at every so many ticks, so that it takes well below a hundredth of the
+/// processor time of the client.
+const TICKS_OF_SCREEN: u32 = 2;
 /// When the first line is printed where there is no terminal, and how often further ones are.
 const PLAIN_LINE_FIRST: Duration = Duration::from_secs(1);
 const PLAIN_LINE: Duration = Duration::from_secs(10);
@@ -213,7 +216,8 @@ impl Ui {
     fn show(&self, stage: &StageView<'_>, stop: &Stop, done: &AtomicBool) {
         let mut display = match self.live {
             _ if self.shows_screen() => {
-                Display::Full(Sampler::new(stage), Look { color: self.color_stderr })
+                let (sampler, look) = (Sampler::new(stage), Look { color: self.color_stderr });
+                Display::Full { sampler, look, ticks: 0 }
             }
             LiveMode::Full | LiveMode::Line => Display::Line(LineDisplay::new(stage)),
             LiveMode::Auto | LiveMode::Plain => Display::plain(stage),
@@ -234,7 +238,7 @@ impl Ui {
 
 /// A stage that is shown.
 enum Display {
-    Full(Sampler, Look),
+    Full { sampler: Sampler, look: Look, ticks: u32 },
     Line(LineDisplay),
     Plain { meter: Meter, due: Duration },
 }
@@ -246,7 +250,13 @@ impl Display {
 
     fn draw(&mut self, ui: &Ui, stage: &StageView<'_>) {
         match self {
-            Self::Full(sampler, look) => screen::show(sampler.look(stage), *look),
+            Self::Full { sampler, look, ticks } => {
+                // The first look is a blank one, at once.
+                if ticks.is_multiple_of(TICKS_OF_SCREEN) {
+                    screen::show(sampler.look(stage), *look);
+                }
+                *ticks += 1;
+            }
             Self::Line(line) => {
                 let width = screen::size().map_or(ui.width, |(columns, _)| columns);
                 line.draw(stage, usize::from(width));
