@@ -39,7 +39,7 @@ pub enum ViolationKind {
     StaleRead,
     /// A write was acknowledged and is gone: two looks or more missed it and none found it again.
     LostWrite,
-    /// A delete was acknowledged and the object is there: two looks or more found it.
+    /// A delete was acknowledged and the object still exists: two looks or more found it.
     ResurrectedDelete,
     /// A listing lacks a key that was certainly there.
     ListOmission,

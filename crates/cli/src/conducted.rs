@@ -330,7 +330,7 @@ impl Conducted {
         let is_embedded = stores.iter().any(|store| store.embedded.is_some());
         if is_embedded {
             if mustered.is_some() {
-                bail!("agents do not reach a store inside this process: name one with --host");
+                bail!("agents cannot reach a store inside this process: name one with --host");
             }
             store::check_embedded_memory(&plan)?;
         }

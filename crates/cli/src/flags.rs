@@ -129,7 +129,7 @@ mod tests {
         for (text, shown) in [
             ("use `tls_ca` FILE or `insecure`", "use --tls-ca FILE or `insecure`"),
             ("(`part_size`)", "(--part.size)"),
-            ("`` is no host name (`host`)", "`` is no host name (--host)"),
+            ("`` is not a host name (`host`)", "`` is not a host name (--host)"),
             ("`a b` and `host", "`a b` and `host"),
             ("set `host` of `host`", "set `host` of --host"),
             ("", ""),

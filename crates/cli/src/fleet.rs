@@ -50,7 +50,7 @@ impl Absent {
     pub(crate) fn named_by(error: anyhow::Error, flag: &str) -> anyhow::Error {
         match error.downcast() {
             Ok(Self { names, waited }) => anyhow!(
-                "{flag}: agents {} are not there after {}; on each of these machines run the line \
+                "{flag}: agents {} have not joined after {}; on each of these machines run the line \
                  that `plimsoll fleet up` printed, with `--name` and its name",
                 names.join(", "),
                 format::duration(waited)
@@ -63,7 +63,7 @@ impl Absent {
 impl fmt::Display for Absent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (names, waited) = (self.names.join(", "), format::duration(self.waited));
-        write!(f, "agents {names} are not there after {waited} (--agents, --agents-wait)")
+        write!(f, "agents {names} have not joined after {waited} (--agents, --agents-wait)")
     }
 }
 
@@ -112,7 +112,8 @@ pub(crate) fn state_directory(name: &str) -> Result<PathBuf> {
 
 /// Returns how a NATS of others is reached.
 pub(crate) fn others(urls: &str, access: &FabricArgs) -> Result<NatsConfig> {
-    let server = |url: &str| url.trim().parse().map_err(|_| anyhow!("--fabric: `{url}` is no URL"));
+    let server =
+        |url: &str| url.trim().parse().map_err(|_| anyhow!("--fabric: `{url}` is not a URL"));
     let servers = urls.split(',').map(server).collect::<Result<_>>()?;
     let credentials = access.fabric_credentials.as_deref().map(|path| {
         let text = input::read_text(path, FILE_BYTES_MAX);
@@ -283,7 +284,7 @@ pub(crate) fn check(plan: &Plan, is_real: bool) -> Result<()> {
         matches!(target.spec, Some(TargetSpec::Oracle(_)))
     };
     if plan.targets.iter().any(is_oracle) {
-        bail!("an oracle of the workload lives in this process, where agents do not reach it");
+        bail!("the workload's oracle lives in this process, which agents cannot reach");
     }
     Ok(())
 }
@@ -291,9 +292,9 @@ pub(crate) fn check(plan: &Plan, is_real: bool) -> Result<()> {
 /// Refuses paths that mean another place for each agent.
 pub(crate) fn check_absolute<'p>(paths: impl IntoIterator<Item = &'p String>) -> Result<()> {
     match paths.into_iter().find(|path| !path.starts_with('/')) {
-        Some(relative) => bail!(
-            "`{relative}` lies elsewhere for each agent: give a fleet directories from the root on"
-        ),
+        Some(relative) => {
+            bail!("`{relative}` is a different place on each agent: use absolute paths for a fleet")
+        }
         None => Ok(()),
     }
 }
@@ -347,11 +348,11 @@ pub(crate) fn muster(args: &FleetArgs, look: &[String], ui: &Ui) -> Result<Muste
     let waited = format::duration(limit);
     match &wanted {
         Wanted::All if recruits.is_empty() => bail!(
-            "no agent is there after {waited}: on each machine run the line that `plimsoll fleet up` \
+            "no agent has joined after {waited}: on each machine run the line that `plimsoll fleet up` \
              printed"
         ),
         Wanted::Count(count) if recruits.len() < *count => bail!(
-            "{} of {count} agents are there after {waited} (--agents, --agents-wait)",
+            "{} of {count} agents have joined after {waited} (--agents, --agents-wait)",
             recruits.len()
         ),
         Wanted::Names(names) if recruits.len() < names.len() => {
@@ -402,7 +403,7 @@ impl Mustered {
         let Self { fleet, recruits } = self;
         let agents_min = if args.abort_on_loss { recruits.len() } else { args.agents_min };
         if agents_min > recruits.len() {
-            bail!("--agents-min {agents_min}: only {} agents are there", recruits.len());
+            bail!("--agents-min {agents_min}: only {} agents have joined", recruits.len());
         }
         let sent = match (access.has_secrets(), args.agent_credentials) {
             (true, false) => Some(Sent::Credentials),

@@ -77,7 +77,7 @@ pub(crate) fn searched(
     let Some(args) = search else { return Ok(file) };
     refuse_ends()?;
     if file.stages.iter().any(|stage| matches!(stage, StageSpec::Search(_))) {
-        bail!("{} has a search of its own: `plimsoll run` carries it out", file.name);
+        bail!("{} already contains a search: use `plimsoll run`", file.name);
     }
     let reads_back =
         |stage: &WorkStage| stage.jobs.iter().any(|job| matches!(job.work, WorkSpec::ReadBack(_)));
@@ -91,7 +91,7 @@ pub(crate) fn searched(
         (Some(name), _) if results.contains(name) => name.clone(),
         (Some(name), _) => bail!("--stage {name}: there are {}", listed(&results)),
         (None, [name]) => name.clone(),
-        (None, []) => bail!("no stage of {} is a result, so there is nothing to probe", file.name),
+        (None, []) => bail!("no stage of {} is measured, so there is nothing to search", file.name),
         (None, _) => bail!("--stage: name the stage to probe, one of {}", listed(&results)),
     };
     let stages = std::mem::take(&mut file.stages);
@@ -167,7 +167,7 @@ fn search_of(
         (Some(name), _) => names.iter().position(|known| known == name),
         (None, [_]) => Some(0),
         (None, _) => {
-            bail!("--job: name the job whose rate is looked for, one of {}", listed(&names))
+            bail!("--job: name the job whose rate is searched, one of {}", listed(&names))
         }
     };
     let Some(at) = at else {
@@ -179,8 +179,8 @@ fn search_of(
     match &job.pacing {
         PacingSpec::Closed => {}
         _ => bail!(
-            "the load line is a rate that is looked for, so no other may be given: leave out what \
-             says when operations start (--rate, --rps-limit, `pacing`)"
+            "the search chooses the rate, so none may be given: leave out (--rate, --rps-limit, \
+            `pacing`)"
         ),
     }
     // These say how long and how much, which the search does.

@@ -38,7 +38,7 @@ pub(crate) struct TargetFacts {
     pub(crate) free_bytes: Option<u64>,
     /// What blocks are multiples of where the page cache is passed by; `None` where it cannot be.
     pub(crate) direct_align: Option<u64>,
-    /// The size of the smallest file that is there already and worked on.
+    /// The size of the smallest file that already exists and worked on.
     pub(crate) existing_bytes: Option<u64>,
     /// How much of the load each machine takes that has a part in it.
     pub(crate) weights: Vec<u32>,
@@ -290,7 +290,7 @@ impl Phases {
 fn metadata(args: &MetadataArgs, facts: &TargetFacts, to: &mut OnFiles) -> Result<()> {
     if args.shared_directory && args.common.dir.len() > 1 {
         bail!(
-            "--dir: only trees of each job's own can lie in several directories; leave out \
+            "--dir: only separate trees for each job can lie in several directories; leave out \
              --shared-directory"
         );
     }

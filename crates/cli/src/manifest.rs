@@ -26,7 +26,7 @@ pub(crate) fn certificate(path: Option<&Path>) -> Result<Option<Value>> {
     let named = || format!("--certificate {}", path.display());
     let text = input::read_given(path).with_context(named)?;
     let read: serde_json::Result<Certificate> = serde_json::from_str(&text);
-    let certificate = read.with_context(|| format!("{} is no certificate", named()))?;
+    let certificate = read.with_context(|| format!("{} is not a certificate", named()))?;
     if certificate.schema != PROOF_SCHEMA {
         bail!("{}: `{}` is not {PROOF_SCHEMA}", named(), certificate.schema);
     }

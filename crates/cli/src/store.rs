@@ -396,7 +396,7 @@ fn of_keys(keys: Keys) -> Credentials {
 pub(crate) fn tls(wanted: bool, args: &TlsArgs) -> Result<Option<TlsConfig>> {
     if !wanted {
         if args.insecure || args.tls_ca.is_some() {
-            bail!("--insecure and --tls-ca mean something only with --tls or https://");
+            bail!("--insecure and --tls-ca need --tls or https://");
         }
         return Ok(None);
     }

@@ -17,7 +17,7 @@ impl<'a> StoreUrl<'a> {
     pub(crate) fn parse(url: &'a str) -> Result<Self> {
         if url.contains('@') {
             bail!(
-                "the URL, which is not repeated here, holds credentials before `@`; give them with \
+                "the URL (not repeated here) holds credentials before `@`; give them with \
                  --access-key and --secret-key"
             );
         }

@@ -28,7 +28,7 @@ pub(crate) fn time_until(at: Option<TimeOfDay>) -> Result<Duration> {
     let until = now.with().time(time).build().context("--syncstart")?;
     let left = until.duration_since(&now);
     if left.is_negative() {
-        bail!("--syncstart: {time} is over; choose a time that leaves room to prepare");
+        bail!("--syncstart: {time} has passed; choose a time that leaves room to prepare");
     }
     Ok(left.unsigned_abs())
 }

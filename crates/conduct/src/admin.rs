@@ -1,5 +1,5 @@
 //! The stores of a run outside of what is measured: buckets are made ready or surveyed, marked
-//! while the run is under way, and left as they were found.
+//! while the run is still going on, and left as they were found.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -151,7 +151,7 @@ impl RunAdmin {
         for base in runs {
             if self.heed(lease::is_marked(admin, base, self.now))? {
                 return crate::error::refused(format!(
-                    "the run whose objects lie below `{base}/` is under way; leave it its objects"
+                    "the run whose objects lie below `{base}/` is still going on; leave its objects alone"
                 ));
             }
         }

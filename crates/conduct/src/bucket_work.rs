@@ -196,8 +196,8 @@ impl OnBuckets {
                     let name = &bucket.name;
                     let word = bucket.store.record.root_word();
                     refused::<()>(format!(
-                        "{word} `{name}` was not there when the run began and is there now: \
-                         somebody else made it; add --touch '{name}' to change what it holds"
+                        "{word} `{name}` did not exist when the run began and exists now: \
+                        somebody else made it; add --touch '{name}' to change what it holds"
                     ))?;
                 }
             }

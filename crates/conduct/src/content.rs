@@ -98,7 +98,7 @@ fn files_in(directory: &str) -> Result<Vec<DataFileSpec>, ConductError> {
         let facts = std::fs::metadata(&path);
         let facts = facts.map_err(|source| ConductError::Content { path: path.clone(), source })?;
         if !facts.is_file() {
-            return refused(format!("{} is no file; keys are names of files", path.display()));
+            return refused(format!("{} is not a file; keys are names of files", path.display()));
         }
         files.push(DataFileSpec { path: path.display().to_string(), bytes: facts.len() });
     }

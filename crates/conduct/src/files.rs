@@ -27,8 +27,8 @@ use crate::crew::Agents;
 use crate::{Cleaning, ConductError, FilesOn, FilesReady, Recording, machine};
 
 /// Why caches are in use where they were to be dropped.
-const NAMES_CACHED: &str =
-    "those of names only go with all that the machine has cached (`drop_machine_caches`)";
+const NAMES_CACHED: &str = "cached names are only dropped with everything that the machine \
+    has cached (`drop_machine_caches`)";
 
 /// How a workload on files is run.
 #[derive(Clone, Copy, Debug)]

@@ -76,7 +76,7 @@ pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     text_of(read_bounded(path, bytes_max)?)
 }
 
-/// Returns the names of what is in a directory, in order; one that is no text is left out.
+/// Returns the names of what is in a directory, in order; one that is not a string is left out.
 pub fn names_in(path: &Path) -> io::Result<Vec<String>> {
     let entries = std::fs::read_dir(path)?.collect::<io::Result<Vec<_>>>()?;
     let names = entries.into_iter().filter_map(|entry| entry.file_name().into_string().ok());
@@ -110,7 +110,7 @@ mod tests {
         let pipe = folder.path().join("pipe");
         let mode = rustix::fs::Mode::from_raw_mode(0o600);
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-        assert_eq!(said(&pipe, 4), "it is not a regular file", "and nobody waited for a writer");
+        assert_eq!(said(&pipe, 4), "it is not a regular file", "and no writer was waited for");
         let missing = read_bounded(&folder.path().join("missing"), 4).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
         std::fs::write(&path, [0xff]).unwrap();

@@ -124,7 +124,7 @@ impl BucketLease {
             });
         };
         let thread = std::thread::Builder::new().name("lease".to_owned()).spawn(body);
-        let what = "the thread that marks the run as under way";
+        let what = "the thread that marks the run as going on";
         let thread = thread.map_err(|source| ConductError::Start { what, source })?;
         Ok(Self { ended, thread: Some(thread) })
     }
@@ -177,7 +177,7 @@ impl Keeper {
                 }
                 Err(error) if before.is_none() => {
                     self.observer.note(&format!(
-                        "the run cannot be marked as under way ({error}); until it ends, do not \
+                        "the run cannot be marked as going on ({error}); until it ends, do not \
                          clean the bucket from another machine"
                     ));
                     return false;

@@ -36,7 +36,7 @@ pub struct Left {
     pub uploads: u64,
     /// Content of the objects.
     pub bytes: u64,
-    /// Whether the run is under way.
+    /// Whether the run is still going on.
     pub is_alive: bool,
 }
 

@@ -28,7 +28,7 @@ pub struct Named<'a> {
     pub name: &'static str,
     /// Where it is to be.
     pub path: &'a Path,
-    /// Whether a file that is there already may be replaced.
+    /// Whether a file that already exists may be replaced.
     pub overwrite: Overwrite,
 }
 
@@ -36,7 +36,7 @@ pub struct Named<'a> {
 #[derive(Debug, Error)]
 pub enum OutputError {
     /// There is one already.
-    #[error("{name}: {} is there already; {flag} replaces it", path.display())]
+    #[error("{name}: {} already exists; {flag} replaces it", path.display())]
     Exists {
         /// What messages call it.
         name: &'static str,
@@ -202,7 +202,7 @@ mod tests {
         let path = place.path().join("report.html");
         named(&path, false).write(b"first").unwrap();
         let refused = named(&path, false).write(b"second").unwrap_err().to_string();
-        assert!(refused.ends_with("report.html is there already; --overwrite replaces it"));
+        assert!(refused.ends_with("report.html already exists; --overwrite replaces it"));
         assert_eq!(fs::read(&path).unwrap(), b"first");
         named(&path, true).write(b"second").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"second");

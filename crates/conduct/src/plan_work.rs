@@ -257,13 +257,13 @@ impl<'a> PlanWork<'a> {
             if files.crosses(&agents.shares()) {
                 return refused(format!(
                     "not all agents see the files that agent {} makes in {place}, and workers of \
-                     one agent are to work on what those of another make: mount the same file \
-                     system there on all of them, or have each worker work on files of its own",
+                    one agent use files that another makes: mount the same file \
+                     system there on all of them, or give each worker its own files",
                     agents.names()[*first],
                 ));
             }
             if number == StageId(0) {
-                let each = "each fills and works on files of its own";
+                let each = "each fills and uses its own files";
                 recording
                     .observer
                     .note(&format!("agents do not see each other's files in {place}: {each}"));

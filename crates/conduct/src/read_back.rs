@@ -83,7 +83,7 @@ pub(crate) fn await_stores(
             }
             Ok(Err(error)) if recording.now().since(began) >= WAIT_MAX => {
                 recording.observer.warn(&format!(
-                    "the store has not answered for {}, and is read back all the same: {}",
+                    "the store has not answered for {}; reading back anyway: {}",
                     waited(recording.now()),
                     error.message
                 ));
@@ -92,8 +92,7 @@ pub(crate) fn await_stores(
             Ok(Err(error)) if !told => {
                 told = true;
                 recording.observer.note(&format!(
-                    "waiting for the store, {} at most, before what it acknowledged is read \
-                     back: {}",
+                    "waiting up to {} for the store before reading back what it acknowledged: {}",
                     format::duration(WAIT_MAX),
                     error.message
                 ));

@@ -100,7 +100,8 @@ impl Drop for Recording {
         let advice = format!("`plimsoll clean {path}` removes what the run left");
         self.observer.warn(&format!("the record in {path} is incomplete; {advice}"));
         self.manifest.state = RunState::Failed;
-        self.manifest.state_reason = Some(format!("plimsoll itself failed (a panic); {advice}"));
+        self.manifest.state_reason =
+            Some(format!("plimsoll crashed (a panic, please report it); {advice}"));
         // There is nothing else left to tell whom.
         let _ = self.directory.write_manifest(&self.manifest);
     }
@@ -134,7 +135,7 @@ impl Recording {
         if self.events.is_running() {
             let seconds = GRACE.as_secs();
             self.observer.note(&format!(
-                "a command of `event` still runs; it has {seconds} s, and Ctrl-C ends it"
+                "a command of `event` is still running; it gets {seconds} s, and Ctrl-C kills it"
             ));
         }
         self.manifest.events = self.events.await_all(&self.stop, &self.time.clock);

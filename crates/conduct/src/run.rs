@@ -314,8 +314,8 @@ impl OpenRun {
         let most = machine::open_files_max();
         if needed + OTHERS > most {
             observer.warn(&format!(
-                "the run may need {} connections, and this process may have {} files open: raise \
-                 the limit (`ulimit -n`) or take fewer workers, or operations will fail",
+                "the run may need {} connections, and this process may open only {} files: raise \
+                the limit (`ulimit -n`) or use fewer workers, or operations will fail",
                 format::count(needed),
                 format::count(most)
             ));

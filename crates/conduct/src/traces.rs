@@ -58,7 +58,7 @@ fn read(of: &TraceOf) -> Result<Trace, ConductError> {
             return refused(format!("{} is a directory, which no trace of that form is", of.file));
         }
         (false, Some(OF_RUN)) => {
-            return refused(format!("{} is no directory of a run", of.file));
+            return refused(format!("{} is not a directory of a run", of.file));
         }
         (false, format) => of_file(path, format.and_then(Format::from_name), &mut builder)?,
     }

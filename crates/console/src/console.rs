@@ -67,7 +67,7 @@ pub enum ConsoleError {
     #[error("cannot use {}", .0.display())]
     Directory(PathBuf, #[source] io::Error),
     /// Another console works there.
-    #[error("another console works in {}: end it, or name another directory", .0.display())]
+    #[error("another console uses {}: stop it, or name another directory", .0.display())]
     Taken(PathBuf),
     /// The database failed, or has no such workload.
     #[error(transparent)]

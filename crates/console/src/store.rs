@@ -70,7 +70,7 @@ pub enum StoreError {
     #[error("the console's database failed")]
     Database(#[from] rusqlite::Error),
     /// The database was written by a newer version.
-    #[error("the console's database is of version {0}, which is newer than this program")]
+    #[error("the console's database has version {0}, which is newer than this program")]
     Newer(i64),
     /// There is no such workload.
     #[error("there is no workload {0}")]

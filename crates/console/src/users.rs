@@ -28,7 +28,7 @@ const PASSWORD_BYTES_MAX: usize = 1_024;
 #[derive(Debug, Error)]
 pub enum UsersError {
     /// The XML cannot be read.
-    #[error("it is no XML that can be read")]
+    #[error("it is not readable XML")]
     Xml,
     /// A line is no user.
     #[error("line {0} is not `user:hash` with a hash by bcrypt ($2y$, as `htpasswd -B` writes it)")]

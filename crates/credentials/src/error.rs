@@ -66,7 +66,7 @@ pub enum CredentialsError {
     },
     /// A profile that gets its keys in a way that is not known here.
     #[error(
-        "profile `{profile}` gets its keys by `{way}`, which is not known here; export them with \
+        "profile `{profile}` gets its keys by `{way}`, which is not supported; export them with \
          `aws configure export-credentials --format env`"
     )]
     OtherWay {

@@ -82,7 +82,7 @@ pub(crate) fn of_instance(chain: &Chain<'_>) -> Result<Option<(Keys, String)>> {
         return Err(answer.refused(&service, " to the wish for a token"));
     }
     let token = String::from_utf8(answer.body);
-    let token = token.map_err(|_| CredentialsError::answer("the token is no text"))?;
+    let token = token.map_err(|_| CredentialsError::answer("the token is not a string"))?;
     let token = token.trim();
     let get = |path: &str| {
         let fields = [("X-aws-ec2-metadata-token", token)];

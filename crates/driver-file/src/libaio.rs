@@ -91,7 +91,7 @@ impl Libaio {
             Errno::NOSYS => trouble::with_text(errno, "this kernel has no io_setup (libaio)"),
             Errno::AGAIN => trouble::with_text(
                 errno,
-                "the machine has no room for more of libaio (sysctl fs.aio-max-nr)",
+                "the machine's limit for libaio is reached (sysctl fs.aio-max-nr)",
             ),
             _ => trouble::failed("cannot set up libaio", errno),
         })?;

@@ -111,7 +111,7 @@ impl Ring for FilesRing {
                 Block { act: Act::Sync { data_only }, file, offset: 0, len: 0 }
             }
             _ => {
-                assert!(!self.is_under_way(slot), "slot {slot} has an operation under way");
+                assert!(!self.is_under_way(slot), "slot {slot} has an operation in flight");
                 return Some(names::run(&self.files, request, self.slab.slot_mut(slot)));
             }
         };
@@ -121,7 +121,7 @@ impl Ring for FilesRing {
             return Some(psync::run(block, file, buffer));
         }
         let is_free = !self.is_under_way(slot) || self.is_broken();
-        assert!(is_free, "slot {slot} has an operation under way");
+        assert!(is_free, "slot {slot} has an operation in flight");
         let room = self.slab.room(slot, block.len);
         match &mut self.way {
             Way::Uring(uring) => uring.submit(slot, block, file, room),

@@ -32,13 +32,13 @@ const RUN_ID_BYTES_MAX: usize = 255;
 #[derive(Debug, thiserror::Error)]
 pub enum WorkDirError {
     /// The directory does not exist.
-    #[error("the directory {} is not there", .0.display())]
+    #[error("the directory {} does not exist", .0.display())]
     Missing(PathBuf),
     /// Something else has that name.
     #[error("{} is not a directory", .0.display())]
     NotADirectory(PathBuf),
     /// The user lacks the rights.
-    #[error("this user may not work in {}: permission denied", .0.display())]
+    #[error("permission denied in {}", .0.display())]
     NotWritable(PathBuf),
     /// Nobody can.
     #[error("the file system of {} is read-only", .0.display())]
@@ -452,7 +452,7 @@ mod tests {
         let quota = "the quota leaves no space for /d/f, which takes 4096 bytes";
         assert_eq!(text(Errno::DQUOT), quota);
         assert_eq!(text(Errno::ROFS), "the file system of /d/f is read-only");
-        assert_eq!(text(Errno::ACCESS), "this user may not work in /d/f: permission denied");
+        assert_eq!(text(Errno::ACCESS), "permission denied in /d/f");
         assert_eq!(text(Errno::IO), "cannot make the file /d/f");
     }
 }

@@ -201,7 +201,7 @@ impl S3Admin {
     }
 
     async fn sweep_all(&mut self, prefix: &str) -> Result<u64, DriverError> {
-        assert!(!prefix.is_empty(), "sweeping needs a prefix of its own");
+        assert!(!prefix.is_empty(), "sweeping needs its own prefix");
         self.removed_count.store(0, Ordering::Relaxed);
         let versioning = unless_silent(self.versioning().await)?;
         // Leave to remove what is retained is asked for only where something may be.
@@ -251,7 +251,7 @@ impl S3Admin {
             return Ok(());
         }
         let result = self.call(BucketRequest::EnableVersioning).await;
-        result.map_err(|error| self.explained("cannot be made to keep versions", error))
+        result.map_err(|error| self.explained("cannot have versioning enabled", error))
     }
 
     /// Tells whether objects of the bucket can be retained.
@@ -275,9 +275,9 @@ impl S3Admin {
         }
         let why = match state {
             RootState::Existed => {
-                "cannot retain objects; name another `bucket`, to be made with that"
+                "has no object lock; name another `bucket`, which is then made with it"
             }
-            RootState::Created => "was made, but the server cannot retain objects",
+            RootState::Created => "was made, but the server does not support retention",
         };
         let message = format!("bucket `{}` {why}", self.bucket());
         Err(DriverError::new(ErrorClass::Precondition, message))
@@ -402,7 +402,7 @@ impl S3Admin {
             let lease = self.session.lease();
             let call = S3Request::AbortUpload { key, upload };
             let aborted = self.session.connection.call(&lease, &call, &[204, 200, 404]).await;
-            aborted.result.map_err(|error| self.overdue("giving up uploads of", error))?;
+            aborted.result.map_err(|error| self.overdue("aborting uploads of", error))?;
         }
         Ok(())
     }
@@ -494,10 +494,10 @@ impl S3Admin {
         }
         let because = match error.class {
             ErrorClass::Denied if self.is_nobody() => {
-                "is not there and cannot be made without credentials; none are given (`access_key` \
+                "does not exist and cannot be made without credentials; none are given (`access_key` \
                  and `secret_key`, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)"
             }
-            _ => "is not there and cannot be made",
+            _ => "does not exist and cannot be made",
         };
         Err(self.explained(because, error))
     }

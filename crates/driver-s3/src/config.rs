@@ -105,17 +105,17 @@ pub enum ConfigError {
     #[error("{0} hosts are too many, {ENDPOINTS_COUNT_MAX} are the most (`host`)")]
     TooManyEndpoints(usize),
     /// An endpoint's name cannot be one.
-    #[error("`{0}` is no host name (`host`)")]
+    #[error("`{0}` is not a host name (`host`)")]
     Host(String),
     /// The bucket's name cannot be one.
     #[error(
-        "`{0}` is no bucket name: 1 to {BUCKET_NAME_BYTES_MAX} letters, digits, `.`, `-` or `_`, \
+        "`{0}` is not a bucket name: 1 to {BUCKET_NAME_BYTES_MAX} letters, digits, `.`, `-` or `_`, \
          beginning with a letter or digit (`bucket`)"
     )]
     Bucket(String),
     /// The bucket's name cannot be part of a host's name.
     #[error(
-        "bucket `{0}` cannot stand in a host name: 3 to 63 lower-case letters, digits, `-` or `.` \
+        "bucket `{0}` is not allowed in a host name: 3 to 63 lower-case letters, digits, `-` or `.` \
          can (`lookup` path or another `bucket`)"
     )]
     BucketNotDns(String),
@@ -127,7 +127,7 @@ pub enum ConfigError {
     /// One half of the credentials is missing.
     #[error("the {0} is empty; give both `access_key` and `secret_key`")]
     EmptyKey(&'static str),
-    /// A part of the credentials, or the region, cannot stand in a header.
+    /// A part of the credentials, or the region, that a header cannot hold.
     #[error("the {name} holds a blank or a character that is not plain ASCII ({flag})")]
     NotPlain {
         /// Which value.
@@ -142,7 +142,7 @@ pub enum ConfigError {
     #[error("`checksum` cannot go with {0}; leave one of them out")]
     ChecksumWith(&'static str),
     /// No part can have that size.
-    #[error("parts of {0} bytes are no parts, 1 byte to 5 GiB are (`part_size`)")]
+    #[error("part size {0} B is out of range: 1 B to 5 GiB (`part_size`)")]
     PartSize(u64),
     /// Not so many parts can be on their way at once.
     #[error("{0} parts at once cannot be, 1 to 1000 can (`part_parallel`)")]
@@ -282,11 +282,11 @@ pub(crate) mod tests {
                 &|c| c.endpoints = vec![c.endpoints[0].clone(); 65_537],
                 "65536 are the most (`host`)",
             ),
-            (&|c| c.endpoints[0].host.clear(), "`` is no host name (`host`)"),
+            (&|c| c.endpoints[0].host.clear(), "`` is not a host name (`host`)"),
             (&|c| c.endpoints[0].host = "http://x".to_owned(), "`host`"),
             (&|c| c.bucket.clear(), "`bucket`"),
-            (&|c| c.bucket = "a/b".to_owned(), "`a/b` is no bucket name"),
-            (&|c| c.bucket = "..".to_owned(), "`..` is no bucket name"),
+            (&|c| c.bucket = "a/b".to_owned(), "`a/b` is not a bucket name"),
+            (&|c| c.bucket = "..".to_owned(), "`..` is not a bucket name"),
             (&|c| c.region = Some("eu west".to_owned()), "`region`"),
             (&|c| c.credentials = keys("", "s", None), "the access key is empty"),
             (&|c| c.credentials = keys("a", "s", Some("t\r\nx: y")), "`session_token`"),

@@ -113,7 +113,7 @@ fn stated(text: &ErrorText) -> String {
 fn unstated(answer: &Answer) -> String {
     let body = one_line(&String::from_utf8_lossy(&answer.body));
     match body.is_empty() {
-        true => format!("the answer {} says nothing more", answer.status),
+        true => format!("the answer {} has no details", answer.status),
         false => format!("the answer is `{body}`"),
     }
 }
@@ -242,7 +242,7 @@ mod tests {
         elsewhere.bucket_region = "eu-west-1".to_owned();
         assert_eq!(
             of_answer(&elsewhere).message,
-            "the answer 301 says nothing more; set `region` eu-west-1 or another `host`"
+            "the answer 301 has no details; set `region` eu-west-1 or another `host`"
         );
         elsewhere.bucket_region.clear();
         elsewhere.location = "https://a.example/".to_owned();
@@ -257,7 +257,7 @@ mod tests {
         let long = of_answer(&answer(500, &error_xml("X", &"two\nlines ".repeat(100)))).message;
         assert!(!long.contains('\n') && long.starts_with("X: two lines two"), "{long}");
         assert_eq!(long.chars().count(), MESSAGE_CHARS_MAX + 1);
-        assert_eq!(of_answer(&answer(500, "")).message, "the answer 500 says nothing more");
+        assert_eq!(of_answer(&answer(500, "")).message, "the answer 500 has no details");
         let html = of_answer(&answer(502, "<html>\r\n<body>Bad\tGateway</body>")).message;
         assert_eq!(html, "the answer is `<html> <body>Bad Gateway</body>`");
     }

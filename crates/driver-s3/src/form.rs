@@ -118,7 +118,7 @@ impl Connection {
         let (mut written_count, mut lines_count, mut failure) = (0, 0, None);
         for line in lines {
             let Ok(line) = line else {
-                let why = "a line on a copy is no JSON";
+                let why = "a line on a copy is not JSON";
                 return (written_count, Some(error::of_document(&self.answer, why)));
             };
             lines_count += 1;

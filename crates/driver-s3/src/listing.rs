@@ -66,7 +66,7 @@ impl Pages {
             return Err(format!("the list has {} pages without an entry", self.empty_count));
         }
         if !self.places.insert(self.hashes.hash_one(place)) {
-            return Err("the list goes on where it has been before, so it has no end".to_owned());
+            return Err("the list repeats itself, so it has no end".to_owned());
         }
         if self.places.len() >= PAGES_COUNT_MAX {
             return Err(format!("the list goes on after {PAGES_COUNT_MAX} pages"));
@@ -115,7 +115,7 @@ impl S3Session {
             let page = &mut self.page;
             let next = (page.next_token.as_str(), page.next_id.as_str());
             let followed = match next.0 {
-                "" => Err("the list is truncated but does not say how it goes on".to_owned()),
+                "" => Err("the list is truncated but has no continuation token".to_owned()),
                 _ => pages.follow(next, taken == taken_before),
             };
             if let Err(why) = followed {

@@ -57,7 +57,7 @@ impl FromStr for ProfileKinds {
             let known = KINDS.into_iter().find(|kind| *kind == word);
             let Some(kind) = known else {
                 return Err(format!(
-                    "`{word}` is no kind of profile; there are {}",
+                    "`{word}` is not a kind of profile; the kinds are {}",
                     KINDS.join(", ")
                 ));
             };
@@ -66,7 +66,7 @@ impl FromStr for ProfileKinds {
             }
         }
         if kinds.is_empty() {
-            return Err(format!("no kind of profile is named; there are {}", KINDS.join(", ")));
+            return Err(format!("name a kind of profile; the kinds are {}", KINDS.join(", ")));
         }
         Ok(Self(kinds))
     }
@@ -93,7 +93,7 @@ pub enum ServerProfileError {
     #[error("this MinIO, {0}, offers no profiling ({1})")]
     NotOffered(String, String),
     /// It is something else, or a proxy stands before it.
-    #[error("{0} is no MinIO, or lets nobody profile it ({1})")]
+    #[error("{0} is not MinIO, or does not allow profiling ({1})")]
     NotMinio(String, String),
     /// One of its nodes cannot.
     #[error("the server cannot profile {kinds} ({node}: {why})")]
@@ -355,7 +355,9 @@ mod tests {
         assert_eq!(read("cpu, mem,cpu").as_deref(), Ok("cpu,mem"));
         assert_eq!(read("trace").as_deref(), Ok("trace"));
         assert!(
-            read("heap").unwrap_err().starts_with("`heap` is no kind of profile; there are cpu")
+            read("heap")
+                .unwrap_err()
+                .starts_with("`heap` is not a kind of profile; the kinds are cpu")
         );
         assert!(read(" , ").is_err());
     }

@@ -110,7 +110,8 @@ impl ListedPage {
                     self.texts.push_str(text);
                 }
                 (Listed::Objects, "Contents/Size") | (Listed::Versions, "Version/Size") => {
-                    size = Some(text.trim().parse().map_err(|_| format!("`{text}` is no size"))?);
+                    size =
+                        Some(text.trim().parse().map_err(|_| format!("`{text}` is not a size"))?);
                 }
                 (Listed::Versions, "Version/VersionId" | "DeleteMarker/VersionId")
                 | (Listed::Uploads, "Upload/UploadId") => text.clone_into(&mut id),
@@ -137,7 +138,7 @@ impl ListedPage {
         })?;
         if self.url_encoded && !matches!(listed, Listed::Objects) {
             let key = encode::decode_listed(&self.next_token, &mut self.decoded);
-            let key = key.ok_or("the list goes on at a key that is no UTF-8")?.to_owned();
+            let key = key.ok_or("the list goes on at a key that is not UTF-8")?.to_owned();
             self.next_token = key;
         }
         Ok(())
@@ -170,7 +171,7 @@ impl ListedPage {
             let (listed, id) = (&self.texts[begin..key_end], &self.texts[key_end..id_end]);
             let key = if self.url_encoded {
                 encode::decode_listed(listed, &mut self.decoded)
-                    .ok_or_else(|| format!("the list holds a key that is no UTF-8: `{listed}`"))?
+                    .ok_or_else(|| format!("the list holds a key that is not UTF-8: `{listed}`"))?
             } else {
                 listed
             };
@@ -259,7 +260,7 @@ fn walk(
                 depth += 1;
                 roots_count += usize::from(depth == 1);
                 if depth > DEPTH_MAX || roots_count > 1 {
-                    return Err("the answer is nested as no answer of S3 is".to_owned());
+                    return Err("the answer is nested deeper than any S3 answer".to_owned());
                 }
                 if depth > 1 {
                     path.push('/');
@@ -297,7 +298,7 @@ fn push_reference(text: &mut String, reference: &BytesRef<'_>) -> Result<(), Xml
     }
     let name = reference.decode().map_err(|error| one_line(&error))?;
     let resolved = resolve_predefined_entity(&name);
-    text.push_str(resolved.ok_or_else(|| format!("`&{name};` is no known reference"))?);
+    text.push_str(resolved.ok_or_else(|| format!("`&{name};` is not a known entity"))?);
     Ok(())
 }
 

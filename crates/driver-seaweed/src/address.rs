@@ -22,7 +22,7 @@ pub struct ServerAddress {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// It has not the form.
-    #[error("`{0}` is no address such as host:9333 or host:9333.19333")]
+    #[error("`{0}` is not an address such as host:9333 or host:9333.19333")]
     Form(String),
     /// No port is so high.
     #[error(

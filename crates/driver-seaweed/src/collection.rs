@@ -95,7 +95,7 @@ pub(crate) async fn drop_empty(thread: &Thread, name: &str) -> Result<(), Driver
     let left = files_count(thread, name).await?;
     if left > 0 {
         let why = format!(
-            "the collection `{name}` is not dropped, as it holds {left} files that are not the run's"
+            "the collection `{name}` is kept, as it holds {left} files that are not the run's"
         );
         return Err(DriverError::new(ErrorClass::Precondition, why));
     }

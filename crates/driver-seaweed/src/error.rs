@@ -16,15 +16,15 @@ const FULL: &str = "no free volumes left";
 
 /// What a master says when no volume can be written to and it makes none.
 const NONE_WRITABLE: &str = "failed to find writable volumes";
-const USED_UP: &str = "no volume can be written to and no more can be made: give volume servers \
+const USED_UP: &str = "no volume is writable and no more can be made: give volume servers \
                        more of them (`-max`; of a type of disk: `-disk`), or remove collections";
 
 /// What a master says beside that where no volume server has disks of the type.
-const NO_DISK: &str = "no volume server carries the";
+const NO_DISK: &str = "no volume server has the";
 const NO_DISK_TOLD: &str = "no volume server has disks of that type";
 
 /// What it means when a server takes no token.
-const NO_TOKEN: &str = "the server does not accept the token: its keys are jwt.signing (writes) \
+const NO_TOKEN: &str = "the server rejects the token: its keys are jwt.signing (writes) \
                         and jwt.signing.read (reads) in its security.toml, a filer's \
                         jwt.filer_signing and jwt.filer_signing.read";
 

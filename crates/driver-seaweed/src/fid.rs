@@ -16,7 +16,7 @@ pub struct FileId {
 
 /// A text that is no file id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no file id such as 3,01637037d6")]
+#[error("`{0}` is not a file id such as 3,01637037d6")]
 pub struct NoFileId(String);
 
 /// The digits of a cookie.

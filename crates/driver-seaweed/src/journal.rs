@@ -112,7 +112,7 @@ mod tests {
         let ids: Vec<String> = read_list(text).unwrap().iter().map(ToString::to_string).collect();
         assert_eq!(ids, ["3,01637037d6", "3,02637037d6"]);
         let error = read_list("3,01637037d6\nnonsense\n").unwrap_err();
-        assert_eq!(error.to_string(), "line 2: `nonsense` is no file id such as 3,01637037d6");
+        assert_eq!(error.to_string(), "line 2: `nonsense` is not a file id such as 3,01637037d6");
         assert_eq!(read_list("").unwrap(), []);
     }
 }

@@ -210,7 +210,7 @@ impl Master {
                 Ok(Assigned { fid, before: 0, count, token, server })
             }
             (Err(why), _) => {
-                let why = format!("the master assigned what is none: {why}");
+                let why = format!("the master assigned an invalid file id: {why}");
                 Err(DriverError::new(ErrorClass::Protocol, why))
             }
             _ => Err(unreadable("an id")),

@@ -76,7 +76,7 @@ mod tests {
         let expected = "a:9333 19333, b:1 2".to_owned();
         assert_eq!(shown(" a:9333, b:1.2,a:9333,"), Ok(expected));
         assert!(shown(",").unwrap_err().starts_with("no master is named"));
-        assert!(shown("a:1,b").unwrap_err().starts_with("`b` is no address"));
+        assert!(shown("a:1,b").unwrap_err().starts_with("`b` is not an address"));
         let failed = shown("dnssrv+_grpc._tcp.m").unwrap_err();
         assert!(failed.starts_with("cannot look up the service `_grpc._tcp.m` (SRV)"), "{failed}");
     }

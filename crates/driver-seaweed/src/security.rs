@@ -25,7 +25,7 @@ pub struct Security {
 /// Why a `security.toml` is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SecurityError {
-    /// It is no TOML.
+    /// It is not TOML.
     #[error("line {line}: {why}")]
     Syntax {
         /// Where, from 1 on.

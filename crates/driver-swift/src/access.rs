@@ -162,7 +162,7 @@ impl Access {
             Version::None if storage.is_none() => {
                 return refuse(
                     "storage_url",
-                    "nobody signs in, so it has to say where the account is (or OS_STORAGE_URL)",
+                    "no user signs in, so it has to say where the account is (or OS_STORAGE_URL)",
                 );
             }
             Version::None => SignIn::Known { token: self.token() },
@@ -201,8 +201,7 @@ impl Access {
                 Some("3") => Ok(Version::V3),
                 _ => refuse(
                     "auth_version",
-                    "ST_AUTH_VERSION, OS_AUTH_VERSION or OS_IDENTITY_API_VERSION is no version of \
-                     1, 2 and 3",
+                    "ST_AUTH_VERSION, OS_AUTH_VERSION or OS_IDENTITY_API_VERSION is not 1, 2 or 3",
                 ),
             };
         }
@@ -218,7 +217,7 @@ impl Access {
     fn auth(&self, said: &Said<'_>, names: [&str; 2]) -> Result<Address, AccessError> {
         match said.auth.or_else(|| self.first(&names)) {
             Some(url) => address("auth", url),
-            None => refuse("auth", format!("nobody says where one signs in ({})", names[0])),
+            None => refuse("auth", format!("no address to sign in at ({})", names[0])),
         }
     }
 
@@ -226,7 +225,7 @@ impl Access {
         let given = self.user.as_ref().map(Secret::expose).or(said.user);
         match given.or_else(|| self.first(&names)) {
             Some(user) => Ok(user.to_owned()),
-            None => refuse("user", format!("nobody says who signs in ({})", names[0])),
+            None => refuse("user", format!("no user to sign in as ({})", names[0])),
         }
     }
 

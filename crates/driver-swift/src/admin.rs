@@ -124,7 +124,7 @@ impl SwiftAdmin {
     async fn tell_marked(&mut self) -> Result<Option<bool>, DriverError> {
         match self.made_by().await {
             Ok(made) => Ok((self.session.wire.answer.status != 404).then_some(made.is_some())),
-            // What cannot be looked into is somebody else's.
+            // What cannot be listed is somebody else's.
             Err(error) if error.class == ErrorClass::Denied => Ok(Some(false)),
             Err(error) => Err(error),
         }
@@ -208,7 +208,7 @@ impl SwiftAdmin {
     }
 
     async fn remove_below(&mut self, prefix: &str) -> Result<u64, DriverError> {
-        assert!(!prefix.is_empty(), "sweeping needs a prefix of its own");
+        assert!(!prefix.is_empty(), "sweeping needs its own prefix");
         self.removed.store(0, Ordering::Relaxed);
         let (mut last_first, mut repeats) = (String::new(), 0);
         for _ in 0..PAGES_MAX {

@@ -90,7 +90,7 @@ impl SwiftDriver {
             }
         };
         let Some(storage) = config.storage.clone().or(storage) else {
-            let why = "nobody says where the account is: name its `storage_url`";
+            let why = "the account's address is missing: name its `storage_url`";
             return Err(DriverError::new(ErrorClass::Client, why));
         };
         let tls = config.tls_for(&storage)?;

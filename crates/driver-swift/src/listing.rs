@@ -149,7 +149,7 @@ impl Page<'_> {
         }
         let Some(last) = last else { return Ok(false) };
         if *last <= **self.marker {
-            return Err("the list goes on where it has been before".to_owned());
+            return Err("the list repeats itself".to_owned());
         }
         *self.marker = last.into_owned();
         Ok(is_full)
@@ -198,7 +198,7 @@ mod tests {
             assert!(read(body, 9, "").0.is_err(), "{body}");
         }
         let again = r#"[{"name": "a", "bytes": 1}]"#;
-        let why = "the list goes on where it has been before".to_owned();
+        let why = "the list repeats itself".to_owned();
         assert_eq!(read(again, 1, "a").0, Err(why));
     }
 

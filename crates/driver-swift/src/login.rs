@@ -98,9 +98,9 @@ pub(crate) async fn sign_in(
     let Some(Asked { address, head, body }) = sign_in::ask(&config.sign_in)? else {
         let why = match config.sign_in {
             SignIn::Known { token: Some(_) } => {
-                "the token that was given is not accepted, and there is no user who could sign in"
+                "the token that was given is not accepted, and no user is given to sign in as"
             }
-            _ => "the store wants a token, and nobody is named who could sign in",
+            _ => "the store wants a token, and no user is given to sign in as",
         };
         return Err(DriverError::with_status(ErrorClass::Denied, 401, why));
     };

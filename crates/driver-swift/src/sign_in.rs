@@ -238,7 +238,7 @@ pub(crate) fn read(
     let status = answered.status;
     match sign_in {
         SignIn::Known { .. } => {
-            Err(DriverError::new(ErrorClass::Client, "nobody has to sign in there"))
+            Err(DriverError::new(ErrorClass::Client, "no sign-in is needed there"))
         }
         SignIn::V1 { .. } => {
             let token = header("x-auth-token").or_else(|| header("x-storage-token"));
@@ -340,11 +340,11 @@ fn url_of<'c>(
 
 fn found(token: String, url: Option<&str>, status: u16) -> Result<Found, DriverError> {
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        let why = "the token of the answer to the sign-in cannot stand in a header";
+        let why = "the token of the answer to the sign-in is not allowed in a header";
         return Err(error::of_success(status, why));
     }
     let storage = url.map(Address::parse).transpose().map_err(|why| {
-        error::of_success(status, format!("the storage URL of the sign-in is none: {why}"))
+        error::of_success(status, format!("the storage URL of the sign-in is invalid: {why}"))
     })?;
     Ok(Found { token: token.into(), storage })
 }

@@ -405,7 +405,7 @@ pub trait Admin {
     /// removed.
     fn remove_mark<'a>(&'a mut self, key: &'a str) -> Step<'a, ()>;
 
-    /// Makes the bucket, unless it is there already.
+    /// Makes the bucket, unless it already exists.
     fn make_bucket(&mut self) -> Step<'_, RootState> {
         self.ensure_root()
     }

@@ -66,7 +66,7 @@ pub enum PartState {
     Works,
     /// It has ended its part.
     Done,
-    /// It has not been heard of for a while.
+    /// It has not responded for a while.
     Silent,
     /// It is given up.
     Lost,

@@ -206,7 +206,7 @@ impl<'a, S: Session + 'a> OpenShare<'a, S> {
         self.workers.iter().flat_map(move |&worker| {
             let ops = PlannedOps::new(context, worker, started);
             let deadline = ops.deadline();
-            let mut session = || sessions.next().expect("each worker has sessions of its own");
+            let mut session = || sessions.next().expect("each worker has its own sessions");
             let mut tasks: Vec<LocalBoxFuture<'t, ()>> = Vec::new();
             match self.upload {
                 Some(upload) => {

@@ -36,7 +36,7 @@ pub enum AgentDo<O, A, L> {
 pub enum LeaveReason {
     /// The coordinator has let it go.
     Dismissed,
-    /// The coordinator was not heard of for too long.
+    /// The coordinator was not responding for too long.
     Orphaned,
 }
 

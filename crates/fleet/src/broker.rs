@@ -334,7 +334,7 @@ fn connect_file(path: &Path) -> Result<(NatsConfig, String), BrokerError> {
 
 fn address(server: &str) -> Result<ServerAddr, BrokerError> {
     let parsed = format!("tls://{server}").parse();
-    parsed.map_err(|_| BrokerError::Refused(format!("{server} is no address")))
+    parsed.map_err(|_| BrokerError::Refused(format!("{server} is not an address")))
 }
 
 fn files(what: &'static str, path: &Path, source: io::Error) -> BrokerError {

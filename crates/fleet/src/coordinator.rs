@@ -16,7 +16,7 @@ const DISMISSALS: u32 = 5;
 pub enum CoordinatorDo<O> {
     /// Send this to the agent.
     Say(AgentId, Step<O>),
-    /// The agent of that place has not been heard of for this long.
+    /// The agent of that place has not responded for this long.
     Silent(usize, Duration),
     /// It is heard of again.
     Back(usize),
@@ -42,7 +42,7 @@ pub struct Loss {
 /// Why an agent was lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LossReason {
-    /// It was not heard of for too long.
+    /// It was not responding for too long.
     Silent,
     /// It is another process than the one that was taken on, or has left the run.
     Restarted,
@@ -135,7 +135,7 @@ impl<O, A, L> Member<O, A, L> {
         self.live.as_ref()
     }
 
-    /// Tells whether it has not been heard of for a while.
+    /// Tells whether it has not responded for a while.
     pub fn is_silent(&self) -> bool {
         self.is_silent
     }

@@ -7,9 +7,9 @@ use std::time::Duration;
 pub struct Limits {
     /// After so long without an answer a coordinator asks again, and an agent tells how far it is.
     pub say_every: Duration,
-    /// An agent that was not heard of for so long is called silent.
+    /// An agent that was not responding for so long is called silent.
     pub silent_after: Duration,
-    /// An agent that was not heard of for so long is lost, and so is a coordinator.
+    /// An agent that was not responding for so long is lost, and so is a coordinator.
     pub lost_after: Duration,
 }
 

@@ -389,7 +389,7 @@ async fn hear_ends(
         connected.map_err(|error| failed(format!("cannot connect to {}", shown(config)), error))?;
     let heard = client.subscribe("$SYS.ACCOUNT.*.DISCONNECT").await;
     let mut heard =
-        heard.map_err(|error| failed("cannot hear of ended connections".to_owned(), error))?;
+        heard.map_err(|error| failed("cannot watch for ended connections".to_owned(), error))?;
     tokio::spawn(async move {
         // It lives as long as anybody hears.
         let _client = client;
@@ -528,7 +528,7 @@ impl Nats {
             if count == 0 {
                 return Ok(());
             }
-            // What an earlier try has taken is there already.
+            // What an earlier try has taken already exists.
             let skipped = known.min(count as u64) as usize;
             known -= skipped as u64;
             let new = &piece[skipped..count];

@@ -53,7 +53,7 @@ pub trait Workplace: Send + Sync {
 
     /// Returns what lies at a path of this machine.
     fn look(&self, path: &str) -> Place {
-        let trouble = Some(format!("nobody looks at {path}"));
+        let trouble = Some(format!("{path} is unchecked"));
         Place { trouble, ..Place::default() }
     }
 

@@ -276,7 +276,7 @@ const fn is_false(value: &bool) -> bool {
 #[derive(Debug, Error)]
 pub enum MessageError {
     /// It is of another version.
-    #[error("it speaks {found}, and this program {LANGUAGE}: both sides need the same version")]
+    #[error("it speaks {found}, this program {LANGUAGE}: both sides need the same version")]
     Language {
         /// Which.
         found: String,

@@ -37,7 +37,7 @@ pub struct Token {
 /// A text that is no token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
-    "that is no token: copy the whole line that `plimsoll fleet up` prints, which begins with \
+    "that is not a token: copy the whole line that `plimsoll fleet up` prints, which begins with \
      `{BEGINS}`"
 )]
 pub struct TokenError;

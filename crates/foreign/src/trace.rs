@@ -76,16 +76,14 @@ impl Format {
 
     /// Returns what no trace of this form tells, a sentence each.
     pub fn never_told(self) -> &'static [&'static str] {
-        const BODIES: &str =
-            "the trace does not tell what contents were; those written here are random";
-        const OFFSETS: &str =
-            "the trace does not tell where reads of a part begin; they begin at 0";
-        const LISTS: &str = "the trace does not tell what listings were of; here each is one page \
-                             of up to 1000 of the run's own keys";
+        const BODIES: &str = "the trace does not contain the content; what is written is random";
+        const OFFSETS: &str = "the trace does not say where reads of a part begin; they begin at 0";
+        const LISTS: &str = "the trace does not say what was listed; each listing is one page of \
+        up to 1000 of the run's keys";
         match self {
             Self::S3AccessLog | Self::RgwOpsLog => &[BODIES, OFFSETS, LISTS],
             Self::RgwAccessLog => {
-                &[BODIES, "the trace does not tell how large what was written is", LISTS]
+                &[BODIES, "the trace does not say how large the writes are", LISTS]
             }
             Self::MinioTrace => &[
                 BODIES,
@@ -94,7 +92,7 @@ impl Format {
                 LISTS,
             ],
             Self::Warp => &[BODIES, OFFSETS, LISTS],
-            Self::FioIolog => &["the trace does not tell what contents were"],
+            Self::FioIolog => &["the trace does not contain the content"],
             Self::IbmCos | Self::Csv => &[BODIES],
         }
     }
@@ -179,14 +177,14 @@ pub enum TraceError {
     #[error("it cannot be read")]
     Read(#[source] WarpError),
     /// It is compressed in a way that is not read here.
-    #[error("it is compressed by gzip, which is not read here: unpack it (`gunzip`)")]
+    #[error("it is compressed with gzip, which is not supported: unpack it first (`gunzip`)")]
     Gzip,
     /// There is nothing in it.
     #[error("it is empty")]
     Empty,
     /// Nothing tells its form.
     #[error(
-        "line 1: its form is none that is known; name one by its format if it is ({})",
+        "line 1: its format is not recognised; name the format if it is one of these ({})",
         Format::ALL.map(Format::name).join(", ")
     )]
     Unknown,
@@ -282,7 +280,7 @@ fn scan_fio<R: Read>(input: Input<R>, visit: Visit<'_>) -> Result<(), TraceError
     let mut log = match header.as_ref().and_then(|line| fio::Log::of(line)) {
         Some(log) => log,
         None => {
-            let reason = "it is no iolog of fio's: `fio version 2 iolog`, or 3, is missing";
+            let reason = "it is not a fio iolog: `fio version 2 iolog`, or 3, is missing";
             return Err(TraceError::Header { line: 1, reason: reason.to_owned() });
         }
     };

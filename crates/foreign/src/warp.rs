@@ -67,7 +67,7 @@ pub enum WarpError {
         /// What is wrong with its value.
         reason: String,
     },
-    /// The text is no JSON of the right shape.
+    /// The text is not JSON of the right shape.
     #[error("not a warp aggregated file: {0}")]
     NotAggregated(String),
 }

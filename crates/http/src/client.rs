@@ -328,7 +328,7 @@ impl Client {
 
     fn proxy_refused(&self, endpoint: usize, marks: Marks, body_bytes: u64) -> ExchangeError {
         let proxy = self.slots[endpoint].via.as_ref().expect("the request went through it");
-        let what = format!("answered {PROXY_WANTS_USER}: it wants another user or password");
+        let what = format!("answered {PROXY_WANTS_USER}: wrong user or password");
         self.error(proxy.refusal(&self.endpoints[endpoint], &what), marks, body_bytes)
     }
 

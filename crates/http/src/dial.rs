@@ -152,7 +152,7 @@ fn connect_failure(endpoint: &Endpoint, error: &io::Error) -> Failure {
     let message = match error.kind() {
         io::ErrorKind::ConnectionRefused => format!("connection refused by {endpoint}"),
         io::ErrorKind::TimedOut => {
-            let message = format!("no connection to {endpoint}: the network gave up waiting");
+            let message = format!("no connection to {endpoint}: the network timed out");
             return Failure::new(ExchangeErrorKind::ConnectTimeout, message);
         }
         _ => format!("cannot connect to {endpoint}: {}", error.to_string().to_lowercase()),
@@ -171,7 +171,7 @@ async fn handshake(
         Failure::new(ExchangeErrorKind::Tls, message)
     };
     let name = ServerName::try_from(endpoint.host.clone())
-        .map_err(|_| failed("its host is no name that a certificate can hold".to_owned()))?;
+        .map_err(|_| failed("its host is not a name that a certificate can hold".to_owned()))?;
     let connector = TlsConnector::from(tls.client_config(version));
     let stream = connector
         .connect(name, tcp)
@@ -196,28 +196,28 @@ fn handshake_reason(error: &io::Error, version: HttpVersion) -> String {
     match cause {
         Some(Error::InvalidCertificate(cause)) => match cause {
             CertificateError::UnknownIssuer => {
-                "certificate is not trusted (unknown issuer); give the certificate of who issued \
-                 it, or this one itself, by `tls_ca`, or use `insecure`"
+                "certificate is not trusted (unknown issuer); give its issuer's certificate, or \
+                this one itself, by `tls_ca`, or use `insecure`"
                     .to_owned()
             }
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-                "certificate has expired; have it renewed or set the clock of this machine, or use \
-                 `insecure` to go on nevertheless"
+                "certificate has expired; have it renewed or set the clock of this machine, or \
+                use `insecure` to ignore it"
                     .to_owned()
             }
             CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-                "certificate is not valid yet; set the clock of this machine, or use `insecure` to \
-                 go on nevertheless"
+                "certificate is not valid yet; set the clock of this machine, or use `insecure` \
+                to ignore it"
                     .to_owned()
             }
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                "certificate is made out to another name; give `host` one of its names, or use \
-                 `insecure` to go on nevertheless"
+                "certificate is for another name; give `host` one of its names, or use `insecure` \
+                to ignore it"
                     .to_owned()
             }
             CertificateError::Other(other) if other.to_string() == OLD_CERTIFICATE => {
-                "certificate is of X.509 version 1, as `openssl x509 -req` makes it without \
-                 extensions, and cannot be checked; have one of version 3 issued (-extfile), or \
+                "certificate is X.509 version 1, as `openssl x509 -req` makes without extensions, \
+                and cannot be checked; get one of version 3 issued (-extfile), or \
                  use `insecure`"
                     .to_owned()
             }
@@ -252,7 +252,7 @@ mod tests {
         let old = OtherError(Arc::new(io::Error::other(OLD_CERTIFICATE)));
         let cause = Error::InvalidCertificate(CertificateError::Other(old));
         let reason = handshake_reason(&io::Error::other(cause), HttpVersion::One);
-        assert!(reason.starts_with("certificate is of X.509 version 1"), "{reason}");
+        assert!(reason.starts_with("certificate is X.509 version 1"), "{reason}");
         assert!(reason.contains("-extfile"), "{reason}");
     }
 }

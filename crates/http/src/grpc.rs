@@ -132,7 +132,7 @@ impl GrpcChannel {
         let (requests, frames) = builder.handshake(opened).await.map_err(reset)?;
         let tls = options.tls.is_some();
         let authority = Authority::try_from(endpoint.authority(tls))
-            .map_err(|_| GrpcError::protocol(endpoint, "under a name that is none"))?;
+            .map_err(|_| GrpcError::protocol(endpoint, "under an invalid name"))?;
         let broken = Arc::new(Mutex::default());
         let (of, why) = (endpoint.clone(), Arc::clone(&broken));
         #[expect(clippy::disallowed_methods, reason = "no caller could drive it alone")]
@@ -301,7 +301,7 @@ impl GrpcStream {
         let [is_compressed, len @ ..] = *prefix;
         let len = u32::from_be_bytes(len) as usize;
         let refused = match (is_compressed, len) {
-            (1.., _) => "a compressed message, which nobody asked for",
+            (1.., _) => "a compressed message, which was not asked for",
             (0, len) if len > MESSAGE_BYTES_MAX => "a message of more than 4 MiB",
             _ if self.buffer.len() < PREFIX_BYTES + len => return Ok(None),
             _ => {

@@ -21,18 +21,18 @@ pub enum PatternError {
     #[error("`{0}` is a URL: give host:port, and use `tls` for https")]
     Scheme(String),
     /// It starts with the scheme of something else.
-    #[error("`{0}://` leads to no store; http:// and https:// do")]
+    #[error("`{0}://` is not supported; use http:// or https://")]
     OtherScheme(String),
     /// Some hosts are to be spoken to with TLS and some without.
-    #[error("some hosts begin with http:// and some with https://; all are spoken to alike")]
+    #[error("some hosts begin with http:// and some with https://; use one of them for all")]
     Schemes,
     /// A URL goes on behind its host and port.
-    #[error("`{0}` is a host; what follows it in the URL is none (a bucket is named by `bucket`)")]
+    #[error("`{0}` is a host with a path; name the bucket by `bucket`, not in the URL")]
     Path(String),
     /// Something is wrong with a list that may hold a password, so that nothing of it is shown.
     #[error(
-        "a host is not HOST[:PORT], and is not repeated here, as a user name and a password may \
-         stand before its `@`; give credentials by `access_key` and `secret_key`"
+        "a host is not HOST[:PORT] (not repeated here, as it may hold a user name and password \
+        before `@`); give credentials by `access_key` and `secret_key`"
     )]
     User,
     /// It holds a character that no host has.
@@ -47,16 +47,16 @@ pub enum PatternError {
     #[error("the braces in `{0}` are no range such as {{1...8}}")]
     Braces(String),
     /// An end of a range is neither decimal nor hexadecimal.
-    #[error("`{0}` is no range of numbers such as {{1...8}}")]
+    #[error("`{0}` is not a range of numbers such as {{1...8}}")]
     RangeEnds(String),
     /// A range whose first number is the larger one.
     #[error("the range `{0}` runs backwards")]
     RangeBackwards(String),
     /// More endpoints than [`ENDPOINTS_COUNT_MAX`].
-    #[error("`{0}` comes to more than {ENDPOINTS_COUNT_MAX} hosts")]
+    #[error("`{0}` expands to more than {ENDPOINTS_COUNT_MAX} hosts")]
     TooMany(String),
     /// A port that is no number from 1 to 65535.
-    #[error("the port of `{0}` is no number from 1 to 65535")]
+    #[error("the port of `{0}` is not a number from 1 to 65535")]
     Port(String),
     /// An IPv6 address without brackets.
     #[error("`{0}` has several colons; write an IPv6 address in brackets, as in [::1]:9000")]
@@ -395,20 +395,20 @@ mod tests {
             ("h{1...3", "the braces in `h{1...3` are no range such as {1...8}"),
             ("h1...3}", "the braces in `h1...3}` are no range such as {1...8}"),
             ("h{1...3}}", "the braces in `h{1...3}}` are no range such as {1...8}"),
-            ("h{{1...3}}", "`{{1...3}` is no range of numbers such as {1...8}"),
-            ("h{f...z}", "`{f...z}` is no range of numbers such as {1...8}"),
-            ("h{-1...1}", "`{-1...1}` is no range of numbers such as {1...8}"),
-            ("h{1....4}", "`{1....4}` is no range of numbers such as {1...8}"),
-            ("h{...}", "`{...}` is no range of numbers such as {1...8}"),
-            ("h{0...65535}", "`h{0...65535}` comes to more than 65535 hosts"),
+            ("h{{1...3}}", "`{{1...3}` is not a range of numbers such as {1...8}"),
+            ("h{f...z}", "`{f...z}` is not a range of numbers such as {1...8}"),
+            ("h{-1...1}", "`{-1...1}` is not a range of numbers such as {1...8}"),
+            ("h{1....4}", "`{1....4}` is not a range of numbers such as {1...8}"),
+            ("h{...}", "`{...}` is not a range of numbers such as {1...8}"),
+            ("h{0...65535}", "`h{0...65535}` expands to more than 65535 hosts"),
             (
                 "h{0...18446744073709551615}{1...9}",
-                "`h{0...18446744073709551615}{1...9}` comes to more than 65535 hosts",
+                "`h{0...18446744073709551615}{1...9}` expands to more than 65535 hosts",
             ),
-            ("h:0", "the port of `h:0` is no number from 1 to 65535"),
-            ("h:65536", "the port of `h:65536` is no number from 1 to 65535"),
-            ("h:+9", "the port of `h:+9` is no number from 1 to 65535"),
-            ("h:", "the port of `h:` is no number from 1 to 65535"),
+            ("h:0", "the port of `h:0` is not a number from 1 to 65535"),
+            ("h:65536", "the port of `h:65536` is not a number from 1 to 65535"),
+            ("h:+9", "the port of `h:+9` is not a number from 1 to 65535"),
+            ("h:", "the port of `h:` is not a number from 1 to 65535"),
             (
                 "::1",
                 "`::1` has several colons; write an IPv6 address in brackets, as in [::1]:9000",
@@ -467,8 +467,8 @@ mod tests {
         }
         for (text, reason) in [
             ("http://a,https://b", "some hosts begin with http:// and some with https://"),
-            ("s3://b", "`s3://` leads to no store"),
-            ("https://h/bucket", "`h` is a host; what follows it"),
+            ("s3://b", "`s3://` is not supported"),
+            ("https://h/bucket", "`h` is a host with a path"),
         ] {
             let error = split_scheme(text).unwrap_err().to_string();
             assert!(error.starts_with(reason), "{error}");

@@ -38,7 +38,7 @@ impl HeldRange {
 
     fn of_header(header: &str, offset: u64, len: u64) -> Self {
         let Some((first, last, size)) = parse_content_range(header) else {
-            return Self::Other(format!("`{}` is no content range", shown(header)));
+            return Self::Other(format!("`{}` is not a content range", shown(header)));
         };
         let wanted_last = offset + len - 1;
         let mismatch = || {

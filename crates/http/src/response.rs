@@ -44,13 +44,13 @@ pub enum ParseError {
     #[error("its head has more than {HEADERS_COUNT_MAX} fields")]
     TooManyHeaders,
     /// The status is below 100, or 101 though no other protocol was asked for.
-    #[error("status {0} makes no sense here")]
+    #[error("status {0} is unexpected here")]
     Status(u16),
     /// More interim answers than [`INTERIM_COUNT_MAX`].
     #[error("more than {INTERIM_COUNT_MAX} interim answers precede it")]
     TooManyInterims,
     /// Content-Length is no number.
-    #[error("its Content-Length is no number")]
+    #[error("its Content-Length is not a number")]
     ContentLength,
     /// Content-Length states two different sizes.
     #[error("its Content-Length contradicts itself")]

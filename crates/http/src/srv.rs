@@ -51,7 +51,7 @@ pub struct ServiceHost {
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
     /// It cannot be a name of DNS.
-    #[error("`{0}` is no name of a service such as _grpc._tcp.master.example")]
+    #[error("`{0}` is not a name of a service such as _grpc._tcp.master.example")]
     Name(String),
     /// There is no such name, or it has no servers.
     #[error("the name servers know no servers of the service `{name}` (SRV)")]
@@ -238,7 +238,8 @@ async fn ask_by_stream(server: SocketAddr, query: &[u8]) -> io::Result<Vec<u8>> 
 
 /// Reads the servers in an answer; `Err` holds what is wrong with it.
 fn read_answer(answer: &[u8]) -> Result<Vec<ServiceHost>, String> {
-    let answer = Packet::parse(answer).map_err(|_| "sent what is no answer".to_owned())?;
+    let answer =
+        Packet::parse(answer).map_err(|_| "sent something that is not an answer".to_owned())?;
     match answer.rcode() {
         RCODE::NoError | RCODE::NameError => {}
         other => return Err(format!("refused to answer ({other:?})")),
@@ -255,7 +256,7 @@ fn read_answer(answer: &[u8]) -> Result<Vec<ServiceHost>, String> {
             continue;
         }
         if !host.bytes().all(is_plain) {
-            return Err("names a host that is none".to_owned());
+            return Err("names an invalid host".to_owned());
         }
         found.push(ServiceHost { priority: server.priority, host, port: server.port });
     }

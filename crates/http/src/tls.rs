@@ -91,7 +91,7 @@ pub enum TlsSetupError {
         path: PathBuf,
     },
     /// Nobody is named that could vouch for a server.
-    #[error("there is no certificate of who issued the servers' certificates (CA)")]
+    #[error("the certificate of the servers' issuer (CA) is missing")]
     NoCaFile,
     /// A file of our own certificate or key could not be read as PEM.
     #[error("cannot read a {what} from `{}`", path.display())]

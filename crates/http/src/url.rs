@@ -66,7 +66,7 @@ fn host_and_port(authority: &str) -> Result<(&str, Option<u16>), &'static str> {
         return Err("the address names no host");
     }
     let port = port.map(str::parse).transpose();
-    Ok((host, port.map_err(|_| "the port is no number from 1 to 65535")?))
+    Ok((host, port.map_err(|_| "the port is not a number from 1 to 65535")?))
 }
 
 #[cfg(test)]

@@ -101,7 +101,7 @@ pub(crate) enum StoreError {
     BucketExists,
     #[error("the bucket holds objects")]
     BucketNotEmpty,
-    #[error("the upload does not exist: it was completed, given up or never begun")]
+    #[error("the upload does not exist: it was completed, aborted or never begun")]
     NoSuchUpload,
     #[error("part {number} was not uploaded, or its ETag is another")]
     InvalidPart { number: u32 },

@@ -38,7 +38,7 @@ pub struct RunDirectory {
     folder: Arc<Folder>,
     /// `None` if there was none when it was opened.
     ops: Option<Arc<Folder>>,
-    /// Of the run that is under way in it; `None` for one that is read.
+    /// Of the run that is still going on in it; `None` for one that is read.
     _lease: Option<Arc<Lease>>,
 }
 

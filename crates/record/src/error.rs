@@ -17,7 +17,7 @@ pub enum RecordError {
     },
     /// The place for a directory is taken by something else.
     #[error(
-        "{} is in the way: it is no directory; choose another directory for the run",
+        "{} is in the way: it is not a directory; choose another run directory",
         path.display()
     )]
     NotADirectory {
@@ -79,7 +79,7 @@ pub enum RecordError {
         source: io::Error,
     },
     /// A file was written by another major version of the format.
-    #[error("{} is of schema `{found}`, and this version of plimsoll reads `{supported}`; \
+    #[error("{} has the schema `{found}`, and this version of plimsoll reads `{supported}`; \
              use the version of plimsoll that wrote it", path.display())]
     Version {
         /// The file.

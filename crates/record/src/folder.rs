@@ -58,7 +58,7 @@ impl Folder {
         self.path.join(name)
     }
 
-    /// Returns the names of what is in it, in no order; one that is no text is none of ours.
+    /// Returns the names of what is in it, in no order; one that is not a string is none of ours.
     pub(crate) fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in Dir::read_from(self.handle.as_fd())? {

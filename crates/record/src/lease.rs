@@ -23,7 +23,8 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Takes the lease of the run in the directory at `path`; `None` while the run is under way, or
+    /// Takes the lease of the run in the directory at `path`; `None` while the run is still
+    /// going on, or
     /// somebody else cleans up after it.
     pub fn try_take(path: &Path) -> Result<Option<Self>, RecordError> {
         let folder = Folder::open(path).map_err(|source| RecordError::io("open", path, source))?;

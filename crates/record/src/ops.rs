@@ -62,7 +62,7 @@ fn unsaved(number: u32, rows_saved: Option<u64>) -> String {
         None => "its operations are not counted".to_owned(),
     };
     format!(
-        "{} was never closed, as the run was killed or is still under way: {counted}",
+        "{} was never closed, as the run was killed or is still going on: {counted}",
         part_name(number)
     )
 }

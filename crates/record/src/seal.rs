@@ -32,8 +32,7 @@ pub(crate) enum Seal {
 
 impl Seal {
     /// Says what is wrong with a file whose checksum does not fit.
-    pub(crate) const BROKEN: &str =
-        "its checksum does not fit: some bits are not as they were written";
+    pub(crate) const BROKEN: &str = "its checksum does not match: the file is damaged";
 
     /// Returns what the checksum of a file says.
     pub(crate) fn of(bytes: &[u8]) -> Self {

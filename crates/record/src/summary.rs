@@ -27,7 +27,7 @@ pub(crate) fn to_timeline(summary: schema::Summary) -> Result<Timeline<SeriesKey
     let mut timeline = Timeline::new(summary.origin_ns, summary.interval_ns);
     for series in summary.lanes {
         let kind = OpKind::from_name(&series.kind)
-            .ok_or_else(|| format!("`{}` is no kind of operation", series.kind))?;
+            .ok_or_else(|| format!("`{}` is not a kind of operation", series.kind))?;
         let stage = StageId(series.stage);
         let key = SeriesKey { stage, kind, endpoint: EndpointId(series.endpoint) };
         for cell in series.cells {

@@ -42,7 +42,7 @@ impl RunDirectory {
         match name.split_once('/') {
             Some((OPS_NAME, part)) if is_closed_part(part) => self.ops()?.file(part),
             None if is_top(name) => self.folder().file(name),
-            _ => Err(RecordError::damaged(self.path(), format!("`{name}` is no file of a run"))),
+            _ => Err(RecordError::damaged(self.path(), format!("`{name}` is not a file of a run"))),
         }
     }
 
@@ -114,7 +114,7 @@ impl<'a> Receiving<'a> {
             None => is_top(name),
         };
         if !is_good {
-            let why = format!("`{name}` is no file of a run");
+            let why = format!("`{name}` is not a file of a run");
             return Err(RecordError::damaged(self.place, why).into());
         }
         let path = self.place.join(name);

@@ -66,7 +66,8 @@ impl AgentReport {
         // Where the coordinator has ended before it could find out who is there.
         let untold = self.rows.is_none().then(|| {
             format!(
-                "DEGRADED: all that agent {} did is missing here (`plimsoll fleet collect` fetches \
+                "DEGRADED: everything that agent {} did is missing here (`plimsoll fleet collect` \
+                fetches \
                  what it kept)",
                 self.name
             )
@@ -82,12 +83,14 @@ impl AgentReport {
             lost.stage.as_ref().map_or(String::new(), |stage| format!(" in stage {stage}"));
         let what = match self.rows {
             None => {
-                "all that it did is missing here (`plimsoll fleet collect` fetches what it kept)"
+                "everything that it did is missing here (`plimsoll fleet collect` fetches what it \
+                kept)"
             }
             Some(_) => "what it recorded is here, and its share of the work is missing",
         };
         format!(
-            "DEGRADED: agent {} was lost{during} ({}), last heard of {} after the run began; {what}",
+            "DEGRADED: agent {} was lost{during} ({}), last response {} after the run began; \
+            {what}",
             self.name,
             lost.why,
             format::duration(lost.heard)
@@ -187,7 +190,7 @@ agent    weight  threads  operations  client CPU    clock
         let (at, stage) = (Duration::from_secs(13), Some("measure".to_owned()));
         let lost = LossReport { heard, at, stage, why: "it has ended".to_owned() };
         let untold = AgentReport { rows: None, ..agent("node3", None) };
-        assert!(untold.missing()[0].contains("all that agent node3 did is missing here"));
+        assert!(untold.missing()[0].contains("everything that agent node3 did is missing here"));
         assert_eq!(agent("node1", None).missing(), [""; 0]);
         let gone = AgentReport { rows: None, cpu: None, ..agent("node2", Some(lost)) };
         let two = text(&[agent("node1", None), gone]).unwrap();

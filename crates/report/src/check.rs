@@ -219,7 +219,7 @@ fn one(number: u64, violation: &Violation, started: Moment, paint: Paint, out: &
         out.push('\n');
     }
     if *repeats_count > 0 {
-        out.push_str(&format!("   and {} more looks told the same\n", count(*repeats_count)));
+        out.push_str(&format!("   and {} more reads showed the same\n", count(*repeats_count)));
     }
 }
 
@@ -227,12 +227,14 @@ fn one(number: u64, violation: &Violation, started: Moment, paint: Paint, out: &
 fn sentence(violation: &Violation) -> &'static str {
     match violation.kind {
         ViolationKind::ListGhost if violation.key.is_err() => {
-            "the listing holds a name that nobody wrote"
+            "the listing holds a key that was never written"
         }
-        ViolationKind::Content(_) => "a read gave content that was never written to the key",
-        ViolationKind::StaleRead => "the last read tells of an older state than was certain",
-        ViolationKind::LostWrite => "a write was acknowledged, and no look found it again",
-        ViolationKind::ResurrectedDelete => "a removal was acknowledged, and the object is there",
+        ViolationKind::Content(_) => "a read returned content that was never written to the key",
+        ViolationKind::StaleRead => "the last read returned an older state than was certain",
+        ViolationKind::LostWrite => "a write was acknowledged, and no read found it again",
+        ViolationKind::ResurrectedDelete => {
+            "a removal was acknowledged, and the object still exists"
+        }
         ViolationKind::ListOmission => "the listing lacks a key that was certainly there",
         ViolationKind::ListGhost => "the listing holds a key that was certainly not there",
         ViolationKind::ListStale => "the listing gives the size of an older version",

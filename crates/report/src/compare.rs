@@ -235,7 +235,7 @@ impl Writer<'_> {
             self.out.push('\n');
             self.remark(
                 "one side is an open loop, whose latency is from the intended start, waiting \
-                 included; that of the other is not: these latencies are no measure of a change",
+                 included; that of the other is not: these latencies cannot be compared",
             );
         }
     }
@@ -338,7 +338,7 @@ impl Writer<'_> {
             let margin = percent_spread(self.comparison.margin.percent());
             self.remark(&format!(
                 "better, worse: the interval holds no 0; same: all of it lies within ± {margin} % \
-                 (`margin`); unclear: neither, more runs tell. Each line is judged by itself: of \
+                 (`margin`); unclear: neither; more runs decide. Each line is judged by itself: of \
                  20 without a true change, about one is called better or worse"
             ));
         }
@@ -458,8 +458,8 @@ pub(crate) fn doubt_text(doubt: Doubt) -> &'static str {
         Doubt::TooFewRuns => "one or two runs on a side: too few for a verdict",
         Doubt::Unknown => "the figure is unknown on a side",
         Doubt::LimitInInterval => {
-            "the limit lies within the interval of the change: more runs tell, unless the change \
-             is about as large as the limit"
+            "too noisy to decide: the limit lies within the interval of the change; more runs \
+            decide, unless the change is about as large as the limit"
         }
         Doubt::RunsDisagree => "some runs keep the limit and some do not",
     }

@@ -224,7 +224,7 @@ impl LoadLineReport {
             ),
             _ => format!(
                 "between {} ops/s, 3 % below what was carried, and {}, which was not: the store \
-                 falls off a cliff, so there is nothing to fit{gives_way}",
+                 falls off a cliff, so no curve is fitted{gives_way}",
                 number(line.ops_per_sec_low),
                 number(line.ops_per_sec_high),
             ),
@@ -251,7 +251,7 @@ impl LoadLineReport {
         };
         let back = match of.back_at_ops_per_sec {
             Some(back) => format!("it came back at {}", rate(back)),
-            None => "it did not come back at any rate that was tried".to_owned(),
+            None => "it did not recover at any rate that was tried".to_owned(),
         };
         Some(format!(
             "METASTABLE: overloaded at {} it did not come back at {}, which is below what it had \
@@ -270,17 +270,15 @@ fn why_none(found: &LoadLineAnalysis, asked: &LoadLineAsked) -> String {
     }
     match (found.carried_max, found.missed_min) {
         (Some(carried), None) if carried >= asked.rate_max => format!(
-            "all that was asked was kept up to {}, the highest rate that was allowed",
+            "everything asked for was kept up to {}, the highest rate allowed",
             op_rate(OpRate(carried))
         ),
-        (Some(_), None) => {
-            "no rate that was too high was reached; a longer --budget goes further".to_owned()
-        }
+        (Some(_), None) => "no rate was too high; a longer --budget goes further".to_owned(),
         (None, Some(missed)) => format!(
             "not even {} was carried; ask for less (--slo) or look lower (--rates)",
             op_rate(OpRate(missed))
         ),
-        (_, _) => "the probes do not tell; a longer --budget makes more of them".to_owned(),
+        (_, _) => "the probes do not decide; a longer --budget allows more of them".to_owned(),
     }
 }
 

@@ -104,7 +104,7 @@ impl ScheduleReport {
         let text = |number: Option<u64>| known(number, count);
         Some(format!(
             "SCHEDULE NOT KEPT: {} of {} ({}) did not start on time, {} by more than 1 ms and {} \
-             not at all, so the load was not the one that was asked for. {}",
+             not at all, so the load was not the one asked for. {}",
             count(missed),
             plural(offered, "operation"),
             percent(missed as f64 / offered as f64 * 100.0),
@@ -143,7 +143,7 @@ impl ScheduleReport {
             return format!(
                 "While the store was slow, up to {} for an operation, {}/s needed up to {} in \
                  flight, and `max_in_flight` is {limit}: raise it; if that does not help, the \
-                 machine that makes the load is too slow",
+                 client machine is too slow",
                 duration(time),
                 number(rate),
                 count(needed)
@@ -151,20 +151,20 @@ impl ScheduleReport {
         }
         if observed.failed_count == 0 && observed.service_max.is_none() {
             return format!(
-                "No operation ended that counts: see first that the target answers at all, and why \
-                 operations took all of `max_in_flight` {limit}"
+                "No operation succeeded: check first that the target answers at all, and why \
+                operations used up `max_in_flight` {limit}"
             );
         }
         if observed.failed_count > 0 {
             return format!(
-                "Operations that failed may have taken all of `max_in_flight` {limit}: see first \
-                 why they failed; a store that sheds load needs a lower {}, not more in flight",
+                "Failed operations may have used up `max_in_flight` {limit}: find out first why \
+                they failed; a store that sheds load needs a lower {}, not more in flight",
                 self.load()
             );
         }
         format!(
-            "`max_in_flight` {limit} was enough at the observed {}, so the machine that makes the \
-             load is too slow or too busy for {}: lower {}, or take another",
+            "`max_in_flight` {limit} was enough at the observed {}, so the client machine is too \
+            slow or too busy for {}: lower {}, or use another",
             known(observed.service_mean, duration),
             rate.map_or_else(|| self.rate.clone(), |rate| format!("{}/s", number(rate))),
             self.load()
@@ -205,7 +205,7 @@ impl ScheduleReport {
         let who = observed.busy_share().map_or("The store".to_owned(), |share| {
             let busy = percent(share * 100.0);
             format!(
-                "The store, or the machine that makes the load (its threads were busy {busy} of \
+                "The store, or the client machine (its threads were busy {busy} of \
                  the time),"
             )
         });

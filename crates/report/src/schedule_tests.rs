@@ -54,7 +54,7 @@ fn the_rate_is_that_of_the_arrivals() {
 fn check_hint(report: &Report, hint: &str) {
     let warning = view(report).schedule_warning().unwrap();
     let lead = "SCHEDULE NOT KEPT: 89 of 2,000 operations (4.45 %) did not start on time, 89 by \
-                more than 1 ms and 0 not at all, so the load was not the one that was asked for. ";
+                more than 1 ms and 0 not at all, so the load was not the one asked for. ";
     assert_eq!(warning, format!("{lead}{hint}"));
 }
 
@@ -70,13 +70,13 @@ fn the_hint_follows_littles_law() {
     check_hint(
         &with(|of| of.max_in_flight = 101),
         "While the store was slow, up to 102 ms for an operation, 1,000/s needed up to 102 in \
-         flight, and `max_in_flight` is 101: raise it; if that does not help, the machine that \
-         makes the load is too slow",
+         flight, and `max_in_flight` is 101: raise it; if that does not help, the client machine \
+         is too slow",
     );
     check_hint(
         &with(|of| of.max_in_flight = 102),
-        "`max_in_flight` 102 was enough at the observed 2.90 ms, so the machine that makes the \
-         load is too slow or too busy for 1,000/s: lower `rate`, or take another",
+        "`max_in_flight` 102 was enough at the observed 2.90 ms, so the client machine is too \
+        slow or too busy for 1,000/s: lower `rate`, or use another",
     );
 }
 
@@ -89,8 +89,8 @@ fn one_slow_operation_among_many_needs_no_more_than_what_waited() {
     check_hint(
         &report,
         "While the store was slow, up to 15.0 s for an operation, 1,000/s needed up to 102 in \
-         flight, and `max_in_flight` is 20: raise it; if that does not help, the machine that \
-         makes the load is too slow",
+         flight, and `max_in_flight` is 20: raise it; if that does not help, the client machine \
+         is too slow",
     );
 }
 
@@ -126,7 +126,7 @@ fn a_saturated_store_is_not_asked_for_more_in_flight() {
     let mut busy = overloaded();
     fixture::measured(&mut busy).cpu = Some(Duration::from_millis(3_672));
     let hint = view(&busy).schedule_warning().unwrap();
-    let who = "The store, or the machine that makes the load (its threads were busy 90.0 % of the \
+    let who = "The store, or the client machine (its threads were busy 90.0 % of the \
                time), completes about 500/s";
     assert!(hint.contains(who), "{hint}");
     // A part of the operations shows nothing of what was in flight, and of why.
@@ -143,8 +143,8 @@ fn failures_may_have_taken_all_places() {
     fixture::row(&mut report).schedules = schedules;
     check_hint(
         &report,
-        "Operations that failed may have taken all of `max_in_flight` 20: see first why they \
-         failed; a store that sheds load needs a lower `rate`, not more in flight",
+        "Failed operations may have used up `max_in_flight` 20: find out first why they failed; a \
+        store that sheds load needs a lower `rate`, not more in flight",
     );
 }
 

@@ -94,7 +94,7 @@ fn a_run_without_operations() {
     units       1 MiB = 1,048,576 bytes; – is unknown or from too few samples
 
     warning: no operation of the measured stage ended, so there is nothing to
-             report: see that the store answers at all, then measure for several
+             report: check that the store answers at all, then measure for several
              times as long as an operation takes
 
     run kept in ./plimsoll-s3-get-20261121t090000z-aaaa
@@ -263,10 +263,10 @@ fn a_certificate_is_shown_and_warned_of() {
     let line = "certificate plimsoll 0.1.0 on bench1, seed 9: 12 proofs passed, 0 failed";
     assert!(text.contains(line) && !text.contains("warning"), "{text}");
     report.tool_version = Some("0.2.0".to_owned());
-    let of_another = "warning: the certificate is of plimsoll 0.1.0, and the run was made by 0.2.0";
+    let of_another = "warning: the certificate was made by plimsoll 0.1.0, and the run by 0.2.0";
     assert!(render(&report, &PLAIN).contains(of_another));
     report.certificate.as_mut().unwrap().failed_count = 1;
-    assert!(render(&report, &PLAIN).contains("warning: the certificate tells of 1 failed proof"));
+    assert!(render(&report, &PLAIN).contains("warning: the certificate reports 1 failed proof"));
     report.certificate = Some(CertificateLine::default());
     let text = render(&report, &PLAIN);
     assert!(text.contains("certificate plimsoll – on –, seed –: 0 proofs passed, 0 failed (–)"));

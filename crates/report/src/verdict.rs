@@ -73,8 +73,7 @@ mod tests {
         Verdict {
             class,
             is_client: class.is_client(),
-            sentence: "the client's threads were the limit: each had as much to do as one \
-                       processor can"
+            sentence: "the client's threads were the limit: each kept one processor busy"
                 .to_owned(),
             evidence: vec![
                 line("2 of 2 worker threads wanted a processor at least 90 % of the time", true),

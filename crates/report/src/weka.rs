@@ -161,9 +161,8 @@ fn remark(stages: &[&StageReport], out: &mut String) {
         rows.iter().flat_map(|(_, row)| row.served_by.iter().map(String::as_str)).collect();
     let counted = rows.iter().map(|(_, row)| row.analysis.clients.len()).max().unwrap_or(0);
     let text = if clients.len() < 2 && counted < 2 {
-        "One client served all stages on names, so it is not excluded that it answered from what \
-         it had cached of them: WEKA's guide has each of them served by another client than the \
-         one before."
+        "All metadata stages ran on one client, so its cache may have answered: in WEKA's guide \
+        each stage runs on another client than the one before."
             .to_owned()
     } else {
         let served: BTreeSet<String> = rows

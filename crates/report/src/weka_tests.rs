@@ -34,7 +34,7 @@ fn the_average_latency_is_in_microseconds_whatever_it_is() {
 #[test]
 fn who_served_the_names_is_said_where_it_is_known() {
     let mut report = fixture::suite();
-    assert!(table(&report).unwrap().contains("One client served all stages on names"));
+    assert!(table(&report).unwrap().contains("All metadata stages ran on one client"));
     report.stages[4].rows[0].served_by = vec!["host-b".to_owned()];
     let text = table(&report).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
     let expected = "2 clients served the stages on names: create by host-a; stat by host-b.";

@@ -340,7 +340,7 @@ pub(crate) fn op_log_warning(check: &OpLogCheck) -> Option<String> {
 fn certificate_warning(of: &CertificateLine, report: &RowView<'_>) -> Option<String> {
     if of.failed_count > 0 {
         let failed = plural(of.failed_count, "failed proof");
-        return Some(format!("the certificate tells of {failed}: do not trust these figures"));
+        return Some(format!("the certificate reports {failed}: do not trust these figures"));
     }
     if of.passed_count == 0 {
         return Some(
@@ -349,16 +349,15 @@ fn certificate_warning(of: &CertificateLine, report: &RowView<'_>) -> Option<Str
     }
     let (proved, ran) = (of.tool_version.as_ref()?, report.tool_version.as_ref()?);
     (proved != ran)
-        .then(|| format!("the certificate is of plimsoll {proved}, and the run was made by {ran}"))
+        .then(|| format!("the certificate was made by plimsoll {proved}, and the run by {ran}"))
 }
 
 /// Returns what the recorder did to the load, if it did something.
 pub(crate) fn recorder_warning(wait: Duration) -> Option<String> {
     (!wait.is_zero()).then(|| {
         format!(
-            "workers waited {} in all for the recorder, so it may have slowed the load: a core \
-             that the load leaves free helps (fewer `threads`), or a faster disk for the run \
-             directory",
+            "workers waited {} in all for the recorder, so it may have slowed the load: leave a \
+            core free (fewer `threads`), or put the run directory on a faster disk",
             duration(wait)
         )
     })
@@ -368,12 +367,12 @@ pub(crate) fn recorder_warning(wait: Duration) -> Option<String> {
 pub(crate) fn state_warning(state: RunState) -> Option<&'static str> {
     match state {
         RunState::Complete => None,
-        RunState::Interrupted => Some("the run was ended early; the figures are those of what ran"),
+        RunState::Interrupted => Some("the run was ended early; the figures are of what ran"),
         RunState::Killed => Some(
-            "the run never said that it ended: it was killed, or runs still; up to the last 10 s \
-             of operations may be missing",
+            "the run has no recorded end: it was killed or is still running; up to the last 10 s \
+            of operations may be missing",
         ),
-        RunState::Failed => Some("the run could not go on; the figures are those of what ran"),
+        RunState::Failed => Some("the run was aborted; the figures are of what ran"),
     }
 }
 
@@ -402,29 +401,27 @@ pub(crate) fn advice_line(of: &Advice) -> AdviceLine {
 pub(crate) fn advice(advice: &Advice) -> String {
     match *advice {
         Advice::NothingDone => {
-            "no operation of the measured stage ended, so there is nothing to report: see that the \
-             store answers at all, then measure for several times as long as an operation takes"
+            "no operation of the measured stage ended, so there is nothing to report: check that \
+            the store answers at all, then measure for several times as long as an operation takes"
                 .to_owned()
         }
         Advice::FullSpanUsed { skipped: false } => {
-            "all workers ran together for less than a tenth of the stage, so the figures are of \
-             all of it, start and end included: a longer run helps, or more objects where they are \
-             used up"
+            "all workers ran together for less than a tenth of the stage, so the figures include \
+            its start and end: run for longer, or with more objects where they are used up"
                 .to_owned()
         }
         Advice::FullSpanUsed { skipped: true } => {
-            "all workers ran together for less than a tenth of what was not left out of the stage, \
-             so the figures are of all of that, its end included"
+            "all workers ran together for less than a tenth of what was not left out of the \
+            stage, so the figures include its end"
                 .to_owned()
         }
         Advice::AllSkipped { skip, took } => format!(
-            "the first {} of the stage are left out, and no operation of its {} is left: leave out \
-             less",
+            "the first {} of the stage are left out, and nothing of its {} remains: leave out less",
             duration(skip),
             duration(took)
         ),
         Advice::ShortSpan { span } => format!(
-            "the measured span of {} holds fewer than 5 whole segments: a longer run tells more",
+            "the measured span of {} is too short for 5 whole segments: measure for longer",
             duration(span)
         ),
         Advice::FewSamples { kind, samples } => {
@@ -455,8 +452,8 @@ pub(crate) fn advice(advice: &Advice) -> String {
             duration(after)
         ),
         Advice::SlowBeyondEnd { latency } => format!(
-            "a success that ended after the measured span took {}, longer than every one inside: \
-             the latencies do not show it",
+            "an operation that succeeded after the measured span took {}, longer than any inside: \
+            the latencies do not include it",
             duration(latency)
         ),
         Advice::Drift { .. } | Advice::Cliff(_) | Advice::Pauses { .. } => unsteady(advice),
@@ -472,21 +469,21 @@ pub(crate) fn advice(advice: &Advice) -> String {
 fn unsteady(advice: &Advice) -> String {
     match *advice {
         Advice::Drift { part } => format!(
-            "the rate {} by {} of its mean over the run: its mean is that of no moment, so run for \
-             longer, or look for what fills up or runs down",
+            "the rate {} by {} of its mean over the run, so the mean describes no moment of it: \
+            run for longer, or look for what fills up or runs down",
             if part < 0.0 { "fell" } else { "rose" },
             format::percent(part.abs() * 100.0)
         ),
         Advice::Cliff(cliff) => format!(
-            "the rate changed at once, {} after the start, from {} to {}: the mean is that of \
-             neither; `skip` or a longer run shows what stays",
+            "the rate changed at once, {} after the start, from {} to {}: the mean describes \
+            neither; `skip` or a longer run shows what stays",
             duration(cliff.after),
             op_rate(OpRate(cliff.before)),
             op_rate(OpRate(cliff.rate_after))
         ),
         Advice::Pauses { period } => format!(
-            "the rate pauses about every {}: something in the store, or on this machine, takes \
-             turns with the load",
+            "the rate pauses about every {}: something in the store, or on this machine, \
+            alternates with the load",
             duration(period)
         ),
         _ => String::new(),

@@ -25,8 +25,8 @@ pub fn flaws(report: &Report, max_error_rate: f64) -> Vec<String> {
     let differ = report.op_log().is_some_and(|check| check.rows != check.counted);
     let is_whole = report.agents.iter().all(|of| of.rows.is_some() && of.losses.is_empty());
     if differ && report.losses.is_empty() && is_whole {
-        let flaw = "the op log and the counters differ: this is a fault of plimsoll; please report \
-                    it";
+        let flaw = "the op log and the counters differ: this is a bug in plimsoll; please report \
+        it";
         flaws.push(flaw.to_owned());
     }
     flaws.extend(report.agents.iter().filter_map(|agent| match (&agent.lost, agent.rows) {
@@ -68,7 +68,8 @@ fn of_stage(stage: &StageReport, lead: &str, max_error_rate: f64, flaws: &mut Ve
         let job = if alone { String::new() } else { format!(" by job {}", missed.job) };
         let more = if lead.is_empty() { "; the report says what to change" } else { "" };
         flaws.push(format!(
-            "{lead}SCHEDULE NOT KEPT{job}: more than 1 % of the operations were late or skipped, so \
+            "{lead}SCHEDULE NOT KEPT{job}: more than 1 % of the operations were late or skipped, \
+            so \
              this is not the load that was asked for{more}"
         ));
     }

@@ -73,7 +73,7 @@ pub(crate) fn refuse_slo(report: &Report, asked: &Asked) -> Result<(), ResultsEr
     if is_told || asked.latency_p99_max().is_some() {
         return Ok(());
     }
-    let reason = "this is no search for a load line, and brown-outs are told by p99 of all \
+    let reason = "this is not a load-line search, and brown-outs are found by p99 of all \
                   operations, as p99<=20ms";
     Err(ResultsError::Asked { field: AskedFor::Slo, reason: reason.to_owned() })
 }

@@ -266,7 +266,7 @@ fn nothing_saved(path: &Path, manifest: &Manifest) -> String {
         );
     }
     format!(
-        "{path}: the run began at {since}, {got}, and was killed or is still under way; no \
+        "{path}: the run began at {since}, {got}, and was killed or is still going on; no \
          operation of it was saved, as that happens once a second, so there is nothing to analyse \
          (`plimsoll clean {path}` removes what it left in the store)"
     )

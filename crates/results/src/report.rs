@@ -77,7 +77,7 @@ impl Record {
         let stages = stages.into_iter().map(|(_, stage)| stage).collect();
         let epoch = WallTime::from_unix_ns(manifest.started_unix_ns);
         let damaged =
-            |_| ResultsError::Nothing(format!("run.json: `{}` is no run id", manifest.run_id));
+            |_| ResultsError::Nothing(format!("run.json: `{}` is not a run id", manifest.run_id));
         let report = Report::of(&what, epoch, stages);
         Ok(Report {
             verdict: of_lines.or(report.verdict.clone()),
@@ -420,8 +420,8 @@ fn notes(manifest: &Manifest) -> Vec<String> {
     if given_up + left > 0 {
         let names_files = manifest.targets().any(schema::Target::has_collections);
         let what = match names_files {
-            true => "uploads of failed operations that came to no answer, removed",
-            false => "uploads in parts of failed operations, given up",
+            true => "objects of failed uploads that got no answer, removed",
+            false => "multipart uploads of failed operations, aborted",
         };
         found.push(format!(
             "{what} after them in the time of none: {given_up}; left to the cleaning because that \

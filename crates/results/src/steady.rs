@@ -35,16 +35,16 @@ impl Record {
             for row in &of.analysis.rows {
                 let Some(steadiness) = row.steadiness else {
                     return Err(refuse(
-                        "there is no warm-up to be found in an open loop, or in fewer than 1,000 \
-                         successes"
+                        "a warm-up cannot be found in an open loop, or in fewer than 1,000 \
+                        successes"
                             .to_owned(),
                     ));
                 };
                 let Some(warm_up) = steadiness.warm_up else {
                     let took = format::duration(row.ended.since(row.started));
                     return Err(refuse(format!(
-                        "more than half of its {took} would have to be left out, so it was not \
-                         steady: measure for longer"
+                        "more than half of its {took} would be left out, so it was not steady: \
+                        measure for longer"
                     )));
                 };
                 longest = longest.max(warm_up);

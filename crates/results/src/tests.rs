@@ -107,7 +107,8 @@ fn what_is_left_out_is_not_explained_by_what_is_shown() {
         }
         let text = plimsoll_report::text::render(&report, &Look { width: 200, color: false });
         assert!(text.contains("the first 100 s of the stage are left out"), "{name}: {text}");
-        for false_cause in ["see that the store answers", "why they failed", "a longer run", "idle"]
+        for false_cause in
+            ["check that the store answers", "why they failed", "a longer run", "idle"]
         {
             assert!(!text.contains(false_cause), "{name}: {text}");
         }

@@ -35,7 +35,7 @@ impl Database {
         };
         // An encoded line end would end the header that the token stands in.
         if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err("the token holds a character that cannot stand in a header".to_owned());
+            return Err("the token holds a character that is not allowed in a header".to_owned());
         }
         let mut parts = url.path.trim_matches('/').split('/');
         let (Some(bucket), Some(org), None) = (parts.next(), parts.next(), parts.next()) else {
@@ -58,7 +58,7 @@ impl Database {
 /// Returns a part of an address without its `%` signs.
 fn decoded(part: &str) -> Result<Cow<'_, str>, &'static str> {
     let decoded = percent_decode_str(part).decode_utf8();
-    decoded.map_err(|_| "a part of the address is no UTF-8")
+    decoded.map_err(|_| "a part of the address is not UTF-8")
 }
 
 fn push_user_tag(tags: &mut String, name: &str, value: &str) -> Result<(), String> {

@@ -29,7 +29,7 @@ fn write_all(out: &mut String, board: &Board, snapshot: &Snapshot) -> fmt::Resul
         escaped(&board.what),
         env!("CARGO_PKG_VERSION")
     )?;
-    family(out, "plimsoll_stage_info", "gauge", "1 for the stage under way, 0 for those before.")?;
+    family(out, "plimsoll_stage_info", "gauge", "1 for the current stage, 0 for earlier ones.")?;
     for (index, stage) in snapshot.stages.iter().enumerate() {
         let under_way = u8::from(index + 1 == snapshot.stages.len());
         writeln!(out, "plimsoll_stage_info{{stage=\"{}\"}} {under_way}", escaped(&stage.name))?;
@@ -89,7 +89,7 @@ fn agents(out: &mut String, snapshot: &Snapshot) -> fmt::Result {
         let name = "plimsoll_agent_bytes_total";
         writeln!(out, "{name}{{stage=\"{stage}\",agent=\"{agent}\"}} {}", counts.bytes)?;
     }
-    let help = "1 while an agent is heard of, 0 when it is silent or given up.";
+    let help = "1 while an agent reports, 0 when it is silent or lost.";
     family(out, "plimsoll_agent_up", "gauge", help)?;
     let last = snapshot.stages.last().into_iter().flat_map(|stage| &stage.parts);
     for (part, _) in last {

@@ -179,7 +179,7 @@ impl Pusher {
     fn warn(&mut self, reason: &str) {
         if !std::mem::replace(&mut self.warned, true) {
             (self.tell)(&format!(
-                "{}: {}; the run is not affected, and no further failure is told of",
+                "{}: {}; the run is not affected, and further failures are not reported",
                 self.receiver.name,
                 self.receiver.without_secret(reason)
             ));

@@ -322,7 +322,7 @@ fn running_totals_have_warps_names_and_are_written_when_they_change() {
         ("http://t@h//o", "not BUCKET/ORG"),
         ("http://t@h/b/o?op=x", "`op` cannot be set"),
         ("http://t@h/b/o?x", "`x` has no name or no value"),
-        ("http://t%0d%0a@h/b/o", "cannot stand in a header"),
+        ("http://t%0d%0a@h/b/o", "is not allowed in a header"),
     ] {
         let refused = database(url).err().unwrap();
         assert!(refused.contains(why), "{url}: {refused}");

@@ -99,7 +99,7 @@ impl FromStr for ArrivalLaw {
     fn from_str(text: &str) -> Result<Self, String> {
         Self::ALL.into_iter().find(|law| law.name() == text).ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(" and ");
-            format!("`{text}` is no law of arrivals; there are {names}")
+            format!("`{text}` is not an arrival law; the laws are {names}")
         })
     }
 }

@@ -95,11 +95,11 @@ impl fmt::Display for SizeParseError {
                 write!(f, "the minimum {} is above the maximum {}", Bytes(*min), Bytes(*max))
             }
             Self::Sigma(text) => {
-                write!(f, "`{text}` is no deviation above 0 and at most {SIGMA_MAX}")
+                write!(f, "`{text}` is not a deviation above 0 and at most {SIGMA_MAX}")
             }
             Self::Form(text) => write!(
                 f,
-                "`{text}` is none of SIZE, MIN,MAX, SIZE:WEIGHT,SIZE:WEIGHT,... and \
+                "`{text}` is not one of SIZE, MIN,MAX, SIZE:WEIGHT,SIZE:WEIGHT,... and \
                  lognormal:MEDIAN,SIGMA"
             ),
         }

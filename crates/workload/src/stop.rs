@@ -86,11 +86,11 @@ impl FromStr for Precision {
             .and_then(|rest| rest.split_once(")<="))
             .and_then(|(name, rest)| Some((name, rest.strip_suffix('%')?)));
         let Some((name, number)) = parts else {
-            return Err(format!("`{text}` is no rule such as ci(p99)<=5%"));
+            return Err(format!("`{text}` is not a rule such as ci(p99)<=5%"));
         };
         let Some(metric) = Metric::from_name(name) else {
             let names = Metric::ALL.map(Metric::name).join(", ");
-            return Err(format!("`{text}`: there is no metric `{name}`; there are {names}"));
+            return Err(format!("`{text}`: unknown metric `{name}`; the metrics are {names}"));
         };
         match number.parse::<f64>() {
             Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(Self { metric, percent }),
@@ -117,12 +117,12 @@ mod tests {
     #[test]
     fn a_refusal_says_what_there_is() {
         for (text, part) in [
-            ("p99<=5%", "`p99<=5%` is no rule such as ci(p99)<=5%"),
-            ("ci(p99)<5%", "is no rule"),
-            ("ci(p99)<=5", "is no rule"),
+            ("p99<=5%", "`p99<=5%` is not a rule such as ci(p99)<=5%"),
+            ("ci(p99)<5%", "is not a rule"),
+            ("ci(p99)<=5", "is not a rule"),
             (
                 "ci(foo)<=5%",
-                "no metric `foo`; there are rate, throughput, mean, p50, p90, p99, p99.9",
+                "unknown metric `foo`; the metrics are rate, throughput, mean, p50, p90, p99, p99.9",
             ),
             ("ci(p99)<=0%", "`0` is not above 0"),
             ("ci(p99)<=-1%", "`-1` is not above 0"),

@@ -49,7 +49,7 @@ pub enum GateError {
     #[error("`gate` `{0}` has neither <= nor >=: write it like p99<=+5%")]
     NoComparison(String),
     /// It names no metric.
-    #[error("`gate` `{gate}`: `{name}` is no metric: take one of {}", metric_names())]
+    #[error("`gate` `{gate}`: `{name}` is not a metric: take one of {}", metric_names())]
     UnknownMetric {
         /// The gate.
         gate: String,
@@ -57,7 +57,7 @@ pub enum GateError {
         name: String,
     },
     /// It names no kind of operation.
-    #[error("`gate` `{gate}`: `{name}` is no kind of operation: take one of {}", kind_names())]
+    #[error("`gate` `{gate}`: `{name}` is not a kind of operation: take one of {}", kind_names())]
     UnknownKind {
         /// The gate.
         gate: String,
@@ -76,7 +76,7 @@ pub enum GateError {
         wanted: &'static str,
     },
     /// The limit cannot be read.
-    #[error("`gate` `{gate}`: `{limit}` is no limit for {}: {}",
+    #[error("`gate` `{gate}`: `{limit}` is not a limit for {}: {}",
         metric.name(), limit_forms(*metric))]
     BadLimit {
         /// The gate.

@@ -385,17 +385,17 @@ fn a_short_run_has_no_noise() {
 fn what_is_no_gate_is_refused_with_its_reason() {
     for (text, reason) in [
         ("p99", "has neither <= nor >="),
-        ("p98<=+5%", "`p98` is no metric: take one of load-line, capacity, rate"),
-        ("got.p99<=+5%", "`got` is no kind of operation: take one of put, get"),
-        ("get.p98<=+5%", "`p98` is no metric"),
+        ("p98<=+5%", "`p98` is not a metric: take one of load-line, capacity, rate"),
+        ("got.p99<=+5%", "`got` is not a kind of operation: take one of put, get"),
+        ("get.p98<=+5%", "`p98` is not a metric"),
         ("p99>=+5%", "less p99 is better, so write <= before"),
         ("rate<=+5%", "more rate is better, so write >= before"),
-        ("p99<=+5ms", "`+5ms` is no limit for p99: write +5% for the change"),
+        ("p99<=+5ms", "`+5ms` is not a limit for p99: write +5% for the change"),
         ("p99<=5%", "20ms for the figure of AFTER"),
         ("throughput>=fast", "500MiB/s for the figure"),
         ("errors<=0.1", "0.1% for the figure"),
-        ("rate>=+inf%", "is no limit for rate"),
-        ("<=5%", "`` is no metric"),
+        ("rate>=+inf%", "is not a limit for rate"),
+        ("<=5%", "`` is not a metric"),
     ] {
         let error = text.parse::<Gate>().unwrap_err().to_string();
         assert!(error.starts_with(&format!("`gate` `{text}`")), "{error}");

@@ -69,8 +69,8 @@ fn cannot_open(client: &ClientFacts) -> Option<Finding> {
     let (sentence, experiment) = if client.no_descriptor_count > 0 {
         (
             "the client could not have as many connections or files open as the load needs",
-            "raise the limit of open files (`ulimit -n`) or take fewer workers: if failures go and \
-             the rate grows, the client was the limit",
+            "raise the limit of open files (`ulimit -n`) or use fewer workers: if failures stop \
+            and the rate grows, the client was the limit",
         )
     } else {
         (
@@ -126,7 +126,7 @@ fn stolen(client: &ClientFacts) -> Option<Finding> {
         sentence: "the hypervisor took processor time from the client's machine".to_owned(),
         because: [words::steal(client), words::processors(client)].into_iter().flatten().collect(),
         experiment:
-            "run the client on a machine of its own, or on one with processors of its own: \
+            "run the client on its own machine, or on one with processors reserved for it: \
                      if the rate grows, the client was the limit"
                 .to_owned(),
     })
@@ -148,8 +148,8 @@ fn starved(client: &ClientFacts) -> Option<Finding> {
                    for one"
             .to_owned(),
         because: [words::delay(client), words::processors(client)].into_iter().flatten().collect(),
-        experiment: "stop what else runs on the client's machine, or take a larger or a further \
-                     one (`--fleet`): if the rate grows or latency falls, the client was the limit"
+        experiment: "stop other programs on the client's machine, or use a larger or a second one \
+        (`--fleet`): if the rate grows or latency falls, the client was the limit"
             .to_owned(),
     })
 }
@@ -178,7 +178,7 @@ fn full(load: &LoadFacts<'_>, client: &ClientFacts) -> Option<Finding> {
         return Some(Finding {
             class: LimitClass::Unknown,
             sentence: "worker threads were busy in the kernel: whether the file system or this \
-                       machine's processors were the limit is not known"
+            machine's processors were the limit is unknown"
                 .to_owned(),
             because,
             experiment:
@@ -194,15 +194,14 @@ fn full(load: &LoadFacts<'_>, client: &ClientFacts) -> Option<Finding> {
             class: LimitClass::ClientCpu,
             sentence: "the processors of the client's machine were the limit".to_owned(),
             because,
-            experiment: "take a larger machine or a further one (`--fleet`): if the rate grows, \
+            experiment: "use a larger machine or a second one (`--fleet`): if the rate grows, \
                          the client was the limit"
                 .to_owned(),
         }
     } else {
         Finding {
             class: LimitClass::ClientThreads,
-            sentence: "the client's threads were the limit: each had as much to do as one \
-                       processor can"
+            sentence: "the client's threads were the limit: each kept one processor busy"
                 .to_owned(),
             because,
             experiment: "double --threads: if the rate grows, the client was the limit".to_owned(),

@@ -78,17 +78,14 @@ pub(super) fn nothing_done(load: &LoadFacts<'_>) -> Option<Finding> {
     };
     if ended < OPS_MIN {
         let sentence = format!("{} ended, too few to tell", plural(ended, "operation"));
-        return Some(unknown(sentence, "let it run for longer"));
+        return Some(unknown(sentence, "run for longer"));
     }
     if failed as f64 > ended as f64 * FAILED_SHARE {
         let sentence = format!(
             "{} of the operations failed, so that what limited the others is not known",
             percent(failed as f64 / ended as f64)
         );
-        return Some(unknown(
-            sentence,
-            "see to the failures first: the report says why they failed",
-        ));
+        return Some(unknown(sentence, "find out why operations failed first: the report says"));
     }
     None
 }
@@ -132,7 +129,7 @@ pub(super) fn sheds(load: &LoadFacts<'_>) -> Option<Finding> {
             percent(share)
         )],
         experiment:
-            "halve the load: if refusals go and the rate of successes stays, the store was \
+            "halve the load: if refusals stop and the rate of successes stays, the store was \
                      at its limit"
                 .to_owned(),
     })
@@ -160,8 +157,8 @@ pub(super) fn carried(load: &LoadFacts<'_>) -> Option<Finding> {
             sentence: "the load was the limit: all that was asked for was carried".to_owned(),
             because,
             experiment: match is_open {
-                true => "double the rate: if the schedule is kept still, the store has room",
-                false => "double the cap on the rate: if it is reached still, the store has room",
+                true => "double the rate: if the schedule is still kept, the store has room",
+                false => "double the cap on the rate: if it is still reached, the store has room",
             }
             .to_owned(),
         }
@@ -191,8 +188,8 @@ pub(super) fn late(load: &LoadFacts<'_>) -> Option<Finding> {
         return Some(Finding {
             class: LimitClass::Unknown,
             sentence:
-                "the schedule was not kept, and how many operations were under way over time \
-                       is not known of a part"
+                "the schedule was not kept, and how many operations were in flight over time is \
+                not known for a part of a stage"
                     .to_owned(),
             because: [Some(missed), in_flight].into_iter().flatten().collect(),
             experiment: "ask for the whole stage".to_owned(),
@@ -204,7 +201,7 @@ pub(super) fn late(load: &LoadFacts<'_>) -> Option<Finding> {
                 class: LimitClass::Unknown,
                 sentence: format!(
                     "the schedule was not kept, as for a while all of {} were taken: the store \
-                     stood still then, or they are too few",
+                    stalled then, or they are too few",
                     plural(u64::from(row.in_flight_max), "place")
                 ),
                 because: [Some(missed), in_flight].into_iter().flatten().collect(),
@@ -215,7 +212,7 @@ pub(super) fn late(load: &LoadFacts<'_>) -> Option<Finding> {
         return Some(Finding {
             class: LimitClass::Pacing,
             sentence: "the client did not keep its schedule, though more operations could have \
-                       been under way"
+            been in flight"
                 .to_owned(),
             because: [Some(missed), in_flight].into_iter().flatten().collect(),
             experiment: "double --threads, or halve the rate: if operations go out on time, the \
@@ -226,8 +223,8 @@ pub(super) fn late(load: &LoadFacts<'_>) -> Option<Finding> {
     (full.is_saturated() == Some(false)).then(|| Finding {
         class: LimitClass::ClientConnections,
         sentence: format!(
-            "the client may have no more than {} under way at once, and the store answered them as \
-             fast as half of them",
+            "the client may have at most {} in flight, and the store answers them as fast as \
+            it answers half as many",
             plural(u64::from(row.in_flight_max), "operation")
         ),
         because: [Some(missed), in_flight].into_iter().flatten().collect(),
@@ -298,10 +295,9 @@ fn link_full(client: &ClientFacts) -> Option<Finding> {
         class: LimitClass::Network,
         sentence: format!("the client's network interface {} was full", link.name),
         because: words::link(client).into_iter().collect(),
-        experiment:
-            "add a client with an interface of its own (`--fleet`): if the rate grows, this \
+        experiment: "add a client with its own interface (`--fleet`): if the rate grows, this \
                      interface was the limit"
-                .to_owned(),
+            .to_owned(),
     })
 }
 
@@ -316,8 +312,8 @@ fn lossy(client: &ClientFacts) -> Option<Finding> {
         sentence: "the network was the limit: it lost or delayed segments".to_owned(),
         because: words::lost(client).into_iter().collect(),
         experiment:
-            "run the client next to the store (same switch or host): if retransmissions go \
-                     and the rate grows, the network was the limit"
+            "run the client next to the store (same switch or host): if retransmissions stop and \
+            the rate grows, the network was the limit"
                 .to_owned(),
     })
 }
@@ -359,7 +355,7 @@ pub(super) fn closed(load: &LoadFacts<'_>, clients: &[ClientFacts]) -> Finding {
     }
     if !clients.iter().all(ClientFacts::is_known) {
         return Finding {
-            sentence: "what was the limit is not known, as the kernel does not tell what threads \
+            sentence: "what was the limit is unknown, as the kernel does not tell what threads \
                        of the client used"
                 .to_owned(),
             ..unknown(line)
@@ -414,8 +410,8 @@ fn one_at_a_time(row: &RowFacts<'_>, line: Vec<String>) -> Finding {
         class: LimitClass::ClientConnections,
         sentence: match (row.in_flight_max, row.on_files) {
             (1, false) => "one connection carried the load, one operation at a time".to_owned(),
-            (1, true) => "one operation at a time was under way".to_owned(),
-            (more, _) => format!("{more} operations were under way, one for each address at most"),
+            (1, true) => "one operation at a time was in flight".to_owned(),
+            (more, _) => format!("{more} operations were in flight, at most one for each address"),
         },
         because: line,
         experiment: format!("double {more}: if the rate grows, the client was the limit"),
@@ -427,8 +423,7 @@ fn too_few(row: &RowFacts<'_>, mut line: Vec<String>, queue: Option<String>) -> 
     Finding {
         class: LimitClass::NotEnoughLoad,
         sentence: format!(
-            "the load was the limit: with {} at once a busy store looks like one that is not asked \
-             for more",
+            "the load was the limit: with {} at once, a busy store looks like an idle one",
             plural(u64::from(row.in_flight_max), "operation")
         ),
         because: line,
@@ -455,7 +450,7 @@ fn more_workers(row: &RowFacts<'_>) -> String {
 fn unknown(because: Vec<String>) -> Finding {
     Finding {
         class: LimitClass::Unknown,
-        sentence: "what was the limit is not known: workers were between operations for much of \
+        sentence: "what was the limit is unknown: workers were between operations for much of \
                    the time, and nothing seen of the client says why"
             .to_owned(),
         because,

@@ -82,7 +82,7 @@ pub(super) fn in_flight(row: &RowFacts<'_>) -> Option<String> {
     let mean = row.in_flight()?;
     let (rate, service) = (row.analysis.total.rates?.ops.0, row.analysis.total.service().mean?);
     Some(format!(
-        "{} of {} operations at most were under way on average ({}/s × {}, Little's law)",
+        "{} of {} operations at most were in flight on average ({}/s × {}, Little's law)",
         number(mean),
         row.in_flight_max,
         number(rate),

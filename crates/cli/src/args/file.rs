@@ -36,7 +36,7 @@ impl FileCommand {
         }
     }
 
-    /// Returns whether leave is given to write to files that are there already.
+    /// Returns whether leave is given to write to files that already exist.
     pub(crate) fn consent(&self) -> Consent {
         let given = match self {
             Self::Bandwidth(args) | Self::Iops(args) | Self::Latency(args) => {
@@ -47,7 +47,7 @@ impl FileCommand {
         Consent::by(DESTROYS, given)
     }
 
-    /// Returns the files that are there already and are worked on.
+    /// Returns the files that already exist and are worked on.
     pub(crate) fn on(&self) -> &[String] {
         match self {
             Self::Bandwidth(args) | Self::Iops(args) | Self::Latency(args) => &args.on,
@@ -254,7 +254,7 @@ impl FromStr for OrderArg {
         let (name, parameter) = text.split_once(':').map_or((text, None), |(n, p)| (n, Some(p)));
         let number = || -> Result<f64, String> {
             let parameter = parameter.ok_or_else(|| format!("needs a number, as in {name}:1.1"))?;
-            parameter.parse().map_err(|_| format!("`{parameter}` is no number"))
+            parameter.parse().map_err(|_| format!("`{parameter}` is not a number"))
         };
         let order = match name {
             "sequential" => BlockOrder::Sequential,

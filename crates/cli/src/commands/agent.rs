@@ -117,11 +117,11 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
     ui.note(&format!("{name} is part of the fleet as {}; Ctrl-C ends", id.as_str()));
     let works = std::thread::spawn(move || station.run());
     fleet::rest(&stop, || match works.is_finished() {
-        true => bail!("the agent has ended by itself, which is a defect"),
+        true => bail!("the agent stopped by itself: this is a bug in plimsoll"),
         false => Ok(()),
     })?;
     let _ = to.send(Input::End);
-    works.join().map_err(|_| anyhow!("the agent has failed, which is a defect"))?;
+    works.join().map_err(|_| anyhow!("the agent failed: this is a bug in plimsoll"))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -167,14 +167,14 @@ impl Reach for Told<'_> {
         let way = match asked {
             AskedStore::Own => Way::of(args),
             AskedStore::Named(spec) => Way::named(&args, spec)?,
-            AskedStore::Embedded(_) => return Err("an agent reaches no embedded store".into()),
+            AskedStore::Embedded(_) => {
+                return Err("an agent cannot reach the embedded store".into());
+            }
         };
         match &way.args.host {
             None => return Err("the coordinator names no host".into()),
             Some(hosts) if store::is_host_file(hosts) => {
-                return Err(
-                    format!("an agent reads no file, and hosts are to lie in {hosts}").into()
-                );
+                return Err(format!("an agent does not read the host file {hosts}").into());
             }
             Some(_) => {}
         }
@@ -242,8 +242,7 @@ impl Limited {
             return match is_own {
                 true => Ok(()),
                 false => Err(format!(
-                    "its owner does not say that runs may work on {path}, which was there before \
-                     (--allow-dirs)"
+                    "its owner does not allow runs on {path}, which existed before (--allow-dirs)"
                 )
                 .into()),
             };
@@ -380,7 +379,7 @@ impl Workplace for Machine {
 
     fn look(&self, path: &str) -> Place {
         let trouble = |why: String| Place { trouble: Some(why), ..Place::default() };
-        // What is there already is judged with the workload.
+        // What already exists is judged with the workload.
         let is_allowed = match self.limited.directories.is_empty() {
             true => Ok(()),
             false => self.limited.check_path(path, true),
@@ -407,7 +406,8 @@ impl Workplace for Machine {
 
     fn settle(&self, part: RunDirectory) -> Result<PathBuf, CallerError> {
         let name = part.path().file_name().and_then(|name| name.to_str());
-        let (run, number) = name.and_then(|name| name.rsplit_once(PART)).ok_or("it is no part")?;
+        let (run, number) =
+            name.and_then(|name| name.rsplit_once(PART)).ok_or("it is not a part")?;
         let place = self.directory.join(format!("{run}{OWN_PART}{number}"));
         part.move_to(&place)?;
         Ok(place)
@@ -468,6 +468,6 @@ mod tests {
             limited: &limited,
         };
         let refused = told.store("", AskedStore::Own).map(|_| ()).unwrap_err().to_string();
-        assert_eq!(refused, "an agent reads no file, and hosts are to lie in file:/dev/zero");
+        assert_eq!(refused, "an agent does not read the host file file:/dev/zero");
     }
 }

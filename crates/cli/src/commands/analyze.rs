@@ -1,4 +1,4 @@
-//! `plimsoll analyze`: the figures of records that are there already.
+//! `plimsoll analyze`: the figures of records that already exist.
 
 use std::path::Path;
 use std::process::ExitCode;

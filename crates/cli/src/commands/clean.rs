@@ -46,7 +46,7 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
     let directory = RunDirectory::open(&args.run)?;
     let mut manifest = directory.read_manifest()?;
     let Some(_lease) = Lease::try_take(&args.run)? else {
-        bail!("run {} is under way; nothing is removed until it has ended", manifest.run_id);
+        bail!("run {} is still going on; nothing is removed until it has ended", manifest.run_id);
     };
     let roots = own_roots(&manifest)?;
     let named = named_files(&manifest, &directory)?;
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
         of.filter(|(target, roots)| !roots.is_empty() && !target.embedded)
     };
     if manifest.targets().any(|target| target.embedded) {
-        ui.note("the embedded store ended with the run's process, and with it all that it held");
+        ui.note("the embedded store ended with the run's process, so nothing of it is left");
     }
     let of_user = names_of_user(&manifest);
     if stores().next().is_none() && named.is_empty() && on_files().next().is_none() {
@@ -115,8 +115,8 @@ fn names_of_user(manifest: &Manifest) -> Option<String> {
     }
     (!places.is_empty()).then(|| {
         format!(
-            "what the run wrote under names of the workload's own stays, as others may count on \
-             it: objects {}. A workload removes it that has a stage for that (`remove`, `buckets`; \
+            "objects under names that the workload gives are kept, as others may use them: \
+            objects {}. Remove them by a workload with a stage for that (`remove`, `buckets`; \
              COSBench's cleanup and dispose)\n",
             places.join(", ")
         )
@@ -164,7 +164,7 @@ fn clean_objects(
     ui: &Ui,
 ) -> Result<u64> {
     let time = RunTime::machine();
-    let admin_of = store.admin.as_ref().context("nobody administers this store")?;
+    let admin_of = store.admin.as_ref().context("this store has no administration")?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -177,7 +177,8 @@ fn clean_objects(
         let marked = lease::is_marked(&mut *admin, prefix, time.wall_epoch);
         if runtime.block_on(marked).map_err(in_words)? {
             bail!(
-                "run {} is under way, as a mark below `{}` says; nothing is removed until it has \
+                "run {} is still going on, as a mark below `{}` says; nothing is removed until it \
+                has \
                  ended. The mark of a run that was killed ends a minute after that",
                 manifest.run_id,
                 lease::marks_of(prefix)
@@ -240,7 +241,7 @@ fn ask(args: &CleanArgs, what: &str, or_else: &str, ui: &Ui) -> Result<()> {
         Some(true) => Ok(()),
         Some(false) => bail!("nothing was removed"),
         None => {
-            bail!("this would {what}, which run.json names; add --yes to allow it{or_else}")
+            bail!("this would {what}, as run.json says; add --yes to allow it{or_else}")
         }
     }
 }
@@ -274,7 +275,7 @@ fn clean_work_dir(args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
         let (files, bytes) = (left.files, format::bytes(left.bytes));
         let run = &left.run_id;
         if left.is_alive {
-            ui.result(&format!("{run}: {files} files, {bytes}, under way; left alone\n"))?;
+            ui.result(&format!("{run}: {files} files, {bytes}, still going on; left alone\n"))?;
             continue;
         }
         ui.result(&format!("{run}: {files} files, {bytes}, since {}\n", left.modified))?;
@@ -313,7 +314,7 @@ fn refuse_living(place: &Path, run: &str) -> Result<()> {
     // What is not there cannot live.
     if is_alive(place, run).unwrap_or(false) {
         bail!(
-            "run {run} is under way in {}; nothing is removed until it has ended",
+            "run {run} is still going on in {}; nothing is removed until it has ended",
             place.display()
         );
     }
@@ -328,7 +329,7 @@ fn store_args(args: &CleanArgs, target: &Target, is_named: bool) -> Result<Store
     }
     // What is no host and port would be read as a pattern, or as a file of hosts.
     if target.endpoints.iter().any(|url| url.contains(['@', '{']) || url.starts_with("file:")) {
-        bail!("run.json names endpoints that are no hosts; name the host with --host");
+        bail!("run.json names endpoints that are not hosts; name the host with --host");
     }
     Ok(StoreArgs {
         host: Some(recorded_hosts(target)),

@@ -38,7 +38,7 @@ pub(super) fn run(url: &str, args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
     }
     for (run, left) in &found {
         let Left { versions, markers, uploads, bytes, is_alive } = left;
-        let under_way = if *is_alive { "; under way, left alone" } else { "" };
+        let under_way = if *is_alive { "; still going on, left alone" } else { "" };
         ui.result(&format!(
             "{run}: {versions} objects or versions ({}), {markers} marks of deletion, {uploads} \
              unfinished uploads{under_way}\n",

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &ConsoleArgs) -> Result<ExitCode> {
     let console = Console::open(config.settings, Arc::new(runner))?;
     if console.imported_count() > 0 {
         let count = format::plural(console.imported_count() as u64, "workload");
-        ui.note(&format!("took {count} into the history that COSBench has archived"));
+        ui.note(&format!("imported {count} that COSBench has archived into the history"));
     }
     let serve = |listen: Vec<SocketAddr>| Serve {
         listen,
@@ -69,10 +69,10 @@ pub(crate) fn run(args: &ConsoleArgs) -> Result<ExitCode> {
         },
     };
     if users.is_open() {
-        ui.note("nobody is asked who they are; --users names who may ask. Ctrl-C ends");
+        ui.note("anybody may use it: no user signs in; name users with --users. Ctrl-C ends");
     }
     fleet::rest(&stop, || Ok(()))?;
-    ui.note("ending; what runs is ended first");
+    ui.note("stopping: ending the running workloads first");
     console.close();
     drop((serving, beside));
     Ok(ExitCode::SUCCESS)
@@ -103,7 +103,7 @@ fn check_reach(args: &ConsoleArgs, users: &Users) -> Result<()> {
     let reached = addresses.into_iter().flatten().find(|address| !address.ip().is_loopback());
     match reached {
         Some(address) if users.is_open() && !args.insecure_no_auth => bail!(
-            "others reach {address}, and nobody would be asked who they are: name users with \
+            "{address} is reachable from other machines, and no user would have to sign in: name users with \
              --users, listen on 127.0.0.1, or add --insecure-no-auth"
         ),
         _ => Ok(()),

@@ -77,7 +77,7 @@ fn fleet_facts(mustered: &Mustered) -> Result<TargetFacts> {
     })
 }
 
-/// Returns what is known of the first directory, or of the files that are there already.
+/// Returns what is known of the first directory, or of the files that already exist.
 fn target_facts(command: &FileCommand) -> Result<TargetFacts> {
     let on = command.on();
     let path = on.first().or(command.common().dir.first()).map_or(Path::new("."), Path::new);

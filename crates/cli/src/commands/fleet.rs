@@ -63,7 +63,7 @@ fn up(args: &UpArgs) -> Result<ExitCode> {
     let lasts = args.token_expires.map(|duration| duration.0);
     let token = broker.token(TokenRules { uses: args.token_uses, lasts })?;
     ui.note(&format!(
-        "a fleet is up on {}:{} (nats-server {}); on each machine that is to take part, run",
+        "a fleet is up on {}:{} (nats-server {}); on each machine that takes part, run",
         addresses.join(", "),
         broker.port(),
         found.version
@@ -73,7 +73,7 @@ fn up(args: &UpArgs) -> Result<ExitCode> {
     let mut known = 0;
     fleet::rest(&stop, || {
         if broker.tend()? {
-            ui.warn("the NATS server had ended by itself, and was started again");
+            ui.warn("the NATS server stopped by itself and was restarted");
         }
         let joined = broker.joined();
         for (id, name) in joined.iter().skip(known) {
@@ -112,7 +112,7 @@ fn revoke(args: &RevokeArgs) -> Result<ExitCode> {
         }
     }
     for number in &revoked.tokens {
-        ui.note(&format!("nobody joins by token {number} any more"));
+        ui.note(&format!("token {number} lets no agent join any more"));
     }
     revoked.unknown.iter().for_each(|unknown| ui.warn(&format!("the fleet knows no {unknown}")));
     Ok(shown::exit_code(revoked.unknown.is_empty()))
@@ -131,7 +131,7 @@ fn agents(args: &AgentsArgs) -> Result<ExitCode> {
     let text = match args.print.form() {
         Form::Json => format!("{:#}\n", json!(roll.present.iter().map(doc).collect::<Vec<_>>())),
         Form::Text if roll.present.is_empty() => {
-            ui.note("no agent is there");
+            ui.note("no agent has joined");
             return Ok(ExitCode::SUCCESS);
         }
         Form::Text => table(&roll.present),
@@ -146,7 +146,7 @@ fn collect(args: &CollectArgs) -> Result<ExitCode> {
     let path = args.run.display();
     let directory = RunDirectory::open(&args.run)?;
     if is_alive(&args.run)? {
-        bail!("{path}: the run is under way");
+        bail!("{path}: the run is still going on");
     }
     let manifest = directory.read_manifest()?;
     if manifest.agents.is_empty() {

@@ -199,7 +199,7 @@ fn refuse_reading(args: &RunArgs) -> Result<()> {
     ];
     match given.iter().find(|(_, is_given)| *is_given) {
         Some((flag, _)) => bail!(
-            "{flag} is for job files of fio's, and {} is none: what it does stands in it",
+            "{flag} is for fio job files, and {} is not one: its contents say what it does",
             args.file.display()
         ),
         None => Ok(()),

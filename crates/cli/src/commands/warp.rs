@@ -281,7 +281,8 @@ mod tests {
     fn clients_that_are_not_there_are_named() {
         let names = vec!["client-3".to_owned(), "client-5".to_owned()];
         let said = in_warps_words(Absent { names, waited: Duration::from_secs(60) }.into());
-        let start = "--warp-client: agents client-3, client-5 are not there after 60.0 s; on each";
+        let start =
+            "--warp-client: agents client-3, client-5 have not joined after 60.0 s; on each";
         assert!(said.to_string().starts_with(start), "{said}");
     }
 

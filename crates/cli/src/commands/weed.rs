@@ -75,8 +75,8 @@ fn asked(command: &WeedCommand) -> Result<WarpWorkload> {
             if args.listed.list.is_some() && (args.range || args.range_size.is_some()) =>
         {
             bail!(
-                "--range and --range-size: how large listed files are is not known, so they are \
-                 read whole"
+                "--range and --range-size: the sizes of listed files are unknown, so they are \
+                read whole"
             )
         }
         WeedCommand::Read(args) => WarpWorkload {

@@ -173,7 +173,7 @@ pub(super) fn progress(stage: &StageView<'_>, ended: u64, elapsed: Duration) -> 
 }
 
 /// Returns what the end of a stage waits for whose time is up: those who are behind the others, or
-/// not heard of, where others carry it out.
+/// not responding, where others carry it out.
 fn waited_for(parts: &[LivePart]) -> String {
     /// So many are named.
     const NAMED_MAX: usize = 3;
@@ -186,7 +186,7 @@ fn waited_for(parts: &[LivePart]) -> String {
     let waited: Vec<&str> = parts.iter().filter(is_waited_for).map(|part| &*part.name).collect();
     let named = waited[..waited.len().min(NAMED_MAX)].join(", ");
     match (waited.len(), waited.len().saturating_sub(NAMED_MAX)) {
-        (0, _) => "operations under way".to_owned(),
+        (0, _) => "operations in flight".to_owned(),
         (1, _) => format!("agent {named}"),
         (_, 0) => format!("agents {named}"),
         (_, others) => format!("agents {named} and {}", format::plural(others as u64, "other")),
@@ -269,7 +269,7 @@ fn agent_lines(
         let state = match state {
             PartState::Works => format!("{} ops/s{failed}", format::count(rate.round() as u64)),
             PartState::Done => format!("done{failed}"),
-            PartState::Silent => format!("not heard of{failed}"),
+            PartState::Silent => format!("not responding{failed}"),
             PartState::Lost => format!("LOST{failed}"),
         };
         format!("{name:width$}  {state}")
@@ -292,7 +292,7 @@ pub(super) fn agents_in_words(parts: &[LivePart]) -> String {
         1..=3 => Some(format!("{} {what}", names.join(", "))),
         count => Some(format!("{count} {what}")),
     };
-    let said = [named(of(PartState::Lost), "lost"), named(of(PartState::Silent), "not heard of")];
+    let said = [named(of(PartState::Lost), "lost"), named(of(PartState::Silent), "not responding")];
     let said: Vec<String> = said.into_iter().flatten().collect();
     match (parts.len(), said.is_empty()) {
         (0, _) | (_, true) => String::new(),
@@ -344,7 +344,7 @@ mod tests {
         };
         assert_eq!(progress(3), "3 of 8 s");
         assert_eq!(progress(8), "8 of 8 s");
-        assert_eq!(progress(9), "8 of 8 s, waiting for operations under way");
+        assert_eq!(progress(9), "8 of 8 s, waiting for operations in flight");
         let parts = |states: &[PartState]| {
             let part = |(name, state): (char, &PartState)| LivePart {
                 name: name.to_string(),
@@ -356,7 +356,7 @@ mod tests {
         parts(&[Works, Silent, Done]);
         assert_eq!(progress(10), "8 of 8 s, waiting for agents a, b");
         parts(&[Works, Works]);
-        assert_eq!(progress(10), "8 of 8 s, waiting for operations under way");
+        assert_eq!(progress(10), "8 of 8 s, waiting for operations in flight");
         parts(&[Lost, Silent, Works]);
         assert_eq!(progress(10), "8 of 8 s, waiting for agent b");
         parts(&[Silent, Silent, Silent, Silent, Silent, Works]);
@@ -386,13 +386,13 @@ mod tests {
         let few = parts(&[Works, Done, Silent, Lost]);
         let lines = agent_lines(&few, 8, counted);
         let expected =
-            ["node3  LOST, 1 failed", "node2  not heard of", "node0  0 ops/s", "node1  done"];
+            ["node3  LOST, 1 failed", "node2  not responding", "node0  0 ops/s", "node1  done"];
         assert_eq!(lines, expected);
-        assert_eq!(agents_in_words(&few), "; of 4 agents node3 lost, node2 not heard of");
+        assert_eq!(agents_in_words(&few), "; of 4 agents node3 lost, node2 not responding");
         let many = agent_lines(&parts(&[Works; 12]), 3, counted);
         assert_eq!(many, ["node0  0 ops/s", "node1  1,000 ops/s", "and 10 more agents"]);
         assert_eq!(agents_in_words(&parts(&[Works; 12])), "");
-        assert_eq!(agents_in_words(&parts(&[Silent; 5])), "; of 5 agents 5 not heard of");
+        assert_eq!(agents_in_words(&parts(&[Silent; 5])), "; of 5 agents 5 not responding");
         assert!(agent_lines(&[], 8, counted).is_empty());
     }
 }

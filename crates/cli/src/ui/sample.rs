@@ -246,7 +246,7 @@ impl Sampler {
             let row = self.row(Of::Agent(slot), &part.name, elapsed).unwrap_or_else(named);
             let (order, state) = match part.state {
                 PartState::Lost => (0, Some("LOST")),
-                PartState::Silent => (1, Some("not heard of")),
+                PartState::Silent => (1, Some("not responding")),
                 PartState::Works => (2, None),
                 PartState::Done => (3, Some("done")),
             };

@@ -111,7 +111,7 @@ fn check(target: &Target) {
     // Nor are names that can be none.
     let (code, text) = said(target, place, &workload("no/name"), "--yes");
     assert_eq!(code, Some(2), "{text}");
-    assert!(text.contains("`no/name` is no bucket name"), "{text}");
+    assert!(text.contains("`no/name` is not a bucket name"), "{text}");
 }
 
 #[test]

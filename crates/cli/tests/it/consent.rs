@@ -196,7 +196,7 @@ fn a_run_that_is_under_way_is_left_alone_by_every_way_to_clean() {
     let output = run(clean);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(text.contains("under way, left alone") && !text.contains("removed"), "{text}");
+    assert!(text.contains("still going on, left alone") && !text.contains("removed"), "{text}");
     let objects = target.listed().iter().filter(|key| !key.contains(".live/")).count();
     assert_eq!(objects, 50);
     // Nor does a run that is to remove what it finds take them.
@@ -244,7 +244,7 @@ fn a_check_that_is_under_way_is_left_alone() {
     target.credentials(&mut clean);
     let output = run(clean);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(text.contains("under way, left alone") && !text.contains("removed"), "{text}");
+    assert!(text.contains("still going on, left alone") && !text.contains("removed"), "{text}");
     running.signal(Signal::INT);
     let (code, stdout, text) = running.end();
     assert_eq!(code, Some(130), "{text}");
@@ -265,7 +265,7 @@ fn a_run_on_files_that_is_under_way_is_left_alone_by_every_way_to_clean() {
     let text = refused(directory.path(), &format!("clean {record} --yes"));
     assert!(text.contains("under way"), "{text}");
     let text = printed(directory.path(), "clean data --yes");
-    assert!(text.contains("under way; left alone"), "{text}");
+    assert!(text.contains("still going on; left alone"), "{text}");
     assert!(directory.path().join("data/plimsoll").exists());
     running.signal(Signal::INT);
     let (code, _, text) = running.end();

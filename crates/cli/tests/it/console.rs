@@ -205,7 +205,7 @@ fn a_console_that_others_reach_asks_who_they_are() {
     assert!(said.contains("htpasswd -B") && !said.contains("plain"), "{said}");
     let served = Served::start(directory.path(), "");
     let said = refused(directory.path(), "console --listen 127.0.0.1:0 --driver-listen none");
-    assert!(said.contains("another console works in"), "{said}");
+    assert!(said.contains("another console uses"), "{said}");
     drop(served);
     std::fs::write(directory.path().join("controller.conf"), "[controller]\nname = lab\n").unwrap();
     let served = Served::start(directory.path(), "");

@@ -242,7 +242,10 @@ fn an_agent_that_is_killed_is_missed_and_the_run_goes_on() {
     assert!(heard.contains("agent b is lost"), "{heard}");
     assert!(heard.contains("its share of the work is missing"), "{heard}");
     assert!(text.contains("DEGRADED: agent b was lost in stage"), "{text}");
-    assert!(text.contains("all that it did is missing here (`plimsoll fleet collect`"), "{text}");
+    assert!(
+        text.contains("everything that it did is missing here (`plimsoll fleet collect`"),
+        "{text}"
+    );
     let place = fleet.place.path().to_path_buf();
     let agent = || {
         let read = plimsoll(&place).args(["analyze", "run", "--json"]).output().unwrap();
@@ -330,7 +333,7 @@ fn runs_go_on_when_the_server_of_their_messages_is_killed() {
     let children = format!("/proc/{pid}/task/{pid}/children");
     let child: i32 = std::fs::read_to_string(children).unwrap().trim().parse().unwrap();
     kill_process(Pid::from_raw(child).unwrap(), Signal::KILL).unwrap();
-    fleet.up.hear("was started again");
+    fleet.up.hear("was restarted");
     let (code, text, heard) = running.end();
     assert_eq!(code, Some(0), "{heard}");
     assert!(!text.contains("DEGRADED"), "{text}");
@@ -395,13 +398,13 @@ fn what_a_fleet_cannot_do_is_refused_before_anything_is_made() {
     refused(&format!("{get} --concurrent 4"), "its part has 4 workers, and its owner allows 3");
     refused(
         &format!("{get} --concurrent 2 --agents b --agents-wait 100ms"),
-        "agents b are not there after 100 ms",
+        "agents b have not joined after 100 ms",
     );
     refused(
         &format!("{get} --concurrent 2 --agents 2 --agents-wait 100ms"),
-        "1 of 2 agents are there",
+        "1 of 2 agents have joined",
     );
-    refused(&format!("{get} --concurrent 2 --agents-min 3"), "only 1 agents are there");
+    refused(&format!("{get} --concurrent 2 --agents-min 3"), "only 1 agents have joined");
     let alone = |words: &[&str]| {
         let output = plimsoll(fleet.place.path()).args(words).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{words:?}");
@@ -422,7 +425,7 @@ fn what_a_fleet_cannot_do_is_refused_before_anything_is_made() {
     }
     let nowhere = alone(&["s3", "get", "--host", "127.0.0.1:1", "--fleet=nowhere"]);
     assert!(nowhere.contains("start one with `plimsoll fleet up`"), "{nowhere}");
-    assert!(alone(&["agent", "--join", "plimsoll1.no"]).contains("that is no token"));
+    assert!(alone(&["agent", "--join", "plimsoll1.no"]).contains("that is not a token"));
     assert!(alone(&["agent"]).contains("--join TOKEN"));
     for flag in ["--agents=2", "--abort-on-loss", "--parts-stay", "--agents-min=2"] {
         let said = alone(&["s3", "get", flag]);
@@ -590,7 +593,7 @@ fn leave_to_take_part_is_given_and_taken_back() {
     for part in [
         "a (a0001) is cut off",
         "`plimsoll fleet revoke --token 1` ends that",
-        "nobody joins by token 2 any more",
+        "token 2 lets no agent join any more",
         "warning: the fleet knows no agent nobody",
     ] {
         assert!(said.contains(part), "{said}");

@@ -122,7 +122,7 @@ fn fios_clients_are_agents_that_each_run_the_whole_job_file() {
     assert!(explained.contains("workers: 4"), "{explained}");
 
     let (json, said) = printed(&format!("--run-dir run {line}"));
-    assert!(said.contains("ports stand in the JSON alone"), "{said}");
+    assert!(said.contains("ports only appear in the JSON"), "{said}");
     assert!(said.contains("All clients: there one record merges every group"), "{said}");
     let report: Value = serde_json::from_str(&json).unwrap();
     assert!(report["jobs"].is_null());
@@ -172,7 +172,10 @@ fn fios_clients_are_agents_that_each_run_the_whole_job_file() {
     assert_eq!((output.status.code(), said.contains("its owner")), (Some(2), true), "{said}{text}");
 
     for (line, why) in [
-        ("--client=client-1 --client=client-9 two.fio --agents-wait 100ms", "is no option of fio"),
+        (
+            "--client=client-1 --client=client-9 two.fio --agents-wait 100ms",
+            "is not an option of fio",
+        ),
         ("--client=client-1 --client=client-1 two.fio", "agents are told apart by name"),
         ("--client=client-1 --name=n --ioengine=null --rw=read --size=1m", "leave --client out"),
         ("--server", "`plimsoll agent --join TOKEN --name HOST`"),
@@ -183,7 +186,7 @@ fn fios_clients_are_agents_that_each_run_the_whole_job_file() {
         assert_eq!((output.status.code(), said.contains(why)), (Some(2), true), "{said}");
     }
     let output = fio("--agents-wait 100ms --client=client-9 two.fio");
-    let why = "--client: agents client-9 are not there after 100 ms; on each";
+    let why = "--client: agents client-9 have not joined after 100 ms; on each";
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains(why), "{}", stderr(&output));
 }

@@ -61,7 +61,7 @@ fn parts_stay_with_their_agents_where_the_coordinators_disk_is_full() {
     assert_eq!(output.status.code(), Some(1), "{said}");
     let is_named = |agent: &str| {
         let why =
-            format!("agent {agent} is lost: its record cannot be had: cannot write run/agents");
+            format!("agent {agent} is lost: its record cannot be fetched: cannot write run/agents");
         said.lines().any(|line| line.contains(&why) && line.contains("File too large"))
     };
     assert!(is_named("a") && is_named("b"), "{said}");

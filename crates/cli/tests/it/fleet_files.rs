@@ -178,7 +178,7 @@ fn the_owner_of_a_machine_says_where_runs_may_work() {
     assert_eq!(code, Some(0), "{said}");
     let (code, said) = run(&free, &reads(&file));
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("its owner does not say that runs may work on"), "{said}");
+    assert!(said.contains("its owner does not allow runs on"), "{said}");
     let mut left = names_in(&other);
     left.extend(names_in(&allowed));
     left.sort_unstable();

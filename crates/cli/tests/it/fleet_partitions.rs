@@ -152,7 +152,7 @@ fn an_agent_that_is_cut_off_for_longer_is_given_up_and_its_part_is_collected() {
     let Some(mut fleet) = fleet(&namespace) else { return };
     let mut running = measuring(&fleet, 5);
     namespace.set("down");
-    running.await_line("agent far is lost: it was not heard of for");
+    running.await_line("agent far is lost: it was not responding for");
     let (code, text, said) = running.end();
     assert_eq!(code, Some(1), "{said}");
     assert!(text.contains("DEGRADED: agent far was lost in stage"), "{text}");

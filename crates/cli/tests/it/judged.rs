@@ -85,8 +85,9 @@ fn what_cannot_be_run_yet_is_refused_before_anything_is_done() {
     let directory = tempfile::tempdir().unwrap();
     for (text, said) in [
         (
-            "sets: {t: {trace: {file: a.log}}}\nstages:\n- {jobs: [{work: {remove: t}}]}\n".to_owned(),
-            "w.yaml:5:18: stages[0].jobs[0].work: set `t` is of a trace; it is only filled and",
+            "sets: {t: {trace: {file: a.log}}}\nstages:\n- {jobs: [{work: {remove: \
+            t}}]}\n".to_owned(),
+            "w.yaml:5:18: stages[0].jobs[0].work: set `t` comes from a trace; it can only be filled and",
         ),
         (
             "targets: {files: {directory: d}}\nsets: {f: {files: 1, size: 1MiB}}\nstages:\n\
@@ -124,7 +125,8 @@ fn a_check_says_what_a_run_says() {
     let objects = |set: &str| format!("sets: {{o: {{{set}}}}}\n{fill}{get}");
     let files = |directory: &str| {
         format!(
-            "targets: {{files: {{directory: {directory}}}}}\nsets: {{o: {{files: 1, size: 1MiB}}}}\n\
+            "targets: {{files: {{directory: {directory}}}}}\nsets: {{o: {{files: 1, size: \
+            1MiB}}}}\n\
              {fill}- {{ops: 9, jobs: [{{work: {{blocks: {{on: o, read: {{block: 4KiB}}}}}}}}]}}\n"
         )
     };
@@ -140,7 +142,7 @@ fn a_check_says_what_a_run_says() {
             " --virtual",
             "cannot read nowhere",
         ),
-        (files("nowhere"), "", "the directory nowhere is not there"),
+        (files("nowhere"), "", "the directory nowhere does not exist"),
         (files("w.yaml"), "", "w.yaml is not a directory"),
         (
             objects("count: 18446744073709551615, size: 1KiB"),

@@ -250,7 +250,7 @@ fn what_a_filer_cannot_be_told_is_refused_in_a_line() {
         ("write --ids-per-assign 5", "--ids-per-assign: is for masters"),
         ("write --drop-collection", "--drop-collection: is for masters"),
         ("write --ttl 61s", "--ttl: must be a number of whole minutes"),
-        ("write --prefix ../x", "--prefix: must have no part that is `.` or `..`"),
+        ("write --prefix ../x", "--prefix: must have no `.` or `..` component"),
         ("write --prefix a//b", "--prefix: must have no empty part"),
         // A file of somebody else is in the way, and would be lost.
         ("write --prefix f0/x", "`/filer-refused/f0` is a file, which would be lost"),

@@ -182,7 +182,7 @@ fn every_benchmark(kind: LiveKind) {
         }
     }
     let target = fresh(&server, "append");
-    check_refused(&target, "append --obj.size 10KiB", "does not add to objects");
+    check_refused(&target, "append --obj.size 10KiB", "does not support append");
 }
 
 #[test]

@@ -263,10 +263,13 @@ fn lists_and_clusters_that_cannot_be_are_refused_in_a_line() {
     std::fs::write(directory.path().join("none"), "# nothing\n").unwrap();
     let master = &collection.master;
     for (line, said) in [
-        ("read --list bad", "--list: bad, line 2: `nonsense` is no file id such as 3,01637037d6"),
+        (
+            "read --list bad",
+            "--list: bad, line 2: `nonsense` is not a file id such as 3,01637037d6",
+        ),
         ("read --list none", "--list: none names nothing"),
         ("read --list missing", "--list: cannot read missing: No such file or directory"),
-        ("read --list bad --range", "how large listed files are is not known"),
+        ("read --list bad --range", "the sizes of listed files are unknown"),
         ("write --ttl 61s", "--ttl: must be a number of whole minutes"),
         ("write --grow 0", "--grow: 0 is out of range"),
         ("write --grow 9999", "9999 volumes (--grow) were not made: only "),

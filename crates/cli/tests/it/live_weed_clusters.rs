@@ -76,7 +76,7 @@ fn keys_are_found_where_security_says() {
         run(place.weed("cli-keys", "read --objects 9 --duration 1s --security wrong.toml"));
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("the server does not accept the token"), "{text}");
+    assert!(text.contains("the server rejects the token"), "{text}");
     place.forget();
     let output = run(place.weed("cli-keys", "write --duration 1s --security nowhere.toml"));
     assert_eq!(output.status.code(), Some(2));

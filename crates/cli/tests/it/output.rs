@@ -291,7 +291,7 @@ fn a_file_that_is_there_is_replaced_only_if_that_is_asked_for() {
         fs::write(here.join(name), "of somebody").unwrap();
         let said = refused(here, line);
         assert!(said.contains(&format!("{flag}: ")), "{line}: {said}");
-        assert!(said.contains(&format!("{name} is there already; --overwrite replaces it")));
+        assert!(said.contains(&format!("{name} already exists; --overwrite replaces it")));
         assert_eq!(fs::read(here.join(name)).unwrap(), b"of somebody", "{line}");
         printed(here, &format!("{line} --overwrite"));
         assert_ne!(fs::read(here.join(name)).unwrap(), b"of somebody", "{line}");

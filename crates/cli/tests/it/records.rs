@@ -43,7 +43,7 @@ fn a_run_of_which_nothing_was_saved_says_so() {
     fs::write(&manifest, killed.to_string()).unwrap();
     fs::remove_file(place.path().join("run/ops/part-000000.parquet")).unwrap();
     let said = refused(place.path(), "analyze run");
-    let sentence = "and was killed or is still under way; no operation of it was saved";
+    let sentence = "and was killed or is still going on; no operation of it was saved";
     assert!(said.contains(sentence) && said.contains("plimsoll clean run"), "{said}");
 }
 

@@ -123,10 +123,10 @@ fn what_cannot_be_replayed_is_refused_in_a_sentence() {
     }
     for (line, said) in [
         ("replay empty", "empty: it is empty"),
-        ("replay zip", "zip: it is compressed by gzip"),
+        ("replay zip", "zip: it is compressed with gzip"),
         ("replay cut", "damaged or cut off"),
-        ("replay odd", "odd: line 1: its form is none that is known"),
-        ("replay bad.csv", "bad.csv, line 2: `NaN` is no instant"),
+        ("replay odd", "odd: line 1: its format is not recognised"),
+        ("replay bad.csv", "bad.csv, line 2: `NaN` is not a time"),
         ("replay nothing", "cannot read nothing"),
         ("replay .", "holds no run.json"),
         ("replay t.csv --dir .", "--dir: t.csv is about objects of a store"),

@@ -66,7 +66,7 @@ fn what_lies_in_several_buckets_is_removed_from_each_and_counted_once() {
             // Each of both prefixes in the target's own bucket and in the four others.
             assert_eq!(said.lines().count(), 10, "{said}");
         }
-        // Not one of the marks that say that the run is under way.
+        // Not one of the marks that say that the run is still going on.
         assert_eq!(manifest()["cleanup"]["objects_removed_count"], 20, "{keep}");
         target.assert_only_planted(FOREIGN);
     }

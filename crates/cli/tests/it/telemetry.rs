@@ -92,7 +92,9 @@ fn a_server_that_cannot_be_profiled_is_refused_before_anything_is_written() {
     let said = refused("cpu");
     assert_eq!(said.lines().count(), 1, "{said}");
     assert!(said.contains(&format!("--serverprof: {} is no MinIO", target.host)), "{said}");
-    assert!(refused("heap").contains("`heap` is no kind of profile; there are cpu, cpuio, mem"));
+    assert!(
+        refused("heap").contains("`heap` is not a kind of profile; the kinds are cpu, cpuio, mem")
+    );
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "nothing was begun");
     assert_eq!(target.oracle.as_ref().unwrap().stats().buckets_count, 0, "nothing was made");
 }

@@ -17,8 +17,7 @@ pub(super) fn check_counts(plan: &FilePlan, config: &RingConfig) -> Result<(), C
         let (name, threads) = (&of.name, ring_threads(plan, stage, config));
         if threads > THREADS_MAX {
             return refused(format!(
-                "`jobs`: stage {name} needs {} threads, as each job of its kind has one of its \
-                 own; at most {}",
+                "`jobs`: stage {name} needs {} threads, one for each job of its kind; at most {}",
                 format::count(threads as u64),
                 format::count(THREADS_MAX as u64)
             ));

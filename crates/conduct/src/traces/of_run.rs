@@ -21,8 +21,7 @@ pub(super) fn read(path: &Path, builder: &mut TraceBuilder) -> Result<(), Conduc
     let Salvage { log, losses, .. } = OpLog::salvage(&directory)?;
     builder.facts.format = super::OF_RUN.to_owned();
     builder.facts.of_format = vec![
-        "the record does not tell what contents were, nor where reads of a part begin; they begin \
-         at 0"
+        "the record does not contain the content, nor where reads of a part begin; they begin at 0"
             .to_owned(),
     ];
     builder.facts.of_format.extend(losses);

@@ -38,7 +38,7 @@ fn a_trace_is_read_once_and_what_it_lacks_is_counted() {
     let notes = trace.facts.notes();
     assert!(
         notes.contains(
-            &"1 line could not be read and was left out, line 42: `x` is no instant".to_owned()
+            &"1 line could not be read and was left out, line 42: `x` is not a time".to_owned()
         ),
         "{notes:?}"
     );
@@ -53,8 +53,8 @@ fn what_is_no_trace_is_refused_with_its_file_and_its_line() {
     let refused = |of: &TraceOf| Traces::default().read(of).unwrap_err().to_string();
     let cases: [(&str, &[u8], &str); 5] = [
         ("empty", b"", ": it is empty"),
-        ("a.gz", &[0x1f, 0x8b, 8], ": it is compressed by gzip"),
-        ("a.csv", b"time,op,key\n-1,get,a\nNaN,get,b\n", ", line 2: `-1` is no instant (2 of 2"),
+        ("a.gz", &[0x1f, 0x8b, 8], ": it is compressed with gzip"),
+        ("a.csv", b"time,op,key\n-1,get,a\nNaN,get,b\n", ", line 2: `-1` is not a time (2 of 2"),
         ("none.csv", b"time,op,key\n1,copy,a\n", ": it holds no operation that can be replayed"),
         (
             "far.csv",
@@ -71,8 +71,8 @@ fn what_is_no_trace_is_refused_with_its_file_and_its_line() {
     assert!(said.contains("holds no run.json"), "{said}");
     let path = file(folder.path(), "b.csv", b"op,key\nput,a\n");
     let form = |format: &str| TraceOf { format: Some(format.to_owned()), ..of(&path) };
-    assert!(refused(&form("plimsoll")).ends_with("b.csv is no directory of a run"));
-    assert!(refused(&form("fio-iolog")).contains(": line 1: it is no iolog of fio's"));
+    assert!(refused(&form("plimsoll")).ends_with("b.csv is not a directory of a run"));
+    assert!(refused(&form("fio-iolog")).contains(": line 1: it is not a fio iolog"));
     let missing = TraceOf::file("/nowhere/at/all".to_owned());
     assert_eq!(refused(&missing), "cannot read /nowhere/at/all");
 }

@@ -77,8 +77,8 @@ async fn judge(site: &Arc<Site>, request: Request) -> Result<Request, Refused> {
     let changes = method != Method::GET && method != Method::HEAD;
     if site.gate.is_open() && !is_own_host(site, request.headers()) {
         return Err(Refused::forbidden(
-            "the console is asked under a name that is not its own; as it asks nobody who they \
-             are, it answers only to addresses and to the host of its configured url",
+            "the request names a host that is not the console's; without --users the console \
+            answers only to addresses and to the host of its configured url",
         ));
     }
     if changes && is_from_elsewhere(request.headers()) {

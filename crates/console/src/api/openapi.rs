@@ -24,7 +24,7 @@ mod tests {
     enum Answer {
         /// A document of ours.
         Json(u16, SchemaOf),
-        /// A document that another file describes, or something that is no JSON.
+        /// A document that another file describes, or something that is not JSON.
         Other(&'static str, &'static str),
         /// Nothing.
         Empty,
@@ -74,18 +74,18 @@ mod tests {
             post("/runs/{id}/resubmit", "Repeats a run", None, Json(201, of::<SubmittedDoc>)),
             post(
                 "/runs/{id}/move",
-                "Moves a run that waits",
+                "Moves a waiting run",
                 Some(of::<MoveDoc>),
                 Json(200, of::<ActiveDoc>),
             ),
             get("/runs/{id}/workload", "Shows its workload", Json(200, of::<WorkloadDoc>)),
-            get("/runs/{id}/log", "Shows what was said of it", Json(200, of::<LogDoc>))
+            get("/runs/{id}/log", "Shows its log", Json(200, of::<LogDoc>))
                 .with(&["after", "limit"]),
             get("/runs/{id}/series", "Shows its figures over time", Json(200, of::<SeriesDoc>))
                 .with(&["stage", "points"]),
             get(
                 "/runs/{id}/events",
-                "Tells what happens to it: events run, tick (the schema TickDoc), log, alive, \
+                "Streams what happens to it: events run, tick (the schema TickDoc), log, alive, \
                  reset and end",
                 Other("text/event-stream", "server-sent events"),
             )
@@ -130,8 +130,8 @@ mod tests {
                 body: None,
                 answer: Empty,
             },
-            get("/overview", "Shows what is going on", Json(200, of::<OverviewDoc>)),
-            get("/agents", "Shows who carries workloads out", Json(200, of::<AgentsDoc>)),
+            get("/overview", "Shows the live state", Json(200, of::<OverviewDoc>)),
+            get("/agents", "Shows the agents", Json(200, of::<AgentsDoc>)),
             post("/check", "Judges a workload", Some(of::<CheckDoc>), Json(200, of::<CheckedDoc>)),
             get(
                 "/compare",
@@ -220,7 +220,7 @@ mod tests {
                 },
                 "responses": {
                     "Refused": {
-                        "description": "why it was not granted",
+                        "description": "why it was refused",
                         "content": { "application/json": { "schema": refused } },
                     },
                 },

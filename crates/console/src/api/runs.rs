@@ -55,7 +55,7 @@ fn filter(fields: &Fields) -> Result<Filter, Refused> {
     let text = |name: &str| fields.0.get(name).map(String::as_str).filter(|text| !text.is_empty());
     let wrong = |name: &str, value: &str| {
         let value: String = value.chars().take(SEARCH_CHARS_MAX).collect();
-        Refused::invalid(format!("`{name}={value}` is none of what it may be"))
+        Refused::invalid(format!("`{name}={value}` is not an allowed value"))
     };
     let number = |name: &str, otherwise: i64, least: i64| match text(name) {
         None => Ok(otherwise),
@@ -196,7 +196,7 @@ pub(super) async fn resubmit(
     blocking(site, work).await
 }
 
-/// Moves a run that waits.
+/// Moves a waiting run.
 pub(super) async fn reorder(State(site): At, Path(id): Path<String>, body: Bytes) -> Response {
     let work = move |site: &Site| {
         let to: MoveDoc = read(&body)?;

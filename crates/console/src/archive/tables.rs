@@ -75,7 +75,7 @@ impl ArchiveRoot {
         disk::make(path)?;
         disk::try_writing(path)?;
         let held = disk::hold(path)?.ok_or_else(|| {
-            io::Error::other("another plimsoll writes to it; wait until that has ended")
+            io::Error::other("another plimsoll is writing to it; wait until that has ended")
         })?;
         Ok(Self { path: path.to_path_buf(), _held: held })
     }

@@ -131,7 +131,7 @@ pub(super) fn launch(console: &Arc<Console>, turn: Turn) {
         let work = AssertUnwindSafe(|| carry_out(&of_thread, &entry, &running, archive.as_deref()));
         let outcome = catch_unwind(work).unwrap_or_else(|_| Outcome {
             state: State::Terminated,
-            error: Some("the run has failed in a way that is a defect of plimsoll".to_owned()),
+            error: Some("the run failed because of a bug in plimsoll".to_owned()),
         });
         finish(&of_thread, number, &running, archive.as_deref(), &outcome);
     });

@@ -245,7 +245,7 @@ fn what_waited_runs_when_the_console_is_opened_again() {
     hand.begun.recv().unwrap();
     let (other, _hand) = fake();
     let taken = Console::open(settings(directory.path()), other).err().unwrap();
-    assert!(taken.to_string().starts_with("another console works in"), "{taken}");
+    assert!(taken.to_string().starts_with("another console uses"), "{taken}");
     console.close();
     assert_eq!((state(&console, 1), state(&console, 2)), (State::Terminated, State::Queued));
     // The thread of a run may have hold of a console that is closed.

@@ -41,11 +41,11 @@ pub struct Found {
     pub bytes: u64,
     /// When the last of them, or of their directories, was changed.
     pub modified: WallTime,
-    /// Whether the run is under way, as far as the file system knows locks.
+    /// Whether the run is still going on, as far as the file system knows locks.
     pub is_alive: bool,
 }
 
-/// Tells whether the run is under way whose directory lies in `directory`, as far as the file
+/// Tells whether the run is still going on whose directory lies in `directory`, as far as the file
 /// system knows locks.
 pub fn is_alive(directory: &Path, run_id: &str) -> Result<bool, WorkDirError> {
     check_run_id(run_id)?;

@@ -201,7 +201,7 @@ fn what_cannot_be_a_work_dir_is_said_in_one_sentence() {
     let text = |error: WorkDirError| error.to_string();
     assert_eq!(
         text(WorkDir::make(&away, RUN).unwrap_err()),
-        format!("the directory {} is not there", away.display())
+        format!("the directory {} does not exist", away.display())
     );
     assert_eq!(
         text(WorkDir::make(&file, RUN).unwrap_err()),

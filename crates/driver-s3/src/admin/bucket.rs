@@ -53,7 +53,7 @@ impl S3Admin {
             Ok(()) => {}
             Err(error) if error.status == Some(404) => return Ok(None),
             Err(error) if error.status.is_none() => {
-                return Err(self.explained("cannot be looked into", error));
+                return Err(self.explained("cannot be listed", error));
             }
             // A list says why.
             Err(error) => drop(self.explain(error).await?),
@@ -62,7 +62,7 @@ impl S3Admin {
         match self.session.execute(None, stat).await.result {
             Ok(()) => Ok(Some(true)),
             Err(error) if matches!(error.status, Some(403 | 404)) => Ok(Some(false)),
-            Err(error) => Err(self.explained("cannot be looked into", error)),
+            Err(error) => Err(self.explained("cannot be listed", error)),
         }
     }
 

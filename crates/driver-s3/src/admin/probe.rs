@@ -42,7 +42,7 @@ impl S3Admin {
     ///
     /// An error means that it could not be found out.
     pub async fn probe(&mut self, feature: Feature, prefix: &str) -> Result<bool, DriverError> {
-        assert!(!prefix.is_empty(), "probing needs a prefix of its own");
+        assert!(!prefix.is_empty(), "probing needs its own prefix");
         let key = format!("{prefix}plimsoll-probe");
         let offers = match feature {
             Feature::Zip => self.probe_zip(&format!("{key}.zip")).await,

@@ -24,8 +24,8 @@ impl S3Admin {
             }
             if root == RootState::Existed && !self.keeps_versions().await? {
                 // Once switched on it can never be undone, and others use the bucket.
-                let why = "the bucket keeps no versions; name another `bucket`, to be made with \
-                           that, or switch them on yourself";
+                let why = "the bucket has no versioning; name another `bucket`, which is then \
+                made with it, or enable it yourself";
                 return Ok(lack(LackReason::OfRoot(why.to_owned())));
             }
             self.ensure_versioning().await?;
@@ -33,9 +33,9 @@ impl S3Admin {
         for (need, feature, what) in [
             (Ability::ListVersions, Feature::ListVersions, "does not list versions"),
             (Ability::Zip, Feature::Zip, "does not read files out of zip archives"),
-            (Ability::Tar, Feature::Snowball, "does not take archives apart"),
-            (Ability::Fanout, Feature::Fanout, "does not write one content under several names"),
-            (Ability::Append, Feature::Append, "does not add to objects"),
+            (Ability::Tar, Feature::Snowball, "does not extract archives"),
+            (Ability::Fanout, Feature::Fanout, "does not store one body under several keys"),
+            (Ability::Append, Feature::Append, "does not support append"),
         ] {
             if needs.contains(&need) && !self.probe(feature, base).await? {
                 return Ok(Some(Lack { need, why: LackReason::OfStore(what) }));

@@ -70,9 +70,9 @@ fn what_is_no_listing_is_refused_whole() {
         ),
         (
             "<ListBucketResult><Contents><Size>-1</Size></Contents></ListBucketResult>",
-            "`-1` is no size",
+            "`-1` is not a size",
         ),
-        ("<ListBucketResult>&bomb;</ListBucketResult>", "`&bomb;` is no known reference"),
+        ("<ListBucketResult>&bomb;</ListBucketResult>", "`&bomb;` is not a known entity"),
         ("<html><body>hello</body></html>", "expected a ListBucketResult but got `html/body`"),
         (&"<a>".repeat(DEPTH_MAX + 1), "nested"),
         ("<ListBucketResult/><ListBucketResult/>", "nested"),
@@ -82,7 +82,7 @@ fn what_is_no_listing_is_refused_whole() {
     }
     let not_utf8 = "<ListBucketResult><EncodingType>url</EncodingType><Contents><Key>%FF</Key>\
                     <Size>1</Size></Contents></ListBucketResult>";
-    assert!(entries(not_utf8).unwrap_err().contains("no UTF-8"));
+    assert!(entries(not_utf8).unwrap_err().contains("not UTF-8"));
     let mut page = ListedPage::default();
     assert!(page.parse(Listed::Objects, b"<ListBucketResult>\xff\xfe</ListBucketResult>").is_err());
 }

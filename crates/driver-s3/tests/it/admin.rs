@@ -164,7 +164,7 @@ fn a_bucket_out_of_reach_is_explained() {
     told(
         vec![head(404), answer(403, &error_xml("AccessDenied"))],
         ErrorClass::Denied,
-        "bucket `bucket` is not there and cannot be made: AccessDenied: m",
+        "bucket `bucket` does not exist and cannot be made: AccessDenied: m",
     );
     told(
         vec![head(404), answer(409, &error_xml("BucketAlreadyExists"))],

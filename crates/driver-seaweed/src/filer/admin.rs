@@ -192,7 +192,7 @@ impl FilerAdmin {
         let inside = prefix.strip_suffix('/').filter(|inside| path::judge(inside).is_ok());
         let Some(inside) = inside else {
             let why =
-                format!("only what lies below a directory is removed, and `{prefix}` is none");
+                format!("only what lies below a directory is removed, and `{prefix}` is not one");
             return Err(DriverError::new(ErrorClass::Client, why));
         };
         let path = self.path_of(inside);

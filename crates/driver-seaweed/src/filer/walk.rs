@@ -83,7 +83,7 @@ impl Walk {
         let level = self.levels.last_mut().expect("a page was asked for");
         level.is_whole = !goes_on;
         if goes_on && (last.is_empty() || *last == *level.last) {
-            return Err(format!("the list of `{}` goes on where it has been before", level.base));
+            return Err(format!("the list of `{}` repeats itself", level.base));
         }
         last.clone_into(&mut level.last);
         level.page.extend(names.filter(|name| name.name.starts_with(&level.wanted)));
@@ -180,6 +180,6 @@ mod tests {
         assert_eq!(walk.next(), Next::File("d/x".to_owned(), 1));
         assert_eq!(walk.next(), Next::Page);
         let why = walk.take([name()].into_iter(), "x", true).unwrap_err();
-        assert_eq!(why, "the list of `d/` goes on where it has been before");
+        assert_eq!(why, "the list of `d/` repeats itself");
     }
 }

@@ -50,7 +50,7 @@ fn what_the_cluster_has_no_places_for_is_refused_at_once() {
             let error = cluster.make_ready().unwrap_err();
             // By HTTP a master does not tell a lack of disks from one of volumes.
             let start = match (start, assign_by) {
-                (DISK, AssignBy::Http) => "no volume can be written to and no more can be made: ",
+                (DISK, AssignBy::Http) => "no volume is writable and no more can be made: ",
                 _ => start,
             };
             assert!(error.message.starts_with(start), "{assign_by:?}: {error}");
@@ -71,7 +71,7 @@ fn volumes_that_are_used_up_are_told_at_once() {
         let mut second = Client::of(&weed.master(), "second", change);
         for error in [second.refused_put(), second.make_ready().unwrap_err()] {
             assert_eq!(error.class, ErrorClass::Server, "{assign_by:?}: {error}");
-            let start = "no volume can be written to and no more can be made: give volume servers";
+            let start = "no volume is writable and no more can be made: give volume servers";
             assert!(error.message.starts_with(start), "{assign_by:?}: {error}");
         }
     }

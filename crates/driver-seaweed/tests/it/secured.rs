@@ -129,7 +129,7 @@ fn a_cluster_that_talks_tls_is_asked_as_its_security_toml_says() {
     for (grpc_tls, words) in [
         // Which of the two depends on whether the server's words or its end come first.
         (with_grpc(|tls| tls.identity = None), ["does it want a certificate", "was shown none"]),
-        (with_grpc(|tls| tls.any_name_of_ca = false), ["made out to another name"; 2]),
+        (with_grpc(|tls| tls.any_name_of_ca = false), ["certificate is for another name"; 2]),
         (None, ["does that port speak gRPC, and without TLS?"; 2]),
     ] {
         let error = open(&|config| config.grpc_tls = grpc_tls.clone());

@@ -100,7 +100,7 @@ fn wrong_keys_are_denied_in_a_clear_sentence() {
             };
             assert!(fails, "{error}");
             assert_eq!((error.class, error.status), (ErrorClass::Denied, Some(401)));
-            let start = "the server does not accept the token: its keys are jwt.signing (writes)";
+            let start = "the server rejects the token: its keys are jwt.signing (writes)";
             assert!(error.message.starts_with(start), "{error}");
         }
     }

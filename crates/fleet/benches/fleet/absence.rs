@@ -1,4 +1,4 @@
-//! How soon the coordinator says that an agent is not heard of.
+//! How soon the coordinator says that an agent is not responding.
 
 use std::time::Duration;
 

@@ -199,20 +199,20 @@ impl Desk {
         }
         let mut members = self.members();
         let Some(of) = members.tokens.get(&token) else {
-            return refused("nobody knows the token");
+            return refused("the token is unknown");
         };
         if let Some(why) = of.refuses() {
             return refused(why);
         }
         let Ok(public_key) = STANDARD.decode(public_key) else {
-            return refused("its key is none");
+            return refused("its key is invalid");
         };
         let number = members.agents.keys().last().map_or(1, |last| last + 1);
         if number > self.agents_max {
             return refused("as many agents have joined as may (--agents-max)");
         }
         let Ok(certificate) = self.authority.sign(&agent_id(number), &public_key) else {
-            return refused("its key is none");
+            return refused("its key is invalid");
         };
         members.agents.insert(number, Member { name, token });
         if let Some(of) = members.tokens.get_mut(&token) {
@@ -277,7 +277,7 @@ pub fn join(token: &Token, name: &str) -> Result<(AgentId, NatsConfig), BrokerEr
         Joined::Refused(why) => Err(BrokerError::Refused(why)),
         Joined::Welcome { id, certificate } => {
             let certificate = STANDARD.decode(certificate);
-            let certificate = certificate.map_err(|_| refused("its certificate is none"))?;
+            let certificate = certificate.map_err(|_| refused("its certificate is invalid"))?;
             let tls = Arc::new(client_config(token.authority, &key.with(certificate))?);
             Ok((id, NatsConfig { servers, access: Access::Fleet(tls), system: None }))
         }

@@ -58,7 +58,7 @@ pub fn collect(
                 "it is still part of the run, and leaves it 10 s after the coordinator's end; then \
                  try again"
             }
-            (None, false) => "no agent of that name is there that keeps its part",
+            (None, false) => "no agent of that name keeps a part",
         };
         collected.missing.push((agent.name.clone(), why.to_owned()));
     }

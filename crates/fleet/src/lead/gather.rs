@@ -45,11 +45,11 @@ pub(super) enum GatherError {
     Record(#[from] RecordError),
     #[error("`{name}` has {found} B, and the agent handed in {expected} B")]
     Size { name: String, expected: u64, found: u64 },
-    #[error("it holds an operation that the agent cannot have done: {0}")]
+    #[error("it contains an operation that the agent cannot have done: {0}")]
     Strange(String),
-    #[error("it is not of the part that the agent was given")]
+    #[error("it does not belong to the part that the agent was given")]
     NotGiven,
-    #[error("it cannot be read: it is not what records are")]
+    #[error("it cannot be read: it is not a record")]
     Unreadable,
 }
 
@@ -299,7 +299,7 @@ impl Lead {
                     Ok(directory) => self.take_all(of, directory, sink, recording)?,
                     Err(error) => {
                         let why = in_one_line(error);
-                        self.give_up(of.index, format!("its record cannot be had: {why}"));
+                        self.give_up(of.index, format!("its record cannot be fetched: {why}"));
                         continue;
                     }
                 };
@@ -350,7 +350,7 @@ impl Lead {
         for (index, answer) in self.answers() {
             if let Some(Answer::Failed { why }) = answer {
                 let name = &self.agents[index].name;
-                self.observer.warn(&format!("agent {name} goes on keeping its part: {why}"));
+                self.observer.warn(&format!("agent {name} keeps its part: {why}"));
             }
         }
         Ok(())

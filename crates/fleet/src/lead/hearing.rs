@@ -68,7 +68,7 @@ impl Hearing {
             todo.extend(state.machine.tick(now));
             perform(&mut state, &*self.fabric, todo, |line| match line {
                 News::Silent(index, silence) => self.observer.warn(&format!(
-                    "agent {} has not been heard of for {:.1} s",
+                    "agent {} has not responded for {:.1} s",
                     self.names[index],
                     silence.as_secs_f64()
                 )),
@@ -152,9 +152,9 @@ pub(super) fn perform(
 pub(super) fn in_words(loss: &Loss) -> String {
     match &loss.why {
         LossReason::Silent => {
-            format!("it was not heard of for {:.1} s", loss.at.since(loss.heard).as_secs_f64())
+            format!("it was not responding for {:.1} s", loss.at.since(loss.heard).as_secs_f64())
         }
-        LossReason::Restarted => "it has begun anew, or left the run".to_owned(),
+        LossReason::Restarted => "it restarted, or left the run".to_owned(),
         LossReason::Busy { run } => format!("it is part of another run, {run}"),
         LossReason::Left => "it has ended".to_owned(),
         LossReason::Dismissed => "it was let go".to_owned(),

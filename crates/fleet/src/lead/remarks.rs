@@ -69,8 +69,8 @@ pub(super) fn remarks(stage: &str, parts: &[Part<'_>]) -> Vec<String> {
         if busy >= BUSY_PERCENT {
             let cores = format::plural(u64::from(part.cores), "processor");
             said.push(format!(
-                "agent {name} used {busy:.0} % of its {cores} in stage {stage}: its figures may be \
-                 those of its machine, not of what it put load on"
+                "agent {name} used {busy:.0} % of its {cores} in stage {stage}: its figures may \
+                show its machine's limit, not the store's"
             ));
         }
         if let (Some(own), Some(others)) = (part.late_percent(), late)

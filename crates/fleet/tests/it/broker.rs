@@ -131,7 +131,7 @@ fn tokens_are_used_as_often_as_they_may_be_and_no_longer() {
     assert!(refusal(&once).ends_with("was used as often as it may be"), "{}", refusal(&once));
     assert!(refusal(&over).ends_with("has expired"));
     let other = Token { number: 99, ..any.clone() };
-    assert!(refusal(&other).ends_with("nobody knows the token"));
+    assert!(refusal(&other).ends_with("the token is unknown"));
     // A token of another fleet is not even spoken to, and one of this fleet speaks to no other.
     let strange = Token { authority: [0; 32], ..any.clone() };
     assert!(matches!(join(&strange, "x"), Err(BrokerError::Fabric(_))));

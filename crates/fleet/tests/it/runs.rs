@@ -632,7 +632,7 @@ fn an_agent_that_may_not_take_part_says_why() {
     let workload = WORKLOAD.replace("name: divided", "name: defect");
     let (mut run, _) = begin(&place.path().join("broken"), &workload, &store);
     let refused = fleet.direct(&mut run).unwrap_err().to_string();
-    let left = "cannot take part: it has begun anew, or left the run";
+    let left = "cannot take part: it restarted, or left the run";
     assert!(refused.ends_with(left), "{refused}");
     drop(run);
     // Nor does it open what lies with the coordinator, whatever that calls its place.

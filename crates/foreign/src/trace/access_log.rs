@@ -65,7 +65,7 @@ pub(super) fn s3(line: &[u8]) -> Result<Found<'_>, String> {
     if line.starts_with(b"#") {
         return Ok(Found::Nothing);
     }
-    let of = s3_line(line).ok_or("it is no line of an S3 access log")?;
+    let of = s3_line(line).ok_or("it is not a line of an S3 access log")?;
     let at_ns = Some(of_access_log(of.time)?);
     let (kind, is_delete) = match of.operation {
         b"REST.GET.OBJECT" | b"WEBSITE.GET.OBJECT" => (OpKind::Get, false),
@@ -134,7 +134,7 @@ pub(super) fn is_beast(line: &[u8]) -> bool {
 pub(super) fn beast(line: &[u8]) -> Result<Found<'_>, String> {
     let Some(begin) = memchr::memmem::find(line, BEAST) else { return Ok(Found::Nothing) };
     let line = &line[begin..];
-    let bracket = memchr::memmem::find(line, b" [").ok_or("it has no instant")?;
+    let bracket = memchr::memmem::find(line, b" [").ok_or("it has no time")?;
     let mut fields = Fields(&line[bracket..]);
     let mut next = |what: &str| fields.next().ok_or_else(|| format!("{what} is missing"));
     let (time, asked) = (next("the instant")?, next("the request")?);
@@ -142,7 +142,7 @@ pub(super) fn beast(line: &[u8]) -> Result<Found<'_>, String> {
     let (_referrer, _agent) = (next("the referrer")?, next("the agent")?);
     let part = next("the range")?;
     let at_ns = Some(of_access_log(time)?);
-    let of = request(asked).ok_or_else(|| format!("{} is no request", shown(asked)))?;
+    let of = request(asked).ok_or_else(|| format!("{} is not a request", shown(asked)))?;
     let kind = match of.kind {
         Ok(kind) => kind,
         Err(other) => return Ok(Found::Unsupported(other.into())),

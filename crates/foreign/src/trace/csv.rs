@@ -38,7 +38,7 @@ impl Columns {
     /// Finds the columns by their names.
     pub(super) fn of(header: &[u8]) -> Result<Self, String> {
         let separator = [b',', b'\t', b';'].into_iter().find(|byte| header.contains(byte));
-        let separator = separator.ok_or("it is no header: nothing parts its fields")?;
+        let separator = separator.ok_or("it is not a header: nothing separates its fields")?;
         let names: Vec<String> = fields(header, separator)?
             .iter()
             .map(|name| String::from_utf8_lossy(name).trim().to_ascii_lowercase())

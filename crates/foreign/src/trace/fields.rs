@@ -19,7 +19,7 @@ pub(super) fn shown(field: &[u8]) -> String {
 pub(super) fn number(field: &[u8], what: &str) -> Result<u64, String> {
     let digits = str::from_utf8(field).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
     let number = digits.and_then(|digits| digits.parse().ok());
-    number.ok_or_else(|| format!("{what} {} is no whole number", shown(field)))
+    number.ok_or_else(|| format!("{what} {} is not a whole number", shown(field)))
 }
 
 /// Returns a whole number, or nothing for `-` and an empty field.
@@ -32,7 +32,7 @@ pub(super) fn maybe(field: &[u8], what: &str) -> Result<Option<u64>, String> {
 
 /// Returns an instant that is a number of units, each of so many nanoseconds.
 pub(super) fn instant(field: &[u8], unit_ns: u64) -> Result<u64, String> {
-    let refuse = || format!("{} is no instant", shown(field));
+    let refuse = || format!("{} is not a time", shown(field));
     if let Ok(whole) = number(field, "") {
         return whole.checked_mul(unit_ns).ok_or_else(refuse);
     }
@@ -47,7 +47,7 @@ pub(super) fn instant(field: &[u8], unit_ns: u64) -> Result<u64, String> {
 /// Returns an instant such as `2024-05-16T12:04:13.123Z`; a blank may stand for the `T`, and a zone
 /// may lack its colon or be left out.
 pub(super) fn civil(field: &[u8]) -> Result<u64, String> {
-    let refuse = || format!("{} is no instant", shown(field));
+    let refuse = || format!("{} is not a time", shown(field));
     let mut text = field.to_vec();
     if text.get(10) == Some(&b' ') {
         text[10] = b'T';
@@ -62,7 +62,7 @@ pub(super) fn civil(field: &[u8]) -> Result<u64, String> {
 
 /// Returns an instant such as `06/Feb/2019:00:00:38 +0000`, with a fraction or without.
 pub(super) fn of_access_log(field: &[u8]) -> Result<u64, String> {
-    let refuse = || format!("{} is no instant", shown(field));
+    let refuse = || format!("{} is not a time", shown(field));
     let (day, rest) = field.split_at_checked(2).ok_or_else(refuse)?;
     let (month, rest) = rest.split_at_checked(5).ok_or_else(refuse)?;
     let (year, rest) = rest.split_at_checked(4).ok_or_else(refuse)?;
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(instant(b"18446744073709551615", 1), Ok(u64::MAX));
         for wrong in ["-1", "NaN", "inf", "1e300", "18446744073709551616", "", "x"] {
             let said = instant(wrong.as_bytes(), 1_000_000_000);
-            assert_eq!(said, Err(format!("`{wrong}` is no instant")));
+            assert_eq!(said, Err(format!("`{wrong}` is not a time")));
         }
         for wrong in ["", "06/Foo/2019:00:00:38 +0000", "06/Feb/2019:00:00:38", "31/Feb/2019:1 Z"] {
             assert!(of_access_log(wrong.as_bytes()).is_err(), "{wrong}");

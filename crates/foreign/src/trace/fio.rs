@@ -59,7 +59,7 @@ impl Log {
             b"trim" | b"sync_file_range" => {
                 return Ok(Found::Unsupported(String::from_utf8_lossy(action)));
             }
-            other => return Err(format!("{} is no action", shown(other))),
+            other => return Err(format!("{} is not an action", shown(other))),
         };
         let offset = number(next("the offset")?, "the offset")?;
         let len = number(next("the length")?, "the length")?;

@@ -20,7 +20,7 @@ pub(super) fn line(line: &[u8]) -> Result<Found<'_>, String> {
     let at_ns = Some(instant(next("the instant")?, MILLISECOND_NS)?);
     let asked = next("the request")?;
     if !asked.starts_with(b"REST.") {
-        return Err(format!("{} is no request such as REST.GET.OBJECT", shown(asked)));
+        return Err(format!("{} is not a request such as REST.GET.OBJECT", shown(asked)));
     }
     let name = Cow::Borrowed(next("the object")?);
     let kind = match asked {

@@ -101,7 +101,7 @@ fn access_logs_of_s3() {
             "PUTPART photos/d 5242880 5242880 -",
             "COMPLETEUPLOAD photos/d - - -",
             "no GET answered by 304",
-            "? it is no line of an S3 access log",
+            "? it is not a line of an S3 access log",
         ],
     );
 }
@@ -173,7 +173,7 @@ fn traces_of_ibm() {
             "DELETE 3a1f - - -",
             "no REST.COPY.OBJECT",
             "? byte 2 comes before byte 5",
-            "? `-1` is no instant",
+            "? `-1` is not a time",
         ],
     );
 }
@@ -213,7 +213,7 @@ fn logs_of_fio() {
             "READ /d/a - - 0+512",
             "nothing",
             "WRITE /d/a - - 0+512",
-            "? `nap` is no action",
+            "? `nap` is not an action",
         ],
     );
     check(
@@ -242,7 +242,7 @@ fn csv_with_a_header() {
             "LIST  - - -",
             "no copy",
             "? it has 3 fields where the header has 8",
-            "? `NaN` is no instant",
+            "? `NaN` is not a time",
         ],
     );
     assert_eq!(said(text.as_bytes(), None).unwrap().1[0].0, 3, "behind a remark and the header");
@@ -275,12 +275,14 @@ fn what_is_no_trace_is_refused_in_a_sentence() {
     let refused = |bytes: &[u8], format| said(bytes, format).unwrap_err().to_string();
     assert_eq!(refused(b"", None), "it is empty");
     assert_eq!(refused(b" \n\n", None), "it is empty");
-    assert!(refused(&[0x1f, 0x8b, 8, 0], None).starts_with("it is compressed by gzip"));
-    assert!(refused(b"hello\nworld\n", None).starts_with("line 1: its form is none"));
-    assert!(refused(&[0, 1, 2, 255], None).starts_with("line 1: its form is none"));
+    assert!(refused(&[0x1f, 0x8b, 8, 0], None).starts_with("it is compressed with gzip"));
+    assert!(refused(b"hello\nworld\n", None).starts_with("line 1: its format is not recognised"));
+    assert!(refused(&[0, 1, 2, 255], None).starts_with("line 1: its format is not recognised"));
     let no_header = refused(b"1,get,k\n", Some(Format::Csv));
     assert!(no_header.starts_with("line 1: the header names no column `op`"), "{no_header}");
-    assert!(refused(b"hello\n", Some(Format::FioIolog)).starts_with("line 1: it is no iolog"));
+    assert!(
+        refused(b"hello\n", Some(Format::FioIolog)).starts_with("line 1: it is not a fio iolog")
+    );
 }
 
 #[test]

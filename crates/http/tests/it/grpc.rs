@@ -125,7 +125,7 @@ fn a_call_is_what_the_server_makes_of_it() {
             ("nothing", "success without a message"),
             ("two", "more than one message"),
             ("half", "half a message"),
-            ("compressed", "a compressed message, which nobody asked for"),
+            ("compressed", "a compressed message, which was not asked for"),
             ("endless", "a message of more than 4 MiB"),
             ("unsaid", "without a status"),
             ("no grpc", "HTTP status 404: it does not speak gRPC"),

@@ -122,7 +122,7 @@ fn whom_the_authority_vouches_for_is_trusted_under_any_name_where_that_is_asked_
             let by_name = TlsOptions { any_name_of_ca: false, ..any_name(&ours) };
             let (kind, message) = ask(port, "localhost", &by_name).await.unwrap_err();
             assert_eq!(kind, Kind::Tls);
-            assert!(message.contains("certificate is made out to another name"), "{message}");
+            assert!(message.contains("certificate is for another name"), "{message}");
         });
         let acceptor = ours.acceptor(version, &ours.issue("old", 2021), None);
         let serve_tls = async |stream| drop(acceptor.accept(stream).await);

@@ -137,7 +137,7 @@ fn a_proxy_that_refuses_is_a_failure_to_connect_that_names_it() {
         (
             |stream| answer(stream, b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n"),
             false,
-            "answered 407: it wants another user or password",
+            "answered 407: wrong user or password",
         ),
     ];
     for (script, tls, reason) in cases {

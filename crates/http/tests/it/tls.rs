@@ -127,13 +127,13 @@ fn a_certificate_that_is_not_trusted_is_refused_with_what_to_change() {
     with_tls_server(&known, rustls::ALL_VERSIONS, async |port| {
         let (kind, message) = refusal("localhost", port, trusting(&unknown.authority_pem)).await;
         assert_eq!(kind, Kind::Tls);
-        let expected = "certificate is not trusted (unknown issuer); give the certificate of who \
-                        issued it, or this one itself, by `tls_ca`, or use `insecure`";
+        let expected = "certificate is not trusted (unknown issuer); give its issuer's \
+        certificate, or this one itself, by `tls_ca`, or use `insecure`";
         assert_eq!(message, expected);
         let (kind, message) = refusal("127.0.0.1", port, trusting(&known.authority_pem)).await;
         assert_eq!(kind, Kind::Tls);
-        let expected = "certificate is made out to another name; give `host` one of its names, or \
-                        use `insecure` to go on nevertheless";
+        let expected = "certificate is for another name; give `host` one of its names, or use \
+        `insecure` to ignore it";
         assert_eq!(message, expected);
         for host in ["localhost", "127.0.0.1"] {
             let mut client = tls_client(host, port, insecure());
@@ -171,10 +171,7 @@ fn the_very_certificate_that_is_named_is_trusted_for_its_name_and_time() {
                 assert_eq!(get(&mut client, "/length/3").await.0.unwrap().body_bytes, 3);
                 let trusted = || trusting(&shown.authority_pem);
                 let (_, message) = refusal("127.0.0.1", port, trusted()).await;
-                assert!(
-                    message.starts_with("certificate is made out to another name"),
-                    "{message}"
-                );
+                assert!(message.starts_with("certificate is for another name"), "{message}");
                 // Another one with the same names is not the same.
                 let (kind, message) =
                     refusal("localhost", port, trusting(&same_name.authority_pem)).await;

@@ -218,7 +218,7 @@ fn lies(spec: &LiesSpec) -> Checked<Vec<(f64, Act, String)>> {
 fn why_not(act: Act, kind: OpKind) -> String {
     match act {
         Act::Status { .. } if !Act::Io.fits(kind) => {
-            format!("{} of what is not there succeeds, so 404 is no fault", kind.name())
+            format!("{} of what is not there succeeds, so 404 is not a fault", kind.name())
         }
         Act::Io => format!("{} is about objects, which have no medium of their own", kind.name()),
         _ if Act::Io.fits(kind) => format!("{} is done to files, which fail by `io`", kind.name()),
@@ -262,7 +262,7 @@ fn duration(field: &str, text: &str) -> Checked<u64> {
     let ns = match parse_duration(text) {
         Ok(time) => u64::try_from(time.as_nanos()).ok().filter(|ns| *ns <= i64::MAX as u64),
         Err(UnitError::TooLarge(_)) => None,
-        Err(error) => return refuse(field, format!("{error}, so it is no duration")),
+        Err(error) => return refuse(field, format!("{error}, so it is not a duration")),
     };
     ns.map_or_else(|| refuse(field, format!("`{text}` is too long")), Ok)
 }
@@ -270,7 +270,7 @@ fn duration(field: &str, text: &str) -> Checked<u64> {
 /// Returns the nanoseconds of a duration that must not be 0.
 fn positive(field: &str, text: &str) -> Checked<u64> {
     match duration(field, text)? {
-        0 => refuse(field, format!("`{text}` is no time at all")),
+        0 => refuse(field, format!("`{text}` is zero")),
         ns => Ok(ns),
     }
 }
@@ -316,7 +316,7 @@ fn per_byte_ns(field: &str, text: &str) -> Checked<f64> {
     match Bytes::parse(rate) {
         Ok(Bytes(0)) => refuse(field, format!("`{text}` is a rate of 0")),
         Ok(Bytes(bytes)) => Ok(1e9 / bytes as f64),
-        Err(error) => refuse(field, format!("{error}, so it is no rate")),
+        Err(error) => refuse(field, format!("{error}, so it is not a rate")),
     }
 }
 
@@ -439,11 +439,11 @@ fn lower_plant(spec: &PlantSpec) -> Checked<Plant> {
         let fault = [Act::HalfBody, Act::WrongLength].into_iter().find(|act| act.name() == name);
         match lie.or(fault) {
             Some(act) if acts.contains(&act) => {
-                return refuse("plant.kinds", format!("`{name}` is there twice"));
+                return refuse("plant.kinds", format!("`{name}` appears twice"));
             }
             Some(act) => acts.push(act),
             None => {
-                let reason = format!("`{name}` is no lie, nor `half_body` or `wrong_length`");
+                let reason = format!("`{name}` is not a lie, `half_body` or `wrong_length`");
                 return refuse("plant.kinds", reason);
             }
         }

@@ -180,16 +180,22 @@ fn refused(yaml: &str, expected: &str) {
 #[test]
 fn impossible_times_are_refused() {
     for (time, expected) in [
-        ("{constant: 0}", "constant: `0` is no time at all"),
-        ("{constant: -2ms}", "constant: `-2ms` does not start with a number, so it is no duration"),
-        ("{constant: .nan}", "constant: `.nan` does not start with a number, so it is no duration"),
+        ("{constant: 0}", "constant: `0` is zero"),
+        (
+            "{constant: -2ms}",
+            "constant: `-2ms` does not start with a number, so it is not a duration",
+        ),
+        (
+            "{constant: .nan}",
+            "constant: `.nan` does not start with a number, so it is not a duration",
+        ),
         (
             "{constant: 5}",
-            "constant: `5` has no unit of ns, us, ms, s, m, h, d, so it is no duration",
+            "constant: `5` has no unit of ns, us, ms, s, m, h, d, so it is not a duration",
         ),
         ("{constant: 400000000000d}", "constant: `400000000000d` is too long"),
         ("{uniform: {from: 3ms, to: 3ms}}", "uniform: `3ms` is not below `3ms`"),
-        ("{exponential: {mean: 0s}}", "exponential.mean: `0s` is no time at all"),
+        ("{exponential: {mean: 0s}}", "exponential.mean: `0s` is zero"),
         (
             "{lognormal: {median: 1ms, sigma: -1}}",
             "lognormal.sigma: -1 is not a finite number above 0",
@@ -204,14 +210,14 @@ fn impossible_times_are_refused() {
             "lognormal: give either `median` or `mean`",
         ),
         ("{pareto: {scale: 1ms, shape: 0}}", "pareto.shape: 0 is not a finite number above 0"),
-        ("{pareto: {scale: 0, shape: 2}}", "pareto.scale: `0` is no time at all"),
+        ("{pareto: {scale: 0, shape: 2}}", "pareto.scale: `0` is zero"),
         (
             "{bimodal: {first: {constant: 1ms}, second: {constant: 2ms}, share: 1.5}}",
             "bimodal.share: 1.5 is not a share from 0 to 1",
         ),
         (
             "{bimodal: {first: {constant: 1ms}, second: {pareto: {scale: 0, shape: 2}}, share: 0.5}}",
-            "bimodal.second.pareto.scale: `0` is no time at all",
+            "bimodal.second.pareto.scale: `0` is zero",
         ),
     ] {
         refused(&format!("service: {{time: {time}}}\n"), &format!("service.time.{expected}"));
@@ -223,7 +229,7 @@ fn impossible_times_are_refused() {
     );
     let service = |rest: &str| format!("service: {{time: {{constant: 1ms}}, {rest}}}\n");
     refused(&service("per_byte: 0MiB/s"), "service.per_byte: `0MiB/s` is a rate of 0");
-    refused(&service("per_byte: 0"), "service.per_byte: `0` is no time at all");
+    refused(&service("per_byte: 0"), "service.per_byte: `0` is zero");
     refused(
         &service("drift: {percent_per_minute: -5}"),
         "service.drift.percent_per_minute: -5 is not a finite number of 0 or more",
@@ -248,10 +254,10 @@ fn impossible_stores_are_refused() {
             "rate_cap: {ops_per_sec: 5, burst: 0}",
             "rate_cap.burst: with 0 no operation would ever be let in",
         ),
-        ("refusal_time: 0", "refusal_time: `0` is no time at all"),
+        ("refusal_time: 0", "refusal_time: `0` is zero"),
         ("stalls: {every: 1s, lasting: 2s}", "stalls.lasting: `2s` is not below `every`, `1s`"),
         ("stalls: {every: 1s, lasting: 1s}", "stalls.lasting: `1s` is not below `every`, `1s`"),
-        ("stalls: {every: 0, lasting: 1s}", "stalls.every: `0` is no time at all"),
+        ("stalls: {every: 0, lasting: 1s}", "stalls.every: `0` is zero"),
         (
             "brownouts: [{from: 1s, lasting: 1s, factor: 2}, {from: 1s, lasting: 1s, factor: 0}]",
             "brownouts[1].factor: 0 is not a finite number above 0",
@@ -284,7 +290,7 @@ fn impossible_stores_are_refused() {
         ),
         (
             "faults: {delete: {status: {404: 0.1}}}",
-            "faults.delete.status.404: DELETE of what is not there succeeds, so 404 is no fault",
+            "faults.delete.status.404: DELETE of what is not there succeeds, so 404 is not a fault",
         ),
         (
             "faults: {put: {half_body: 0.1}}",
@@ -308,9 +314,9 @@ fn impossible_stores_are_refused() {
         ("plant: {count: 1, of: 5, kinds: []}", "plant.kinds: at least one is needed"),
         (
             "plant: {count: 1, of: 5, kinds: [reset]}",
-            "plant.kinds: `reset` is no lie, nor `half_body` or `wrong_length`",
+            "plant.kinds: `reset` is not a lie, `half_body` or `wrong_length`",
         ),
-        ("plant: {count: 1, of: 5, kinds: [torn, torn]}", "plant.kinds: `torn` is there twice"),
+        ("plant: {count: 1, of: 5, kinds: [torn, torn]}", "plant.kinds: `torn` appears twice"),
     ] {
         refused(&format!("{QUICK}{rest}\n"), expected);
     }
@@ -349,14 +355,11 @@ fn what_is_wrong_with_the_part_of_seaweedfs_is_said() {
             "assign: {growing: 0.5, full: 0.5, silent: 0.1}",
             "seaweed.assign: the shares add up to more than 1",
         ),
-        ("assign: {time: {constant: 0s}}", "seaweed.assign.time.constant: `0s` is no time at all"),
+        ("assign: {time: {constant: 0s}}", "seaweed.assign.time.constant: `0s` is zero"),
         ("growth: {assigns: 0}", "seaweed.growth.assigns: 0 refuses nothing; leave `growth` out"),
-        ("growth: {lasting: 0s}", "seaweed.growth.lasting: `0s` is no time at all"),
+        ("growth: {lasting: 0s}", "seaweed.growth.lasting: `0s` is zero"),
         ("leaders: [{master: 1}]", "seaweed.leaders[0]: give either `at` or `after_assigns`"),
-        (
-            "away: [{server: 0, from: 1s, lasting: 0s}]",
-            "seaweed.away[0].lasting: `0s` is no time at all",
-        ),
+        ("away: [{server: 0, from: 1s, lasting: 0s}]", "seaweed.away[0].lasting: `0s` is zero"),
     ] {
         refused(&format!("{QUICK}seaweed: {{{rest}}}\n"), expected);
     }

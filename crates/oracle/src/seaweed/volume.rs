@@ -52,7 +52,7 @@ struct Refused(u16, String);
 struct Write {
     fid: Fid,
     file: Stored,
-    /// Whether the same content is there already.
+    /// Whether the same content already exists.
     is_same: bool,
     servers: Vec<usize>,
 }
@@ -299,7 +299,7 @@ impl VolumeServer {
 
 impl Asked<'_> {
     fn fid(&self) -> Result<Fid, Refused> {
-        let wrong = || Refused(400, format!("{:?} is no file id", self.path));
+        let wrong = || Refused(400, format!("{:?} is not a file id", self.path));
         Fid::of_path(self.path).ok_or_else(wrong)
     }
 

@@ -11,7 +11,7 @@ pub enum MergeError<E: std::error::Error + 'static> {
     #[error("merging takes at least two runs")]
     Alone,
     /// The same run was given twice.
-    #[error("run {run_id} is given twice: merged with itself it would count double")]
+    #[error("run {run_id} is given twice and would count double")]
     Twice {
         /// Its name.
         run_id: String,
@@ -49,7 +49,7 @@ pub enum MergeError<E: std::error::Error + 'static> {
         other_job: String,
     },
     /// A run's manifest holds a number that no run could have.
-    #[error("the manifest of run {run_id} cannot be: {reason}; its record is damaged")]
+    #[error("the manifest of run {run_id} contradicts itself: {reason}; its record is damaged")]
     Impossible {
         /// Its name.
         run_id: String,

@@ -375,7 +375,7 @@ impl Apart {
     fn sentence(&self, stage: &str, epoch: u64) -> String {
         let wall = |at: u64| WallTime::from_unix_ns(epoch + at);
         format!(
-            "stage {stage}: the merged runs were never all at it at the same time ({} had ended by \
+            "stage {stage}: the merged runs never all ran it at the same time ({} had ended by \
              {}, and {} began at {}), so its rates, over the time from the first beginning to the \
              last end, are not those of all of them together",
             self.earlier,

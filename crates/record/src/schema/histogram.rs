@@ -45,7 +45,7 @@ impl TryFrom<Histogram> for StoredHistogram {
 
     fn try_from(file: Histogram) -> Result<Self, String> {
         let number = |digits: &str| {
-            digits.parse::<u128>().map_err(|_| format!("`{digits}` is no whole number"))
+            digits.parse::<u128>().map_err(|_| format!("`{digits}` is not a whole number"))
         };
         let (sum, sum_of_squares) = (number(&file.sum)?, number(&file.sum_of_squares)?);
         let total = file.bins.iter().try_fold(0u64, |total, bin| total.checked_add(bin[1]));

@@ -89,7 +89,7 @@ fn a_place_that_is_taken_is_refused_and_left_alone() {
     for path in [file.clone(), file.join("below")] {
         let refused = RunDirectory::create(&path, &manifest()).unwrap_err();
         let expected = format!(
-            "{} is in the way: it is no directory; choose another directory for the run",
+            "{} is in the way: it is not a directory; choose another run directory",
             file.display()
         );
         assert_eq!(refused.to_string(), expected);
@@ -126,7 +126,7 @@ fn a_manifest_of_another_major_version_is_refused_and_a_new_field_is_not() {
     fs::write(&path, text.replace("plimsoll.run/1", "plimsoll.run/2")).unwrap();
     let refused = directory.read_manifest().unwrap_err().to_string();
     let expected = format!(
-        "{} is of schema `plimsoll.run/2`, and this version of plimsoll reads `plimsoll.run/1`; \
+        "{} has the schema `plimsoll.run/2`, and this version of plimsoll reads `plimsoll.run/1`; \
          use the version of plimsoll that wrote it",
         path.display()
     );
@@ -179,7 +179,7 @@ fn a_manifest_without_a_checksum_is_read_and_one_whose_checksum_does_not_fit_is_
 
     fs::write(&path, text.replace("\"bench\"", "\"other\"")).unwrap();
     let expected = format!(
-        "{} is damaged: its checksum does not fit: some bits are not as they were written (if it \
+        "{} is damaged: its checksum does not match: the file is damaged (if it \
          was changed on purpose, remove its field \"checksum\"); restore it from a copy, or \
          leave it out of the analysis",
         path.display()

@@ -97,7 +97,7 @@ fn manifest() -> Manifest {
                 at_ns: 9,
                 heard_ns: 6,
                 stage_index: Some(1),
-                why: "it was not heard of".to_owned(),
+                why: "it was not responding".to_owned(),
             }),
             rows_count: None,
             receipt: None,

@@ -227,8 +227,8 @@ fn a_run_that_is_killed_says_what_of_its_last_part_is_counted() {
     let copy = killed(&directory, &place.path().join("later"));
     let (ops, losses) = salvaged(&copy);
     assert_eq!(ops, (0..30).map(op).collect::<Vec<_>>());
-    let expected = "part-000000.parquet was never closed, as the run was killed or is still under \
-                    way: the 30 operations that were saved of it are counted, and those of its \
+    let expected = "part-000000.parquet was never closed, as the run was killed or is still going \
+    on: the 30 operations that were saved of it are counted, and those of its \
                     last second or two are not";
     assert_eq!(losses, [expected]);
     // Who reads only what is complete passes it over.
@@ -390,7 +390,7 @@ fn a_part_of_another_version_is_refused() {
     seal_anew(&mut bytes);
     fs::write(&path, bytes).unwrap();
     let refused = OpLog::open(&directory).unwrap().scan(&mut |_| ()).unwrap_err().to_string();
-    assert!(refused.contains("is of schema `plimsoll.ops/2`"), "{refused}");
+    assert!(refused.contains("has the schema `plimsoll.ops/2`"), "{refused}");
 }
 
 fn three_parts(path: &Path) -> RunDirectory {

@@ -56,8 +56,8 @@ fn what_is_left_is_salvaged_and_each_lost_part_is_named() {
     assert_eq!(ops, left);
     let [missing, open, damaged] = &losses[..] else { panic!("{losses:?}") };
     assert_eq!(missing, "part-000002.parquet is missing: its operations are not counted");
-    let never = "part-000004.parquet was never closed, as the run was killed or is still under \
-                 way: its operations are not counted";
+    let never = "part-000004.parquet was never closed, as the run was killed or is still going \
+    on: its operations are not counted";
     assert_eq!(open, never);
     assert!(damaged.starts_with("part-000000.parquet is damaged ("), "{damaged}");
     assert!(damaged.ends_with("): its operations are not counted"), "{damaged}");
@@ -89,5 +89,5 @@ fn a_part_of_a_newer_version_is_no_loss_but_refused() {
     fs::write(&path, bytes).unwrap();
     let refused = OpLog::salvage(&directory).unwrap_err();
     assert!(matches!(refused, RecordError::Version { .. }), "{refused}");
-    assert!(refused.to_string().contains("part-000001.parquet is of schema `plimsoll.ops/2`"));
+    assert!(refused.to_string().contains("part-000001.parquet has the schema `plimsoll.ops/2`"));
 }

@@ -80,7 +80,7 @@ fn a_summary_that_cannot_be_is_refused() {
             "the bins do not add up to the count 2",
         ),
         (times(r#""interval_index_first":5"#), "no stretch of intervals begins at 5"),
-        (r#"{"schema":"plimsoll.summary/9"}"#.to_owned(), "is of schema `plimsoll.summary/9`"),
+        (r#"{"schema":"plimsoll.summary/9"}"#.to_owned(), "has the schema `plimsoll.summary/9`"),
         ("{".to_owned(), "summary.json is damaged"),
     ];
     for (text, reason) in cases {

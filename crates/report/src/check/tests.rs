@@ -109,11 +109,11 @@ violations    count
   stale-read     12
 
 1. stale-read of k000003, 100 ms after the start
-   the last read tells of an older state than was certain
+   the last read returned an older state than was certain
      0.000 to 3.000 ms  w0   PUT w0#8 (1.21 KiB)  done
    10.000 to 12.000 ms  w5   PUT w5#9 (1.21 KiB)  done
    20.000 to 21.000 ms  w10  GET bytes 10 to 99   gave w0#8
-   and 3 more looks told the same
+   and 3 more reads showed the same
 
 and 11 more; `show` sets how many are shown
 "
@@ -151,7 +151,7 @@ fn every_answer_has_words() {
     let kind = ViolationKind::ListGhost;
     let shown = text(&report(vec![Violation { kind, key, proof, repeats_count: 0 }]), false);
     assert!(shown.contains("1. list-ghost of `x [2J`, 0 s after the start\n"), "{shown}");
-    assert!(shown.contains("the listing holds a name that nobody wrote\n"), "{shown}");
+    assert!(shown.contains("the listing holds a key that was never written\n"), "{shown}");
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn sentence(kind: &KindComparison, comparison: &Comparison) -> Option<String> {
     let is_as_ever = |row: &&Row| row.metric == Metric::Errors && row.absolute == Some(0.0);
     rows.retain(|row| !is_as_ever(row));
     let end = match rows.first()?.verdict {
-        Verdict::OneRun { .. } => "; one run a side is no verdict",
+        Verdict::OneRun { .. } => "; one run a side gives no verdict",
         Verdict::TooFewRuns => "; a verdict needs 3 runs a side",
         _ => "",
     };

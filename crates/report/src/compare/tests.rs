@@ -117,7 +117,7 @@ fn the_headline_begins_with_what_became_worse() {
     let expected = "GET: p99 worse by 55.6 % (51.0 to 60.3), errors worse by 1.50 pt, rate better \
                     by 10.0 % (5.47 to 14.5), p50 unclear: about 7 runs a side would tell";
     assert_eq!(headline(&several()), [expected]);
-    let expected = "GET: p99 +20.0 %, p50 +20.0 %, rate +5.00 %; one run a side is no verdict";
+    let expected = "GET: p99 +20.0 %, p50 +20.0 %, rate +5.00 %; one run a side gives no verdict";
     assert_eq!(headline(&one_a_side()), [expected]);
     let two = [get("a", 1.0, 1.0), get("b", 1.0, 1.0)];
     let expected = "GET: p99 0 %, p50 0 %, rate 0 %; a verdict needs 3 runs a side";
@@ -359,8 +359,8 @@ fn gates_for_build_servers() {
         "failure type=worse message=p99<=+5% \"&\"  [31m is broken: +55.6 ± 4.66 %".to_owned(),
         "testcase classname=GET name=rate>=-3%".to_owned(),
         "testcase classname=GET name=mean<=+1%".to_owned(),
-        "error type=inconclusive message=the limit lies within the interval of the change: more \
-         runs tell, unless the change is about as large as the limit"
+        "error type=inconclusive message=too noisy to decide: the limit lies within the interval \
+        of the change; more runs decide, unless the change is about as large as the limit"
             .to_owned(),
     ]);
     assert!(document.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites "));

@@ -124,7 +124,7 @@ impl<'a> TableBuilder<'a> {
     pub(super) fn add(&mut self, files: &Files) -> Result<Vec<Vec<u32>>, String> {
         let (directories, size) = (&files.directories, files.size);
         if directories.is_empty() && !files.are_there() {
-            return Err("there is no directory for files of the run's own".to_owned());
+            return Err("there is no directory for the run's own files".to_owned());
         }
         match &files.names {
             FileNames::Paths(paths) => {

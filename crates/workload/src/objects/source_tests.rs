@@ -131,7 +131,7 @@ fn an_empty_pool_is_filled_before_it_is_read() {
     assert!(tail[30..].iter().all(|kind| *kind == OpKind::Put), "{tail:?}");
 }
 
-/// What a store holds, asked by a source that has several operations under way at once: no
+/// What a store holds, asked by a source that has several operations in flight at once: no
 /// operation may meet an object that another one is changing.
 #[derive(Default)]
 struct Store {

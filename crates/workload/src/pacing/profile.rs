@@ -170,14 +170,14 @@ fn split_word<'a>(text: &'a str, word: &str) -> Option<(&'a str, &'a str)> {
 pub(crate) fn rate(text: &str) -> Result<f64, String> {
     let text = text.trim();
     let Some(number) = text.strip_suffix("/s") else {
-        return Err(format!("`{text}` is no rate such as 1000/s"));
+        return Err(format!("`{text}` is not a rate such as 1000/s"));
     };
     let (number, thousands) = match number.strip_suffix('k') {
         Some(number) => (number, 1e3),
         None => (number, 1.0),
     };
     let Ok(rate) = number.parse::<f64>().map(|number| number * thousands) else {
-        return Err(format!("`{text}` is no rate such as 1000/s"));
+        return Err(format!("`{text}` is not a rate such as 1000/s"));
     };
     if rate.is_nan() || rate <= 0.0 {
         return Err(format!("`{text}`: a rate must be above 0"));

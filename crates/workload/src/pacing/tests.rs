@@ -84,10 +84,10 @@ fn rates_are_written_as_they_are_read() {
 #[test]
 fn what_is_no_rate_is_refused() {
     for (text, reason) in [
-        ("", "`` is no rate such as 1000/s"),
-        ("1000", "`1000` is no rate such as 1000/s"),
-        ("many/s", "`many/s` is no rate"),
-        ("1M/s", "`1M/s` is no rate"),
+        ("", "`` is not a rate such as 1000/s"),
+        ("1000", "`1000` is not a rate such as 1000/s"),
+        ("many/s", "`many/s` is not a rate"),
+        ("1M/s", "`1M/s` is not a rate"),
         ("0/s", "`0/s`: a rate must be above 0"),
         ("-5/s", "`-5/s`: a rate must be above 0"),
         ("nan/s", "`nan/s`: a rate must be above 0"),
@@ -103,13 +103,13 @@ fn what_is_no_rate_is_refused() {
         ("5/s for ages", "`5/s for ages`: `ages` does not start with a number"),
         ("5/s, 6/s", "`5/s` lacks a time such as `for 30s`, and only the last rate may"),
         ("5/s for 1s, 6/s, 7/s", "`6/s` lacks a time"),
-        ("5/s,", "`` is no rate"),
+        ("5/s,", "`` is not a rate"),
     ] {
         let refused = text.parse::<RateProfile>().unwrap_err();
         assert!(refused.contains(reason), "{text}: {refused}");
     }
     let refused = "gauss".parse::<ArrivalLaw>().unwrap_err();
-    assert_eq!(refused, "`gauss` is no law of arrivals; there are constant and poisson");
+    assert_eq!(refused, "`gauss` is not an arrival law; the laws are constant and poisson");
 }
 
 #[test]

@@ -240,7 +240,7 @@ fn of_s3(path: &FieldPath, s3: &S3Target) -> Checked<()> {
     }
     let speaks_tls = s3.tls || s3.hosts.0.iter().any(|host| host.trim().starts_with("https://"));
     match s3.insecure && !s3.hosts.is_empty() && !speaks_tls {
-        true => Err(path.field("insecure").refuse("means something only with `tls`")),
+        true => Err(path.field("insecure").refuse("needs `tls`")),
         false => Ok(()),
     }
 }
@@ -299,7 +299,7 @@ fn of_filer(path: &FieldPath, seaweed: &SeaweedTarget) -> Checked<()> {
     {
         true => Ok(()),
         false => {
-            let reason = "must be a path without parts that are empty, `.` or `..`";
+            let reason = "must be a path without empty, `.` or `..` components";
             Err(path.field("directory").refuse(reason))
         }
     }
@@ -318,10 +318,11 @@ impl Context<'_> {
             Some(name) => match self.targets.iter().position(|target| target.name == name) {
                 Some(index) => Ok(TargetIndex(index)),
                 None if self.targets[0].name.is_empty() => {
-                    Err(path.refuse(format!("there is no target `{name}`; the file has none")))
+                    Err(path.refuse(format!("unknown target `{name}`; the file has no targets")))
                 }
                 None => {
-                    Err(path.refuse(format!("there is no target `{name}`; there are {}", known())))
+                    Err(path
+                        .refuse(format!("unknown target `{name}`; the targets are {}", known())))
                 }
             },
         }
@@ -332,12 +333,12 @@ impl Context<'_> {
         match self.sets.iter().position(|set| set.name == name) {
             Some(index) => Ok(SetIndex(index)),
             None if self.sets.is_empty() => {
-                Err(path.refuse(format!("there is no set `{name}`; the file has none")))
+                Err(path.refuse(format!("unknown set `{name}`; the file has no sets")))
             }
             None => {
                 let names: Vec<&str> = self.sets.iter().map(|set| &*set.name).collect();
                 let names = names.join(", ");
-                Err(path.refuse(format!("there is no set `{name}`; there are {names}")))
+                Err(path.refuse(format!("unknown set `{name}`; the sets are {names}")))
             }
         }
     }

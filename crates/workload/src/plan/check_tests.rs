@@ -37,15 +37,15 @@ pub(super) fn one_job(set: &str, job: &str) -> String {
 #[test]
 fn names_that_nobody_knows() {
     check(&[
-        ("stages: []", "stages: there is none; a workload needs a stage"),
+        ("stages: []", "stages: is empty; a workload needs a stage"),
         (
             "sets: {o: {size: 1B}}\nstages:\n- {duration: 1s}\n- {duration: 1s, jobs: [{work: {objects: \
              [{put: o}, {stat: o}, {get: x}]}}]}",
-            "stages[1].jobs[0].work.objects[2].get: there is no set `x`; there are o",
+            "stages[1].jobs[0].work.objects[2].get: unknown set `x`; the sets are o",
         ),
         (
             "stages: [{jobs: [{work: {fill: x}}]}]",
-            "stages[0].jobs[0].work.fill: there is no set `x`; the file has none",
+            "stages[0].jobs[0].work.fill: unknown set `x`; the file has no sets",
         ),
         (
             "targets: {a: {s3: {}}, b: {s3: {}}}\nsets: {o: {}}\nstages: []",
@@ -53,9 +53,12 @@ fn names_that_nobody_knows() {
         ),
         (
             "targets: {a: {s3: {}}, b: {s3: {}}}\nsets: {o: {on: c}}\nstages: []",
-            "sets.o.on: there is no target `c`; there are a, b",
+            "sets.o.on: unknown target `c`; the targets are a, b",
         ),
-        ("sets: {o: {on: c}}\nstages: []", "sets.o.on: there is no target `c`; the file has none"),
+        (
+            "sets: {o: {on: c}}\nstages: []",
+            "sets.o.on: unknown target `c`; the file has no targets",
+        ),
         (
             "targets: {a: {s3: {hosts: 'k:s@h'}}}\nstages: []",
             "targets.a.s3.hosts: an address must hold no user and no password; keys come from the \
@@ -76,12 +79,12 @@ fn names_that_nobody_knows() {
         ),
         (
             "targets: {s3: {hosts: 'h:80', insecure: true}}\nstages: []",
-            "targets.s3.insecure: means something only with `tls`",
+            "targets.s3.insecure: needs `tls`",
         ),
         (
             "targets: {s3: {hosts: 'https://h', insecure: true, signature: v2, timeout: 30s, proxy: \
              'p:3128', storage_class: STANDARD_IA}}\nstages: []",
-            "stages: there is none; a workload needs a stage",
+            "stages: is empty; a workload needs a stage",
         ),
         (
             "targets: {a b: {s3: {}}}\nstages: []",
@@ -212,7 +215,7 @@ fn mixes_that_cannot_be() {
         ),
         (
             &one_job(o, "work: {objects: [{get: o, keys: 'x{1..3}'}]}"),
-            "stages[1].jobs[0].work.objects[0].keys: is only for sets with names of the user's own",
+            "stages[1].jobs[0].work.objects[0].keys: is only for sets with user-given names",
         ),
     ]);
 }
@@ -221,7 +224,7 @@ fn mixes_that_cannot_be() {
 fn members_in_parts_are_filled_alone() {
     let filled =
         |sets: &str| format!("sets: {sets}\nstages: [{{jobs: [{{work: {{fill: [o, u]}}}}]}}]");
-    let alone = "sets whose members are uploaded in parts are filled by a job of their own";
+    let alone = "sets whose members are uploaded in parts are filled by a separate job";
     check(&[
         (
             &filled("{o: {count: 9, size: 1KiB}, u: {count: 9, size: 6MiB, part: 5MiB}}"),
@@ -254,7 +257,7 @@ fn work_that_cannot_be() {
         ),
         (
             &one_job(o, "work: {archive: {get_from_zip: o}}"),
-            "stages[1].jobs[0].work.archive.get_from_zip: set `o` is no archive; it needs \
+            "stages[1].jobs[0].work.archive.get_from_zip: set `o` is not an archive; it needs \
              `archive: zip`",
         ),
         (
@@ -268,19 +271,18 @@ fn work_that_cannot_be() {
         (
             "targets: {files: {directory: /mnt}}\nsets: {o: {size: 1KiB}}\nstages: [{duration: 1s, \
              jobs: [{work: {append: {to: o, parts: 9}}}]}]",
-            "stages[0].jobs[0].work: target `files` is of the kind files, which does not offer \
+            "stages[0].jobs[0].work: target `files` is of kind files, which does not offer \
              append",
         ),
         (
             "targets: {a: {s3: {}}, b: {s3: {}}}\nsets: {o: {on: a, size: 1B}, p: {on: b, size: \
              1B}}\nstages: [{duration: 1s, jobs: [{work: {objects: [{put: o}, {put: p}]}}]}]",
-            "stages[0].jobs[0].work: set `p` lies on target `b`, not on `a`; a job works on one \
-             target",
+            "stages[0].jobs[0].work: set `p` lies on target `b`, not on `a`; a job uses one target",
         ),
         (
             "targets: {files: {}}\nsets: {f: {files: 1, size: 1MiB}}\nstages: [{jobs: [{work: \
              {fill: f}}]}]",
-            "stages[0].jobs[0].work: target `files` needs a directory for files of the run's own",
+            "stages[0].jobs[0].work: target `files` needs a directory for the run's own files",
         ),
         (
             "sets: {f: {files: 1, size: 1MiB}}\nstages: [{jobs: [{work: {blocks: {on: f, write: \
@@ -317,7 +319,7 @@ fn jobs_that_cannot_be() {
         (&job("workers: 0"), "stages[1].jobs[0].workers: 0 is out of range: 1 to 1000000"),
         (
             &job("workers: 1000, depth: 101"),
-            "stages[1].jobs[0].workers: 101000 operations under way at once are out of range: 1 to \
+            "stages[1].jobs[0].workers: 101000 operations in flight at once are out of range: 1 to \
              100000",
         ),
         (&job("depth: 0"), "stages[1].jobs[0].depth: 0 is out of range: 1 to 65536"),
@@ -336,10 +338,7 @@ fn jobs_that_cannot_be() {
             &job("workers: 2, deal: {shift: 2}"),
             "stages[1].jobs[0].deal.shift: a shift of 2 needs more than 2 workers",
         ),
-        (
-            &job("deal: by_bucket"),
-            "stages[1].jobs[0].deal: set `o` has no buckets that could be dealt",
-        ),
+        (&job("deal: by_bucket"), "stages[1].jobs[0].deal: set `o` has no buckets to deal"),
         (&job("interface: psync"), "stages[1].jobs[0].interface: is only for work on files"),
         (
             &job("pacing: {open: {rate: 9/s, max_in_flight: 0}}"),
@@ -347,7 +346,7 @@ fn jobs_that_cannot_be() {
         ),
         (
             &job("pacing: {capped_each: {}}"),
-            "stages[1].jobs[0].pacing.capped_each: there is no cap; say read, write or both",
+            "stages[1].jobs[0].pacing.capped_each: is empty; cap read, write or both",
         ),
         (
             &job("pacing: {open: {steps: [{9/s: 1s}]}}"),
@@ -380,11 +379,11 @@ fn stages_that_cannot_be() {
     check(&[
         (
             &format!("targets: {{s3: {{}}}}\n{head}- {{drop_caches: true, jobs: [{two}]}}"),
-            "stages[0].drop_caches: target `s3` is of the kind s3, whose caches cannot be dropped",
+            "stages[0].drop_caches: target `s3` is of kind s3, whose caches cannot be dropped",
         ),
         (
             &format!("{head}- {{}}"),
-            "stages[0].jobs: there is none; a stage without jobs is a pause and needs a duration",
+            "stages[0].jobs: is empty; a stage without jobs is a pause and needs a duration",
         ),
         (
             &format!("{head}- jobs: [{two}, {{work: {{fill: p}}}}]"),
@@ -392,7 +391,7 @@ fn stages_that_cannot_be() {
         ),
         (
             &format!("{head}- repeat: {{times: 2, stages: []}}"),
-            "stages[0].repeat.stages: there is none to be repeated",
+            "stages[0].repeat.stages: is empty; there is nothing to repeat",
         ),
         (
             &format!("{head}- repeat: {{times: 0, stages: [{{jobs: [{two}]}}]}}"),
@@ -409,7 +408,7 @@ fn stages_that_cannot_be() {
                 "{filled}- {{duration: 1s, until: [steady, steady], jobs: [{{work: {{objects: \
                       [{{stat: o}}]}}}}]}}"
             ),
-            "stages[1].until[1]: `steady` stands twice",
+            "stages[1].until[1]: `steady` appears twice",
         ),
         (
             &format!(
@@ -446,7 +445,7 @@ fn searches_that_cannot_be() {
         ),
         (
             &search("rate: 1/s..9/s, slo: []", ""),
-            "stages[1].search.slo: there is none; a search needs a condition",
+            "stages[1].search.slo: is empty; a search needs a condition",
         ),
         (
             &search(&format!("{probe}, job: b"), ""),
@@ -477,13 +476,10 @@ fn sets_that_cannot_be() {
             "sets.o.size.lognormal.sigma: 9 is out of range: above 0 to 8",
         ),
         (&set("size: {shares: [{1B: 0}]}"), "sets.o.size.shares[0]: must be at least 1"),
-        (&set("size: {shares: [{1B: 2}, {1B: 3}]}"), "sets.o.size.shares: a size stands twice"),
+        (&set("size: {shares: [{1B: 2}, {1B: 3}]}"), "sets.o.size.shares: a size appears twice"),
         (&set("size: {list: []}"), "sets.o.size.list: 0 sizes are out of range: 1 to 1000000"),
         (&set("size: 1B, versions: 0"), "sets.o.versions: 0 is out of range: 1 to 10000"),
-        (
-            &set("keys: {prefix: a/../b}"),
-            "sets.o.keys.prefix: must have no part that is `.` or `..`",
-        ),
+        (&set("keys: {prefix: a/../b}"), "sets.o.keys.prefix: must have no `.` or `..` component"),
         (&set("keys: {buckets: 0}"), "sets.o.keys.buckets: 0 is out of range: 1 to 10000"),
         (
             &set("count: 65536, size: 1B, archive: zip"),

@@ -194,7 +194,7 @@ impl OnFiles {
     }
 
     /// Has a job that fills sets of several targets fill those of the first, with a job for each
-    /// other target behind the jobs of the stage, as a job works on one target. They share its
+    /// other target behind the jobs of the stage, as a job uses one target. They share its
     /// workers and are reported in one row.
     fn part_fills(&mut self) {
         let target_of = |name: &String| {

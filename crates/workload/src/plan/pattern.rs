@@ -117,7 +117,7 @@ impl Part {
 
 /// Reads `1..32` or `001..500`.
 fn numbers(text: &str) -> Result<Part, String> {
-    let refuse = || format!("`{{{text}}}` is no range such as {{1..32}}");
+    let refuse = || format!("`{{{text}}}` is not a range such as {{1..32}}");
     let (first, last) = text.split_once("..").ok_or_else(refuse)?;
     let number = |text: &str| text.parse::<u64>().map_err(|_| refuse());
     let (from, to) = (number(first)?, number(last)?);
@@ -171,7 +171,7 @@ impl FromStr for Pattern {
         }
         match count <= NAMES_MAX {
             true => Ok(Self { parts }),
-            false => Err(format!("it stands for more than {NAMES_MAX} names")),
+            false => Err(format!("it expands to more than {NAMES_MAX} names")),
         }
     }
 }
@@ -232,9 +232,9 @@ mod tests {
             ("", "it is empty"),
             ("a{1..2", "a `{` is not closed"),
             ("a}", "a `}` closes nothing; write `}}` for a brace"),
-            ("a{1...4}", "`{1...4}` is no range such as {1..32}"),
+            ("a{1...4}", "`{1...4}` is not a range such as {1..32}"),
             ("a{9..1}", "`{9..1}`: the first number is above the last"),
-            ("a{0..18446744073709551615}", "it stands for more than 1099511627776 names"),
+            ("a{0..18446744073709551615}", "it expands to more than 1099511627776 names"),
         ] {
             assert_eq!(text.parse::<Pattern>(), Err(reason.to_owned()), "{text}");
         }

@@ -151,7 +151,7 @@ fn control_character(file: &str, text: &str) -> Option<ReadError> {
     let is_odd = |letter: char| letter.is_control() && !"\t\n\r\u{85}".contains(letter);
     let at = text.find(is_odd)?;
     let (before, code) = (&text[..at], u32::from(text[at..].chars().next()?));
-    let reason = format!("the control character U+{code:04X} cannot stand in a text");
+    let reason = format!("the control character U+{code:04X} is not allowed in text");
     let (position, invalid) = (Some(Position::behind(before)), FieldPath::root().refuse(reason));
     Some(ReadError { file: file.to_owned(), position, invalid })
 }
@@ -160,21 +160,21 @@ fn control_character(file: &str, text: &str) -> Option<ReadError> {
 fn sentence(error: &serde_saphyr::Error) -> String {
     use serde_saphyr::Error as Of;
     use serde_saphyr::budget::BudgetBreach::Depth;
-    const DEEP: &str = "maps and lists lie too deeply in one another";
+    const DEEP: &str = "maps and lists are nested too deeply";
     match error {
         Of::MultipleDocuments { .. } => {
-            "a second document stands here, behind a `---`; a file holds one".to_owned()
+            "a second document starts here, after a `---`; a file holds one".to_owned()
         }
         Of::NonFiniteFloat { value, .. } => format!("`{value}` is not a finite number"),
         Of::Budget { breach: Depth { .. }, .. } => DEEP.to_owned(),
         Of::Budget { .. }
         | Of::AliasReplayLimitExceeded { .. }
         | Of::AliasExpansionLimitExceeded { .. } => {
-            "holds too much to be read, what aliases stand for included".to_owned()
+            "is too large, counting what aliases expand to".to_owned()
         }
         Of::AliasError { error, .. } => sentence(error),
-        Of::UnknownAnchor { .. } => "the alias stands for no anchor before it".to_owned(),
-        Of::DuplicateMappingKey { key: Some(key), .. } => format!("`{key}` stands twice"),
+        Of::UnknownAnchor { .. } => "the alias has no anchor before it".to_owned(),
+        Of::DuplicateMappingKey { key: Some(key), .. } => format!("`{key}` appears twice"),
         other => match first_line(&other.to_string()) {
             line if line == "recursion limit exceeded" => DEEP.to_owned(),
             line => line,

@@ -25,8 +25,8 @@ impl WorkloadFile {
         if written.is_empty() {
             let path = FieldPath::root().field("stages");
             return Err(path.refuse(
-                "what is acknowledged can be read back of stages that measure and write whole \
-                 objects of the run's own (`put`, `post`), and none does",
+                "only measured stages that write whole objects of the run (`put`, `post`) can be \
+                read back, and there is none",
             ));
         }
         let mut jobs: Vec<JobSpec> = Vec::new();
@@ -69,8 +69,7 @@ fn writes(
         let at = path.field("jobs").index(number).field("work");
         let refuse = |what: &str| {
             at.refuse(format!(
-                "{what} cannot be read back: only whole objects of the run's own are, of which \
-                 there is one version"
+                "{what} cannot be read back: only whole, unversioned objects of the run can"
             ))
         };
         let ops = match &job.work {
@@ -134,7 +133,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_back_is_refused() {
         for (stages, why) in [
-            ("- {duration: 1s, jobs: [{work: {objects: [{get: o}]}}]}", "none does"),
+            ("- {duration: 1s, jobs: [{work: {objects: [{get: o}]}}]}", "there is none"),
             ("- {duration: 1s, jobs: [{work: {blocks: {on: f, write: {block: 4KiB}}}}]}", "files"),
             ("- {duration: 1s, jobs: [{work: {parts: {put: o, part: 5MiB}}}]}", "in parts"),
             ("- {duration: 1s, jobs: [{work: {objects: [{put: o, as: version}]}}]}", "set `o`"),

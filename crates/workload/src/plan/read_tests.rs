@@ -34,7 +34,7 @@ fn a_refusal_names_place_path_and_what_is_allowed() {
         ("seed: -1\nstages: []", "t.yaml:3:7: seed: -1 is out of range"),
         ("seed: x\nstages: []", "t.yaml:3:7: seed: must be a whole number, not the text `x`"),
         ("verify: 3\nstages: []", "t.yaml:3:9: verify: must be true or false, not the number 3"),
-        ("name: u", "t.yaml:3:1: `name` stands twice"),
+        ("name: u", "t.yaml:3:1: `name` appears twice"),
         (
             "stages:\n- jobs: [{work: {fil: o}}]",
             "t.yaml:4:23: stages[0].jobs[0].work.fil: `fil` is unknown; allowed are objects, \
@@ -91,7 +91,7 @@ fn a_refusal_of_sets_and_targets_names_place_and_path() {
         ),
         (
             "targets: {s3: {}, files: {}}\nstages: []",
-            "t.yaml:3:10: targets: of several targets each needs a name: {store: {s3: ...}, \
+            "t.yaml:3:10: targets: each of several targets needs a name: {store: {s3: ...}, \
              scratch: {files: ...}}",
         ),
         (
@@ -102,7 +102,7 @@ fn a_refusal_of_sets_and_targets_names_place_and_path() {
         (
             "stages:\n- jobs: [{pacing: {open: fast}, work: {fill: o}}]",
             "t.yaml:4:26: stages[0].jobs[0].pacing.open: `fast` is not a rate such as 1000/s or \
-             100/s..2000/s over 2m: `fast` is no rate such as 1000/s",
+             100/s..2000/s over 2m: `fast` is not a rate such as 1000/s",
         ),
     ]);
 }
@@ -118,19 +118,19 @@ fn a_text_that_cannot_be_read_is_refused_in_one_sentence() {
     for (name, before) in ('b'..='k').zip('a'..) {
         bomb += &format!("{name}: &{name} {}\n", ten(before));
     }
-    let too_much = "holds too much to be read, what aliases stand for included";
-    let too_deep = "maps and lists lie too deeply in one another";
+    let too_much = "is too large, counting what aliases expand to";
+    let too_deep = "maps and lists are nested too deeply";
     for (text, place, sentence) in [
         (
             "stages: []\n---\nname: u",
             "5:1",
-            "a second document stands here, behind a `---`; a file holds one",
+            "a second document starts here, after a `---`; a file holds one",
         ),
         ("sets: {o: {count: .nan}}", "3:19", "`.nan` is not a finite number"),
         ("sets: {o: {count: -.inf}}", "3:19", "`-.inf` is not a finite number"),
-        ("sets: {o: *nobody}", "3:11", "the alias stands for no anchor before it"),
-        ("sets: {o: 'a\0b'}", "3:13", "the control character U+0000 cannot stand in a text"),
-        ("sets: {\u{e9}: \u{7}}", "3:11", "the control character U+0007 cannot stand in a text"),
+        ("sets: {o: *nobody}", "3:11", "the alias has no anchor before it"),
+        ("sets: {o: 'a\0b'}", "3:13", "the control character U+0000 is not allowed in text"),
+        ("sets: {\u{e9}: \u{7}}", "3:11", "the control character U+0007 is not allowed in text"),
         (&deep, "", too_deep),
         (&deeper, "", too_deep),
         (&many, "", too_much),

@@ -121,18 +121,20 @@ impl FromStr for SloSpec {
             _ => (None, figure),
         };
         if figure == "mean" {
-            return Err("a mean says nothing of how many operations were slow; take a percentile \
-                        such as p99"
-                .to_owned());
+            return Err(
+                "a mean does not show how many operations were slow; use a percentile such \
+            as p99"
+                    .to_owned(),
+            );
         }
         if !is_figure(figure) {
             return Err(format!(
-                "there is no figure `{figure}`; there are percentiles of the latency, such as p99 \
-                 or p99.9, and errors"
+                "unknown figure `{figure}`; use a percentile of the latency, such as p99 or \
+                p99.9, or errors"
             ));
         }
         let kind = kind.map(|kind| {
-            let unknown = || format!("there is no kind of operation `{kind}`, such as get or put");
+            let unknown = || format!("unknown operation `{kind}`; use one such as get or put");
             OpKind::from_name(&kind.to_ascii_uppercase()).ok_or_else(unknown)
         });
         let kind = kind.transpose()?;
@@ -141,7 +143,8 @@ impl FromStr for SloSpec {
             return match most.ends_with('%') && share.0 > 0.0 && share.0 < 100.0 {
                 true => Ok(Self { kind, of: SloOf::Errors { percent: share.0 } }),
                 false => {
-                    Err("the share of errors is above 0% and below 100%, such as 0.1%".to_owned())
+                    Err("the share of errors must be above 0% and below 100%, such as 0.1%"
+                        .to_owned())
                 }
             };
         };

@@ -171,7 +171,7 @@ impl<'de> Visitor<'de> for TreeVisitor {
         let mut fields: Vec<(String, Tree)> = Vec::new();
         while let Some(Key(key)) = map.next_key()? {
             if fields.iter().any(|(known, _)| *known == key) {
-                return Err(A::Error::custom(format!("`{key}` stands twice")));
+                return Err(A::Error::custom(format!("`{key}` appears twice")));
             }
             let value = map.next_value()?;
             fields.push((key, value));

@@ -295,7 +295,7 @@ impl FromStr for Percent {
         let number = text.trim().trim_end_matches('%').trim_end();
         match number.parse::<f64>() {
             Ok(percent) if percent >= 0.0 && percent.is_finite() => Ok(Self(percent)),
-            _ => Err("it is no number of at least 0 with a `%`".to_owned()),
+            _ => Err("it is not a number of at least 0 with a `%`".to_owned()),
         }
     }
 }
@@ -344,7 +344,7 @@ impl FromStr for NumberRange {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let one = |text: &str| text.parse().map_err(|_| format!("`{text}` is no whole number"));
+        let one = |text: &str| text.parse().map_err(|_| format!("`{text}` is not a whole number"));
         range(text, one).map(|(from, to)| Self { from, to })
     }
 }

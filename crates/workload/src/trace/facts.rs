@@ -102,30 +102,29 @@ impl TraceFacts {
         );
         say(
             self.beyond_count,
-            "read of a part behind the end of its object was left out",
-            "reads of a part behind the end of its object were left out",
+            "read of a part beyond the end of its object was left out",
+            "reads of a part beyond the end of its object were left out",
         );
         say(
             self.clipped_count,
-            "read of a part ends where the object does, before it did",
-            "reads of a part end where the object does, before they did",
+            "read of a part is cut at the end of the object",
+            "reads of a part are cut at the end of the object",
         );
         say(
             self.out_of_order_count,
-            "entry stood behind a later one; all are replayed in order of time",
-            "entries stood behind later ones; all are replayed in order of time",
+            "entry came after a later one; all are replayed in order of time",
+            "entries came after later ones; all are replayed in order of time",
         );
         say(
             self.spread_count,
-            "operation has an instant that is known to the second only",
-            "operations have instants that are known to the second only; those of one second are \
-             spread evenly over it",
+            "operation has a time in whole seconds",
+            "operations have times in whole seconds; those of one second are spread evenly over it",
         );
         let assumed = Bytes(self.size_assumed);
         say(
             self.size_unknown_count,
-            &format!("size is not told by the trace; such an object is of {assumed} here"),
-            &format!("sizes are not told by the trace; such objects are of {assumed} here"),
+            &format!("size is missing from the trace; such an object has {assumed} here"),
+            &format!("sizes are missing from the trace; such objects have {assumed} here"),
         );
         self.say_of_uploads(&mut say);
         if let Some((until, later)) = self.until {
@@ -147,13 +146,13 @@ impl TraceFacts {
         );
         say(
             self.parts_left_count,
-            "part is of an upload that was not completed; left out",
-            "parts are of uploads that were not completed; left out",
+            "part belongs to an upload that was not completed; left out",
+            "parts belong to uploads that were not completed; left out",
         );
         say(
             self.capped_count,
-            "put of more than 5 GiB is of 5 GiB here",
-            "puts of more than 5 GiB are of 5 GiB here",
+            "put of more than 5 GiB is cut to 5 GiB",
+            "puts of more than 5 GiB are cut to 5 GiB",
         );
     }
 

@@ -229,7 +229,7 @@ pub struct JobFilesSpec {
     pub count: u32,
     /// How large each is; drawn from the range.
     pub size_bytes: SpanSpec,
-    /// Whether they are there already and are taken as they are: nothing is made, filled or
+    /// Whether they already exist and are taken as they are: nothing is made, filled or
     /// removed, and what is read is not checked. `names` are whole paths then.
     #[serde(default, skip_serializing_if = "is_false")]
     pub existing: bool,

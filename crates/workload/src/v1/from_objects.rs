@@ -271,6 +271,6 @@ fn operation(spec: &WorkloadSpec, each: &OpWeightSpec) -> Converted<OpSpec> {
             name,
             ..ListOp::default()
         }),
-        other => return refuse("measure.operations", format!("`{other}` is no operation")),
+        other => return refuse("measure.operations", format!("`{other}` is not an operation")),
     })
 }

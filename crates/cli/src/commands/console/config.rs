@@ -108,7 +108,7 @@ fn own(path: &Path) -> Result<Own> {
 fn parse_own(text: &str) -> Result<Own> {
     let table = DeTable::parse(text).map_err(|error| {
         let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-        anyhow!("line {line} is no TOML")
+        anyhow!("line {line} is not TOML")
     })?;
     let mut own = Own::default();
     for (key, value) in table.into_inner() {
@@ -122,12 +122,12 @@ fn parse_own(text: &str) -> Result<Own> {
                 for (name, value) in table {
                     let name = name.into_inner();
                     let DeValue::String(value) = value.into_inner() else {
-                        bail!("`secrets.{name}` is no text");
+                        bail!("`secrets.{name}` is not a string");
                     };
                     own.secrets.insert(name.into_owned(), value.into_owned());
                 }
             }
-            _ => bail!("`{key}` is none of touch, allow_dirs (lists) and secrets (a table)"),
+            _ => bail!("`{key}` is not one of touch, allow_dirs (lists) and secrets (a table)"),
         }
     }
     Ok(own)
@@ -155,7 +155,7 @@ impl Controller {
                 continue;
             }
             let Some((key, value)) = line.split_once(['=', ':']) else {
-                bail!("line {} is no `key = value`", index + 1);
+                bail!("line {} is not `key = value`", index + 1);
             };
             let of = sections.entry(section.clone()).or_default();
             of.insert(key.trim().to_owned(), value.trim().to_owned());
@@ -167,7 +167,7 @@ impl Controller {
         read.archive = own.remove("archive_dir");
         let number = |key: &str, value: Option<String>| -> Result<Option<u32>> {
             let parsed = value.map(|value| value.parse::<u32>());
-            parsed.transpose().with_context(|| format!("`{key}` is no number"))
+            parsed.transpose().with_context(|| format!("`{key}` is not a number"))
         };
         read.concurrency = number("concurrency", own.remove("concurrency"))?;
         let count = number("drivers", own.remove("drivers"))?.unwrap_or(0);
@@ -204,7 +204,7 @@ mod tests {
             ["`log_file` of [controller]", "`log_level` of [controller]", "section [driver3]"]
         );
         for (text, part) in [
-            ("[controller]\ndrivers = two", "`drivers` is no number"),
+            ("[controller]\ndrivers = two", "`drivers` is not a number"),
             ("[controller]\ndrivers = 1", "[driver1] has no `name`"),
             ("nonsense", "line 1 is no"),
         ] {

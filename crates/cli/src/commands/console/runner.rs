@@ -203,8 +203,8 @@ impl Runner for LocalRunner {
         let mut problems: Vec<Problem> = prepared.notes.into_iter().map(Problem::note).collect();
         if !needs_leave.is_empty() {
             let text = format!(
-                "it changes what is in {}, and runs only where a run of plimsoll made these or \
-                 where it makes them itself; {LEAVE} gives leave to change others",
+                "it changes {}, and may change only what a plimsoll run made; {LEAVE} allows \
+                others",
                 needs_leave.join(", ")
             );
             problems.push(warning(text));
@@ -299,7 +299,7 @@ fn unknown_agents(plan: &Plan, names: &[&str]) -> Vec<String> {
         }
     }
     let there = match names {
-        [] => "no agent is there".to_owned(),
+        [] => "no agent has joined".to_owned(),
         names => format!("there are {}", names.join(", ")),
     };
     let sentence = |(agent, jobs): (&str, Vec<String>)| {

@@ -322,5 +322,5 @@ fn runs_that_do_not_belong_together_are_refused_before_anything_is_written() {
     assert_eq!(said.status.code(), Some(0), "{}", stderr(&said));
     let text = String::from_utf8(said.stdout).unwrap().replace('\n', " ");
     let words: Vec<&str> = text.split_whitespace().collect();
-    assert!(words.join(" ").contains("were never all at it at the same time"), "{text}");
+    assert!(words.join(" ").contains("never all ran it at the same time"), "{text}");
 }

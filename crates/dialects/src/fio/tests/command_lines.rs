@@ -61,7 +61,7 @@ fn what_is_said_of_clients() {
             "[command line] `--client=hosts.txt`: agents of these names carry the jobs out, each of \
              them all, as in fio: h1, 10.0.0.2, fe80::1",
             "[command line] `--client=hosts.txt`: agents connect to the fleet, and nobody to them: \
-             ports stand in the JSON alone",
+             ports only appear in the JSON",
             "[command line] `--client=hosts.txt`: All clients: there one record merges every group \
              of the file, so that its rates add up what ran at different times; here each group of \
              each stage has one of its own, with percentiles",

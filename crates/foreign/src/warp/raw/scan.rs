@@ -316,7 +316,7 @@ fn op_kind(name: &[u8]) -> Option<OpKind> {
     str::from_utf8(name).ok().and_then(OpKind::from_name)
 }
 
-/// Returns a field as text; what is no UTF-8 in it is replaced.
+/// Returns a field as text; what is not UTF-8 in it is replaced.
 fn text(field: &[u8]) -> Cow<'_, str> {
     // Nearly all texts are valid, and `from_utf8` is the faster way to find out.
     str::from_utf8(field).map_or_else(|_| String::from_utf8_lossy(field), Cow::Borrowed)

@@ -96,7 +96,7 @@ fn what_ends_by_work_lasts_from_the_first_beginning_to_the_last_end() {
     // They may even have taken turns, which is said.
     let whole = whole_of(vec![put_and_delete("a", 10, 12), put_and_delete("b", 12, 15)]);
     assert_eq!(bounds(&whole), [("put", 0, 10), ("delete", 10, 15)]);
-    let said = "stage delete: the merged runs were never all at it at the same time (a had ended \
+    let said = "stage delete: the merged runs never all ran it at the same time (a had ended \
                 by 2026-11-21T09:00:12.000000000Z, and b began at \
                 2026-11-21T09:00:12.000000000Z), so its rates, over the time from the first \
                 beginning to the last end, are not those of all of them together";
@@ -313,7 +313,7 @@ fn runs_whose_stages_or_jobs_differ_are_refused_with_both_named() {
         ),
         (
             vec![merge_part(whole_of(vec![one("a"), one("b")]), Vec::new(), 4), one("b")],
-            "run b is given twice:",
+            "run b is given twice and would count double",
         ),
     ];
     let place = tempfile::tempdir().unwrap();

@@ -123,7 +123,7 @@ fn read_percent(path: &FieldPath, spec: &BlocksSpec) -> Checked<u32> {
         (Some(read), None) => match read.percent {
             None => Ok(100),
             Some(_) => {
-                let reason = "says nothing without writes; leave it out";
+                let reason = "has no effect without writes; leave it out";
                 Err(path.field("read.percent").refuse(reason))
             }
         },

@@ -102,7 +102,7 @@ impl Context<'_> {
             let also = set.also_on.as_ref().map(|(target, _)| *target);
             if set.target != target && also != Some(target) {
                 let reason = format!(
-                    "set `{}` lies on target `{}`, not on `{}`; a job works on one target",
+                    "set `{}` lies on target `{}`, not on `{}`; a job uses one target",
                     set.name, self.targets[set.target.0].name, self.targets[target.0].name
                 );
                 return Err(path.field("work").refuse(reason));
@@ -122,7 +122,7 @@ impl Context<'_> {
         let Target { name, spec: Some(spec), .. } = &self.targets[target.0] else { return Ok(()) };
         if let Some(missing) = needs.iter().find(|need| !spec.offers(**need)) {
             let reason = format!(
-                "target `{name}` is of the kind {}, which does not offer {}",
+                "target `{name}` is of kind {}, which does not offer {}",
                 spec.kind(),
                 missing.name()
             );
@@ -135,7 +135,7 @@ impl Context<'_> {
         };
         let no_directory = matches!(spec, TargetSpec::Files(files) if files.directory.is_empty());
         if no_directory && work.sets().iter().any(|set| is_made(self.members(*set))) {
-            let reason = format!("target `{name}` needs a directory for files of the run's own");
+            let reason = format!("target `{name}` needs a directory for the run's own files");
             return Err(path.field("work").refuse(reason));
         }
         Ok(())
@@ -165,13 +165,13 @@ impl Context<'_> {
                 match work.sets().into_iter().find(|set| !has_buckets(self.members(*set))) {
                     Some(set) => {
                         let name = &self.sets[set.0].name;
-                        Err(at.refuse(format!("set `{name}` has no buckets that could be dealt")))
+                        Err(at.refuse(format!("set `{name}` has no buckets to deal")))
                     }
                     None => Ok(()),
                 }
             }
             DealBy::None if self.is_exclusive(work) => {
-                let reason = "members that the work writes or removes have to be dealt to workers";
+                let reason = "members that the work writes or removes must be dealt to workers";
                 Err(at.refuse(reason))
             }
             DealBy::None => Ok(()),
@@ -185,7 +185,7 @@ impl Context<'_> {
             let name = &self.sets[set.0].name;
             let shared = self.shared(set);
             if shared.is_none() {
-                let reason = format!("only of shared sets slices are cut, and `{name}` is not one");
+                let reason = format!("only shared sets can be sliced, and `{name}` is not shared");
                 return Err(path.refuse(reason));
             }
             if spec.deal.by == DealBy::BucketSlices && shared.is_none_or(|of| of.buckets.is_none())
@@ -208,14 +208,14 @@ impl Context<'_> {
             };
             if count < u64::from(spec.workers) {
                 let reason = format!(
-                    "{count} {what} are too few for {} workers: each needs one of its own",
+                    "{count} {what} are too few for {} workers: each needs its own",
                     spec.workers
                 );
                 return Err(path.refuse(reason));
             }
             let is_apt = |choice: &Choice| matches!(choice, Choice::Uniform | Choice::Sequential);
             if !op.act.choices().into_iter().all(is_apt) {
-                let reason = "of a slice members are picked `uniform` or `sequential`";
+                let reason = "members of a slice are picked `uniform` or `sequential`";
                 return Err(op.path.field("pick").refuse(reason));
             }
         }
@@ -232,7 +232,7 @@ fn check_on_objects(path: &FieldPath, spec: &JobSpec, work: &Work) -> Checked<()
     let sessions = u64::from(spec.workers) * u64::from(each);
     if sessions > SESSIONS_MAX {
         let reason = format!(
-            "{sessions} operations under way at once are out of range: 1 to {SESSIONS_MAX}"
+            "{sessions} operations in flight at once are out of range: 1 to {SESSIONS_MAX}"
         );
         return Err(path.field("workers").refuse(reason));
     }

@@ -12,16 +12,16 @@ fn pages_that_cannot_be_listed() {
     check(&[
         (
             &listed(named, "{list: o, by_page: true}"),
-            "stages[0].jobs[0].work.objects[0].by_page: is only for objects of the run's own, \
-             whose names have numbers",
+            "stages[0].jobs[0].work.objects[0].by_page: is only for the run's own objects, whose \
+            names have numbers",
         ),
         (
             &one_job(
                 "{count: 9, size: 1B}",
                 "work: {objects: [{list: o, pages: 2, by_page: true}]}",
             ),
-            "stages[1].jobs[0].work.objects[0].pages: says nothing beside by_page, which lists \
-             what fits on one; leave it out",
+            "stages[1].jobs[0].work.objects[0].pages: has no effect with by_page, which lists one \
+            page; leave it out",
         ),
         (
             &one_job("{count: 9, size: 1B}", "work: {objects: [{list: o, by_page: true}]}"),
@@ -30,15 +30,16 @@ fn pages_that_cannot_be_listed() {
         (&listed(named, "{list: o, account: true}"), "it is sound"),
         (
             &listed(named, "{list: o, account: true, versions: true}"),
-            "stages[0].jobs[0].work.objects[0].account: is only for sets with names of the user's \
-             own, without `pick`, `buckets` and `versions`",
+            "stages[0].jobs[0].work.objects[0].account: is only for sets with user-given names, \
+            without `pick`, `buckets` and `versions`",
         ),
         (
             &format!(
                 "targets: {{s3: {{hosts: h, bucket: b}}}}\n{}",
                 listed(named, "{list: o, account: true}")
             ),
-            "stages[0].jobs[0].work: target `s3` is of the kind s3, which does not offer list of an \
+            "stages[0].jobs[0].work: target `s3` is of kind s3, which does not offer list of \
+            an \
              account",
         ),
     ]);

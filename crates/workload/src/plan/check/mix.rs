@@ -117,7 +117,7 @@ impl Context<'_> {
         let given = [("buckets", buckets), ("keys", keys)];
         match given.into_iter().find(|(_, pattern)| pattern.is_some() && !is_named) {
             Some((field, _)) => {
-                Err(path.field(field).refuse("is only for sets with names of the user's own"))
+                Err(path.field(field).refuse("is only for sets with user-given names"))
             }
             None => Ok(()),
         }
@@ -161,7 +161,7 @@ impl Context<'_> {
         match (self.members(set), pick) {
             (Members::Objects(_), _) | (_, VersionPick::Newest) => Ok(()),
             _ => {
-                let reason = "only of objects of the run's own the versions are known";
+                let reason = "versions are only known for the run's own objects";
                 Err(path.field("version").refuse(reason))
             }
         }
@@ -194,8 +194,7 @@ impl Context<'_> {
         match range {
             None => Ok(Length::Whole),
             Some(_) if is_listed => {
-                Err(path
-                    .refuse("how large listed members are is not known, so they are read whole"))
+                Err(path.refuse("the sizes of listed members are unknown, so they are read whole"))
             }
             Some(RangeSpec::Within(within)) => {
                 let (len, of) = (within.length.0, within.of.0);
@@ -206,8 +205,8 @@ impl Context<'_> {
                 }
             }
             Some(_) if is_unsized => {
-                let reason = "how large the members are is not known; say within how many bytes \
-                              by {length: 1MB, of: 10MB}";
+                let reason = "the sizes of the members are unknown; give the range by {length: \
+                1MB, of: 10MB}";
                 Err(path.refuse(reason))
             }
             Some(RangeSpec::Random) => Ok(Length::Random),
@@ -279,18 +278,18 @@ impl Context<'_> {
     ) -> Checked<PutAs> {
         match (self.members(set), put_as) {
             (Members::Existing(_), _) => {
-                let reason = "existing objects are not written; put into a set of the run's own";
+                let reason = "existing objects are not written; put into one of the run's own sets";
                 Err(path.field(verb).refuse(reason))
             }
             (Members::Named(_), None | Some(PutAs::Overwrite)) => Ok(PutAs::Overwrite),
             (Members::Named(_), Some(_)) => {
-                let reason = "of a set with names of the user's own, members are overwritten";
+                let reason = "members of a set with user-given names are overwritten";
                 Err(path.field("as").refuse(reason))
             }
             (_, Some(PutAs::Overwrite | PutAs::Version))
                 if self.targets[self.sets[set.0].target.0].names_members() =>
             {
-                let reason = "SeaweedFS gives every write a name of its own, so all are new";
+                let reason = "SeaweedFS names every write itself, so all are new";
                 Err(path.field("as").refuse(reason))
             }
             (_, put_as) => Ok(put_as.unwrap_or(PutAs::New)),
@@ -359,7 +358,7 @@ impl Context<'_> {
         }
         let is_named = matches!(self.members(set), Members::Named(_));
         if spec.pick.is_some() && !is_named {
-            let reason = "is only for sets with names of the user's own; others are removed each \
+            let reason = "is only for sets with user-given names; others are removed each \
                           once";
             return Err(path.field("pick").refuse(reason));
         }
@@ -386,11 +385,11 @@ impl Context<'_> {
             at_least_one(&path.field("pages"), pages)?;
         }
         if spec.by_page && !matches!(self.members(set), Members::Objects(_)) {
-            let reason = "is only for objects of the run's own, whose names have numbers";
+            let reason = "is only for the run's own objects, whose names have numbers";
             return Err(path.field("by_page").refuse(reason));
         }
         if spec.by_page && spec.pages.is_some() {
-            let reason = "says nothing beside by_page, which lists what fits on one; leave it out";
+            let reason = "has no effect with by_page, which lists one page; leave it out";
             return Err(path.field("pages").refuse(reason));
         }
         let bucket = match self.pick(path, set, spec.pick.as_ref())? {
@@ -399,7 +398,7 @@ impl Context<'_> {
                 Some(bucket)
             }
             _ => {
-                let reason = "must say which bucket of a set with names of the user's own: \
+                let reason = "must say which bucket of a set with user-given names: \
                               {bucket: uniform}";
                 return Err(path.field("pick").refuse(reason));
             }
@@ -408,7 +407,7 @@ impl Context<'_> {
         let is_plain = spec.pick.is_none() && spec.buckets.is_none() && !spec.versions;
         let is_named = matches!(self.members(set), Members::Named(_));
         if spec.account && !(is_plain && is_named) {
-            let reason = "is only for sets with names of the user's own, without `pick`, `buckets` \
+            let reason = "is only for sets with user-given names, without `pick`, `buckets` \
                           and `versions`";
             return Err(path.field("account").refuse(reason));
         }

@@ -24,7 +24,7 @@ impl JobPacing {
             PacingSpec::CappedEach(CappedEach { read, write, arrivals }) => {
                 let at = path.field("capped_each");
                 if read.is_none() && write.is_none() {
-                    return Err(at.refuse("there is no cap; say read, write or both"));
+                    return Err(at.refuse("is empty; cap read, write or both"));
                 }
                 for (field, cap) in [("read", read), ("write", write)] {
                     let rate = match cap {
@@ -66,7 +66,7 @@ pub(super) fn pacing(path: &FieldPath, spec: &JobSpec) -> Checked<JobPacing> {
             Some("work on whole sets has no schedule; use a closed or capped loop")
         }
         WorkSpec::Buckets(_) => Some("work on buckets has no rate; leave it out"),
-        WorkSpec::Replay(_) => Some("a trace has the times of its own; leave it out"),
+        WorkSpec::Replay(_) => Some("a trace has its own times; leave it out"),
         _ => None,
     };
     if let Some(reason) = whole.filter(|_| spec.pacing != PacingSpec::Closed) {

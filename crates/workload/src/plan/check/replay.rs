@@ -66,7 +66,7 @@ impl Context<'_> {
             return Err(path.field("speed").refuse(reason));
         }
         if spec.closed && spec.speed != 1.0 {
-            let reason = "means nothing where instants are ignored (`closed`); leave it out";
+            let reason = "has no effect where times are ignored (`closed`); leave it out";
             return Err(path.field("speed").refuse(reason));
         }
         Ok((Work::Replay { set, speed: spec.speed }, needs))
@@ -90,7 +90,7 @@ fn trace_of(path: &FieldPath, of: &TraceOf) -> Checked<()> {
         && !TRACE_FORMATS.contains(&&**format)
     {
         let known = TRACE_FORMATS.join(", ");
-        let reason = format!("`{format}` is no form of a trace; there are {known}");
+        let reason = format!("`{format}` is not a trace format; the formats are {known}");
         return Err(path.field("format").refuse(reason));
     }
     if of.until.is_some_and(|until| until.0.is_zero()) {
@@ -123,13 +123,14 @@ pub(super) fn check_uses(cx: &Context<'_>, stages: &[Stage]) -> Checked<()> {
                 Work::Replay { .. } | Work::Fill { .. } => {
                     let reason = format!(
                         "the trace of set `{name}` was replayed before; what it left is not what \
-                         it began with, so that this needs a set of its own"
+                         it began with, so this needs its own set"
                     );
                     return Err(at.refuse(reason));
                 }
                 _ => {
-                    let reason =
-                        format!("set `{name}` is of a trace; it is only filled and replayed");
+                    let reason = format!(
+                        "set `{name}` comes from a trace; it can only be filled and replayed"
+                    );
                     return Err(at.refuse(reason));
                 }
             }

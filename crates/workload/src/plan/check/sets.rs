@@ -152,7 +152,7 @@ fn existing(path: &FieldPath, of: &ExistingOf) -> Checked<()> {
 fn no_dots(path: &FieldPath, text: &str) -> Checked<()> {
     match text.split('/').any(|part| matches!(part, "." | "..")) {
         // Who takes a path apart on the way would look for another bucket.
-        true => Err(path.refuse("must have no part that is `.` or `..`")),
+        true => Err(path.refuse("must have no `.` or `..` component")),
         false => Ok(()),
     }
 }
@@ -371,7 +371,7 @@ fn weighted(path: &FieldPath, shares: &Shares<Size>, most: u64) -> Checked<Vec<S
     let mut sizes = shares.0.clone();
     sizes.sort_by_key(|share| share.value);
     match sizes.windows(2).any(|pair| pair[0].value == pair[1].value) {
-        true => Err(path.refuse("a size stands twice")),
+        true => Err(path.refuse("a size appears twice")),
         false => Ok(sizes),
     }
 }

@@ -30,7 +30,7 @@ impl Context<'_> {
     /// Returns all stages in order.
     pub(super) fn stages(&self, path: &FieldPath) -> Checked<Vec<Stage>> {
         if self.file.stages.is_empty() {
-            return Err(path.refuse("there is none; a workload needs a stage"));
+            return Err(path.refuse("is empty; a workload needs a stage"));
         }
         let mut stages = Vec::new();
         self.add(path, &self.file.stages, Round::default(), &mut stages)?;
@@ -71,7 +71,7 @@ impl Context<'_> {
         let at = path.field("repeat");
         super::in_range(&at.field("times"), repeat.times.into(), STAGES_MAX as u64)?;
         if repeat.stages.is_empty() {
-            return Err(at.field("stages").refuse("there is none to be repeated"));
+            return Err(at.field("stages").refuse("is empty; there is nothing to repeat"));
         }
         for time in 0..repeat.times {
             let iteration = round.iteration.saturating_mul(repeat.times).saturating_add(time);
@@ -142,7 +142,7 @@ impl Context<'_> {
             at_least_one(&path.field("ops"), ops)?;
         }
         if spec.jobs.is_empty() && duration.is_none() {
-            let reason = "there is none; a stage without jobs is a pause and needs a duration";
+            let reason = "is empty; a stage without jobs is a pause and needs a duration";
             return Err(path.field("jobs").refuse(reason));
         }
         if spec.jobs.len() > JOBS_MAX {
@@ -178,7 +178,7 @@ impl Context<'_> {
         }
         check_alone(&jobs)?;
         if spec.iteration > 0 && round.repeats {
-            let reason = "says nothing within a repeat, which counts by itself; leave it out";
+            let reason = "has no effect within a repeat, which counts by itself; leave it out";
             return Err(path.field("iteration").refuse(reason));
         }
         let stop_rules = stop_rules(&path.field("until"), &spec.until, &jobs)?;
@@ -207,9 +207,8 @@ impl Context<'_> {
         match &target.spec {
             Some(spec) if !spec.offers(Ability::DropCaches) => {
                 let (name, kind) = (&target.name, spec.kind());
-                let reason = format!(
-                    "target `{name}` is of the kind {kind}, whose caches cannot be dropped"
-                );
+                let reason =
+                    format!("target `{name}` is of kind {kind}, whose caches cannot be dropped");
                 Err(path.field("drop_caches").refuse(reason))
             }
             _ => Ok(()),
@@ -226,7 +225,7 @@ impl Context<'_> {
         let at = path.field("search");
         let inner = at.field("stage");
         if search.slo.is_empty() {
-            return Err(at.field("slo").refuse("there is none; a search needs a condition"));
+            return Err(at.field("slo").refuse("is empty; a search needs a condition"));
         }
         if !(search.precision.0 > 0.0 && search.precision.0 <= 100.0) {
             let reason = format!("{} is out of range: above 0% to 100%", search.precision);
@@ -286,8 +285,8 @@ impl Context<'_> {
 /// start, or how many there are.
 fn check_searched(at: &FieldPath, job: &JobSpec) -> Checked<()> {
     if let WorkSpec::Replay(_) = job.work {
-        let reason = "a trace says when its operations start, so there is no rate to look for; \
-                      make a workload of it (`plimsoll fit`) and search with that";
+        let reason = "a trace says when its operations start, so there is no rate to search for; \
+        make a workload of it (`plimsoll fit`) and search with that";
         return Err(at.field("work").field("replay").refuse(reason));
     }
     if job.pacing != PacingSpec::Closed {
@@ -320,7 +319,7 @@ fn check_alone(jobs: &[Job]) -> Checked<()> {
         Some(job) => Err(job
             .path
             .field("work")
-            .refuse("makes or removes buckets beside other work; it needs a stage of its own")),
+            .refuse("makes or removes buckets beside other work; it needs its own stage")),
     }
 }
 
@@ -415,7 +414,7 @@ fn stop_rules(path: &FieldPath, until: &[UntilSpec], jobs: &[Job]) -> Checked<Ve
             UntilSpec::Steady { window, percent } if steady.is_none() => {
                 steady = Some(StopRule::Steady { window, percent });
             }
-            UntilSpec::Steady { .. } => return Err(at.refuse("`steady` stands twice")),
+            UntilSpec::Steady { .. } => return Err(at.refuse("`steady` appears twice")),
             UntilSpec::Known(rule) => {
                 if rule.metric == Metric::Throughput && !moves_bytes {
                     let reason = format!("`{rule}`: no content is moved; ask for ci(rate)");

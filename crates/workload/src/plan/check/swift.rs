@@ -27,7 +27,7 @@ pub(super) fn check(path: &FieldPath, swift: &SwiftTarget) -> Checked<()> {
     match swift.auth_version {
         Some(SwiftAuth::None) => {
             if let Some(field) = first(&is_said) {
-                return refuse(field, "is for signing in, and nobody does (`auth_version: none`)");
+                return refuse(field, "is for signing in, which `auth_version: none` does not do");
             }
         }
         Some(SwiftAuth::V1) => {

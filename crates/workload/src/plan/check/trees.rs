@@ -92,8 +92,8 @@ fn check_beside(on: &OnTree<'_>, other: &OnTree<'_>) -> Checked<()> {
         return Ok(());
     }
     Err(on.refuse(format!(
-        "job `{}` of the stage works on the names of `{}` too; what changes names has them for \
-         itself",
+        "job `{}` of the stage also works on the names of `{}`; work that changes names must be \
+        alone on them",
         other.job.name, on.name
     )))
 }
@@ -116,13 +116,13 @@ fn check_step(on: &OnTree<'_>, known: &mut Known) -> Checked<()> {
     let need_trees = || need(trees, of_trees, "directories", "has `make_tree`");
     match on.act {
         NameAct::MakeTree if trees > 0 => {
-            return Err(on.refuse(format!("the directories of tree `{name}` are there already")));
+            return Err(on.refuse(format!("the directories of tree `{name}` already exist")));
         }
         NameAct::MakeTree => known.set(directories, of_trees),
         NameAct::Create { .. } => {
             need_trees()?;
             if entries > 0 {
-                return Err(on.refuse(format!("the entries of tree `{name}` are there already")));
+                return Err(on.refuse(format!("the entries of tree `{name}` already exist")));
             }
             known.set(tree.clone(), of_names);
         }

@@ -7,7 +7,8 @@ fn steps(tree: &str, steps: &[&str]) -> String {
     let stage = |step: &&str| format!("- {{jobs: [{{name: a, workers: 2, {step}}}]}}\n");
     let stages: String = steps.iter().map(stage).collect();
     format!(
-        "targets: {{files: {{directory: /a}}}}\nsets: {{t: {{tree: {{{tree}}}}}}}\nstages:\n{stages}"
+        "targets: {{files: {{directory: /a}}}}\nsets: {{t: {{tree: \
+        {{{tree}}}}}}}\nstages:\n{stages}"
     )
 }
 
@@ -38,11 +39,11 @@ fn names_are_made_before_they_are_used_and_once() {
     );
     is_refused(
         &[MAKE, MAKE],
-        "stages[1].jobs[0].work.names: the directories of tree `t` are there already",
+        "stages[1].jobs[0].work.names: the directories of tree `t` already exist",
     );
     is_refused(
         &[MAKE, CREATE, CREATE],
-        "stages[2].jobs[0].work.names: the entries of tree `t` are there already",
+        "stages[2].jobs[0].work.names: the entries of tree `t` already exist",
     );
     is_refused(
         &[MAKE, CREATE, UNMAKE],
@@ -57,8 +58,8 @@ fn names_are_made_before_they_are_used_and_once() {
     let both = "work: {names: {remove: t}}}, {name: b, workers: 2, work: {names: {stat: t}}";
     is_refused(
         &[MAKE, CREATE, both],
-        "stages[2].jobs[1].work.names: job `a` of the stage works on the names of `t` too; what \
-         changes names has them for itself",
+        "stages[2].jobs[1].work.names: job `a` of the stage also works on the names of `t`; work \
+        that changes names must be alone on them",
     );
     let all = [MAKE, CREATE, STAT, REMOVE, CREATE, REMOVE, UNMAKE, MAKE];
     for tree in ["entries: 3", "entries: 3, per_worker: true", "shared_names: true, entries: 3"] {

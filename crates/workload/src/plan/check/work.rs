@@ -68,7 +68,7 @@ impl Context<'_> {
         let set = self.set_named(path, name)?;
         match self.members(set) {
             Members::Objects(_) => Ok(set),
-            _ => Err(path.refuse(format!("set `{name}` does not hold objects of the run's own"))),
+            _ => Err(path.refuse(format!("set `{name}` does not hold the run's own objects"))),
         }
     }
 
@@ -156,7 +156,7 @@ impl Context<'_> {
         };
         if !is_zip {
             let reason =
-                format!("set `{}` is no archive; it needs `archive: zip`", spec.get_from_zip);
+                format!("set `{}` is not an archive; it needs `archive: zip`", spec.get_from_zip);
             return Err(at.refuse(reason));
         }
         let pick = choice(&path.field("pick"), &spec.pick)?;
@@ -215,7 +215,7 @@ impl Context<'_> {
             let at = if names.0.len() == 1 { path.clone() } else { path.index(index) };
             let set = self.set_named(&at, name)?;
             if sets.contains(&set) {
-                return Err(at.refuse(format!("set `{name}` stands twice")));
+                return Err(at.refuse(format!("set `{name}` appears twice")));
             }
             needs.extend(allowed(&at, name, self.members(set))?);
             sets.push(set);
@@ -259,9 +259,9 @@ impl Context<'_> {
         let is_as_first = |set: &SetIndex| in_parts(set).is_some() == in_parts(&sets[0]).is_some();
         let odd = odd.or_else(|| sets.iter().position(|set| !is_as_first(set)));
         if let Some(odd) = odd.filter(|_| sets.len() > 1) {
-            return Err(at.index(odd).refuse(
-                "sets whose members are uploaded in parts are filled by a job of their own",
-            ));
+            return Err(at
+                .index(odd)
+                .refuse("sets whose members are uploaded in parts are filled by a separate job"));
         }
         super::blocks::block(&path.field("block"), spec.block.0, spec.direct)?;
         let block_bytes = spec.block.0 as u32;
@@ -290,8 +290,7 @@ impl Context<'_> {
                 Ok(vec![Ability::Get])
             }
             _ => Err(at.refuse(format!(
-                "set `{name}` cannot be read back: only whole objects of the run's own are, of \
-                 which there is one version"
+                "set `{name}` cannot be read back: only whole, unversioned objects of the run can"
             ))),
         };
         let (sets, needs) = self.several(path, names, allowed)?;
@@ -301,7 +300,7 @@ impl Context<'_> {
     fn buckets(&self, path: &FieldPath, spec: &BucketsSpec) -> Checked<Needed> {
         let allowed = |at: &FieldPath, name: &str, members: &Members| match members {
             Members::Named(named) if named.buckets.is_some() => Ok(vec![Ability::Buckets]),
-            _ => Err(at.refuse(format!("set `{name}` names no buckets of the user's own"))),
+            _ => Err(at.refuse(format!("set `{name}` names no buckets"))),
         };
         let (BucketsSpec::Make(names) | BucketsSpec::Remove(names)) = spec;
         let (field, is_make) = match spec {

@@ -77,12 +77,14 @@ impl Plan {
         let at = of.path.field("trace.file");
         match (trace.is_on_files(), is_on_files) {
             (true, false) => {
-                let reason = "the trace is about blocks of files, and the target is none of files \
-                              (`files: {directory: ...}`)";
+                let reason = "the trace is about blocks of files, and the target is not a file \
+                              system (`files: {directory: ...}`)";
                 return Err(at.refuse(reason));
             }
             (false, true) => {
-                return Err(at.refuse("the trace is about objects, and the target is of files"));
+                return Err(
+                    at.refuse("the trace is about objects, and the target is a file system")
+                );
             }
             _ => {}
         }

@@ -127,7 +127,7 @@ impl Room<'_> {
             None => Keys::Named(named.keys.clone()),
             Some(FilesOf::These(files)) => Keys::Files(file_members(files)),
             Some(FilesOf::In(directory)) => {
-                let reason = format!("nobody has looked yet what files there are in {directory}");
+                let reason = format!("the files in {directory} have not been listed yet");
                 return Err(set.path.field("named").field("files").refuse(reason));
             }
         };

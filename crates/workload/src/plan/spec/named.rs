@@ -88,7 +88,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for NamedVisitor<T> {
         let mut named = Named::default();
         while let Some(name) = map.next_key::<String>()? {
             if named.get(&name).is_some() {
-                return Err(A::Error::custom(format!("`{name}` stands twice")));
+                return Err(A::Error::custom(format!("`{name}` appears twice")));
             }
             named.0.push((name, map.next_value()?));
         }

@@ -40,7 +40,7 @@ impl<'de> Deserialize<'de> for Targets {
                 let is_kind = fields.iter().any(|(name, _)| TargetSpec::KINDS.contains(&&**name));
                 match is_kind {
                     true if fields.len() > 1 => Err(D::Error::custom(
-                        "of several targets each needs a name: {store: {s3: ...}, scratch: \
+                        "each of several targets needs a name: {store: {s3: ...}, scratch: \
                          {files: ...}}",
                     )),
                     true => from_tree(Tree::Map(fields)).map(Self::One),

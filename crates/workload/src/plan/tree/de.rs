@@ -114,7 +114,7 @@ impl de::Error for TreeError {
     }
 
     fn duplicate_field(field: &'static str) -> Self {
-        Self::new("stands twice".to_owned()).below_field(field)
+        Self::new("appears twice".to_owned()).below_field(field)
     }
 }
 

@@ -155,7 +155,7 @@ fn check_job(at: &str, job: &FileJobSpec) -> Checked {
             refuse(
                 directories.len() > 1 && !per_clone,
                 "names.tree.directories",
-                "only trees of each clone's own can lie in several directories",
+                "only separate trees for each clone can lie in several directories",
             )?;
             refuse(names.shuffled && !in_order.is_empty(), "names.act", in_order)
         }

@@ -136,7 +136,7 @@ fn what_is_sound_is_taken() {
 fn stages_are_counted() {
     let refused = |spec: FilesSpec| spec.check().err().map(|refused| refused.to_string());
     let is = |found: Option<String>, text: &str| assert_eq!(found.as_deref(), Some(text));
-    is(refused(spec([])), "stages: there is none; a workload needs a stage");
+    is(refused(spec([])), "stages: is empty; a workload needs a stage");
     let writes = || with_blocks(|blocks| blocks.read_percent = 0);
     let many = spec((0..257).map(|_| writes()));
     is(refused(many), "stages: more than 256 stages in all, repetitions included");
@@ -184,7 +184,7 @@ fn pacing_that_makes_no_sense_is_refused() {
     let above = "the rate must be above 0";
     refused(capped(Some(CapSpec::OpsPerSec(0.0)), None), "pacing.capped.read", above);
     refused(capped(None, Some(CapSpec::BytesPerSec(f64::NAN))), "pacing.capped.write", above);
-    refused(capped(None, None), "pacing.capped", "there is no cap; say read, write or both");
+    refused(capped(None, None), "pacing.capped", "is empty; cap read, write or both");
     let open = |rate: &str, arrivals: &str, max_in_flight| {
         let pacing = FilePacingSpec::Open {
             rate: rate.to_owned(),
@@ -317,7 +317,7 @@ fn fills_that_make_no_sense_are_refused() {
     let reason = "`/mnt/a/plimsoll/check/job.0.0` of 1000 bytes is not a multiple of 512, which \
                   `direct` needs";
     refused(direct, "work.fill.direct", reason);
-    // Files of another directory are filled by a job of their own, which version 1 does not have.
+    // Files of another directory are filled by a separate job, which version 1 does not have.
     let elsewhere = with_fill(|fill| {
         fill.direct = true;
         let mut other = FillFilesSpec { job: "other".to_owned(), ..fill.files[0].clone() };
@@ -344,7 +344,7 @@ fn trees_that_make_no_sense_are_refused() {
     let reason = "more than 1099511627776 entries for each worker are too many";
     let many = stat(|tree| tree.entries_per_directory = u64::MAX);
     refused(many, &field("entries_per_directory"), reason);
-    let reason = "only trees of each clone's own can lie in several directories";
+    let reason = "only separate trees for each clone can lie in several directories";
     let several = stat(|tree| {
         tree.per_clone = false;
         tree.directories.push("/mnt/b".to_owned());

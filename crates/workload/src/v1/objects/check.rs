@@ -105,7 +105,7 @@ impl WorkloadSpec {
         let [put, delete, list] = ["PUT", "DELETE", "LIST"].map(|op| self.asks(op));
         let is_one = kinds.len() == 1;
         let existing = objects.existing.is_some();
-        let says_nothing = "says nothing where every PUT writes a version; leave it out";
+        let says_nothing = "has no effect where every PUT writes a version; leave it out";
         first([
             (
                 objects.versions > 1 && (put || delete) && !versioned,
@@ -169,7 +169,7 @@ impl WorkloadSpec {
             return invalid("objects.count", format!("must be 1 to {PARTS_MAX}"));
         }
         let is_retention = matches!(activity, ActivitySpec::Retention { .. });
-        let beside = "says nothing beside this measure.activity; leave it out";
+        let beside = "has no effect with this measure.activity; leave it out";
         first([
             (!measure.operations.is_empty(), "measure.operations", beside),
             (measure.range.is_some(), "measure.range", beside),
