@@ -1,5 +1,5 @@
 //! warp's own arithmetic, so that a file recorded by warp can be given the figures that
-//! `warp analyze --full` prints for it.
+//! `warp analyze --full` prints for it, and the sums that warp keeps by default.
 //!
 //! The formulas are in `docs/method-warp.md`. They differ on purpose from those of the rest of
 //! this crate, which are in `docs/measuring.md`.
@@ -7,6 +7,7 @@
 mod requests;
 mod segments;
 mod span;
+mod sums;
 
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,10 @@ pub use requests::{
     WarpSizes, WarpTimes,
 };
 pub use segments::{WarpSegment, WarpSegments, WarpShares};
+pub use sums::{
+    SECONDS_CUT, WINDOW_SECONDS, WarpMoved, WarpSecond, WarpSeconds, WarpSummary, WarpSums,
+    WarpWindow, WarpWindowSizes, sums,
+};
 
 use span::{Discard, Span};
 

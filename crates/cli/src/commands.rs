@@ -27,11 +27,15 @@ pub(crate) mod run;
 pub(crate) mod s3;
 pub(crate) mod s3_benchmark;
 pub(crate) mod warp;
+mod warp_shown;
 pub(crate) mod weed;
 pub(crate) mod weed_benchmark;
 
 /// What has the workload printed that another tool's words mean, wherever it stands among them.
 const EXPLAIN: &str = "--explain";
+
+/// Has plimsoll's own JSON report printed where `--json` asks for another tool's, likewise.
+const REPORT_JSON: &str = "--report-json";
 
 /// Has a run fail whose client was the limit, likewise.
 const FAIL_ON_CLIENT_LIMIT: &str = "--fail-on-client-limit";

@@ -52,5 +52,8 @@ pub fn read(text: &[u8]) -> Result<Workload, Refused> {
     Ok(workload)
 }
 
+/// How sizes are read, for people.
+pub const SIZES: &str = "4MB is 4,000,000 bytes, as in COSBench; 4MiB is 4,194,304, and 4M no size";
+
 #[cfg(test)]
 mod tests;

@@ -27,6 +27,9 @@ pub use job::{
 };
 pub use lower::{Lowered, LoweredStage, Machine, lower, paths_asked};
 
+/// How sizes are read, for people.
+pub const SIZES: &str = "4M is 4,194,304 bytes, as in fio; with kb_base=1000 it is 4,000,000";
+
 /// The options that stand for fields of a workload.
 pub const WORDS: [(&str, &str); 19] = [
     ("workers", "`numjobs`"),

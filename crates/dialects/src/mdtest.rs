@@ -14,6 +14,9 @@ mod written;
 pub use error::MdtestError;
 pub use plan::{MdtestPlan, Note, PlannedRow, TableOptions};
 
+/// How sizes are read, for people.
+pub const SIZES: &str = "4M is 4,194,304 bytes, as in mdtest";
+
 /// The flags that stand for fields of a workload.
 pub const WORDS: [(&str, &str); 9] = [
     ("workers", "`-np`"),

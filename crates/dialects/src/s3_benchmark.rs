@@ -16,6 +16,8 @@ pub use crate::correction::Correction;
 
 use crate::spelling;
 
+/// How sizes are read, for people.
+pub const SIZES: &str = "4M is 4,194,304 bytes, as in s3-benchmark";
 /// What stands for a key wherever a line is shown.
 const HIDDEN: &str = "*REDACTED*";
 /// The tests of one loop: each is a stage of the run, and a run has no more stages than numbers of

@@ -14,7 +14,9 @@ mod error;
 mod flags;
 pub mod layout;
 mod lower;
+pub mod report;
 mod run;
+mod summed;
 mod template;
 mod values;
 mod workload;
@@ -25,9 +27,13 @@ use std::fmt;
 pub use command::{WarpBenchmark, WarpCommand};
 pub use error::WarpArgError;
 pub use run::{BUCKET, WarpRun, WarpShown, WarpSignature, WarpStore};
+pub use summed::document;
 pub use workload::{
     BATCH, CONCURRENT, COPIES, MAX_KEYS, MEMBERS, PARTS, Sizes, VERSIONS, WEIGHTS, WarpWorkload,
 };
+
+/// How sizes are read, for people.
+pub const SIZES: &str = "4M is 4,000,000 bytes, as in warp; 4MiB is 4,194,304";
 
 /// What stands for a secret wherever a line is shown.
 const HIDDEN: &str = "*REDACTED*";

@@ -17,6 +17,9 @@ pub use corrections::CORRECTIONS;
 pub use crate::correction::Correction;
 pub use lower::{Asked, Listed, WORDS};
 
+/// How sizes are read, for people.
+pub const SIZES: &str = "-size counts bytes, as in weed benchmark: 4M is no number there";
+
 /// The list of file ids where `-list` names no other, in the directory for temporary files.
 pub const LIST_NAME: &str = "benchmark_list.txt";
 /// By how many bytes a file is larger than `-size` at most.

@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, HashSet};
 
 use plimsoll_analysis::OpSource;
-use plimsoll_analysis::warp::{self, Recording, WarpAnalysis, WarpQuestion, WarpWorker};
+use plimsoll_analysis::warp::{
+    self, Recording, WarpAnalysis, WarpQuestion, WarpSummary, WarpWorker,
+};
 use plimsoll_model::{Moment, OpKind, OpRecord};
 use plimsoll_record::schema::{Manifest, StageKind};
 
@@ -32,8 +34,19 @@ impl Record {
     /// Returns the record as warp has it: what a raw file holds, or what an exported one of this
     /// run would.
     pub fn as_warp(&self) -> Result<WarpRecord, ReadError> {
+        self.seen_by_warp(false)
+    }
+
+    /// Returns the record as warp sums it up: of a run only what was measured.
+    pub fn as_warp_measured(&self) -> Result<WarpRecord, ReadError> {
+        self.seen_by_warp(true)
+    }
+
+    fn seen_by_warp(&self, only_measured: bool) -> Result<WarpRecord, ReadError> {
         match (&self.origin, &self.source) {
-            (Origin::Run { manifest, .. }, source) => self.exported(manifest, source),
+            (Origin::Run { manifest, .. }, source) => {
+                self.exported(manifest, source, only_measured)
+            }
             (Origin::Warp { end }, Source::Warp(file)) => {
                 let utc_offset_seconds = end.utc_offset_seconds.unwrap_or_default();
                 Ok(WarpRecord { utc_offset_seconds, ..read(file, end.rows as usize)? })
@@ -42,7 +55,12 @@ impl Record {
         }
     }
 
-    fn exported(&self, manifest: &Manifest, source: &Source) -> Result<WarpRecord, ReadError> {
+    fn exported(
+        &self,
+        manifest: &Manifest,
+        source: &Source,
+        only_measured: bool,
+    ) -> Result<WarpRecord, ReadError> {
         let at = |moment: Moment| Moment::from_ns(manifest.started_unix_ns + moment.as_ns());
         let mut ops = Vec::new();
         source.scan(&mut |op| {
@@ -65,7 +83,7 @@ impl Record {
         };
         let measured: HashSet<OpKind> =
             ops.iter().filter(|op| !prepares(op)).map(|op| op.kind).collect();
-        ops.retain(|op| !(prepares(op) && measured.contains(&op.kind)));
+        ops.retain(|op| !(prepares(op) && (only_measured || measured.contains(&op.kind))));
         // warp's readers count on the order of starts.
         ops.sort_by_key(|op| (op.start, op.worker));
         let failed = ops.iter().enumerate().filter(|(_, op)| !op.outcome.is_ok());
@@ -120,13 +138,21 @@ fn read(file: &WarpFile, rows: usize) -> Result<WarpRecord, ReadError> {
 impl WarpRecord {
     /// Answers a question by warp's own method.
     pub fn analyze(&self, question: &WarpQuestion) -> WarpAnalysis {
-        let recording = Recording {
+        warp::analyze(&self.recording(), question)
+    }
+
+    /// Sums it up as warp does by default; `None` where there is no operation.
+    pub fn sums(&self, question: &WarpQuestion) -> Option<WarpSummary> {
+        warp::sums(&self.recording(), question)
+    }
+
+    fn recording(&self) -> Recording<'_> {
+        Recording {
             ops: &self.ops,
             endpoints: &self.endpoints,
             clients: &self.clients,
             workers: &self.workers,
             error_texts: &self.error_texts,
-        };
-        warp::analyze(&recording, question)
+        }
     }
 }

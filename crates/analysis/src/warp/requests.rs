@@ -54,7 +54,7 @@ pub struct WarpAccess {
 }
 
 impl WarpAccess {
-    fn of<'a>(ops: impl Iterator<Item = &'a Op<'a>> + Clone) -> Option<Self> {
+    pub(super) fn of<'a>(ops: impl Iterator<Item = &'a Op<'a>> + Clone) -> Option<Self> {
         let durations = WarpTimes::of(ops.clone().map(Op::duration))?;
         Some(Self { durations, ttfb: WarpTimes::of(ops.filter_map(ttfb)) })
     }
@@ -106,6 +106,10 @@ pub struct WarpSizeClass {
     pub bytes_to: u64,
     /// How many requests, some counted twice when classes were joined.
     pub requests: usize,
+    /// The mean size.
+    pub bytes_mean: u64,
+    /// The mean time of a request.
+    pub duration_mean: Duration,
     /// The rates of all.
     pub rates: WarpRates,
     /// The times to first byte; `None` if none was recorded.
@@ -222,7 +226,7 @@ const BORDERS: [u64; 13] = [
 /// Joins classes until each holds a twentieth of the requests. Extending a class adds all of the
 /// longer range to what is already there, so that requests are counted again: that is how warp
 /// counts.
-fn multi_size(considered: &[Op<'_>]) -> WarpSizes {
+pub(super) fn multi_size(considered: &[Op<'_>]) -> WarpSizes {
     let sum: u128 = considered.iter().map(|op| u128::from(op.record.bytes)).sum();
     let least = considered.iter().map(|op| op.record.bytes).min().unwrap_or(0);
     let first = least.checked_ilog10().unwrap_or(0) as usize;
@@ -246,6 +250,8 @@ fn size_class(from: u64, to: u64, ops: &[Op<'_>]) -> Option<WarpSizeClass> {
         bytes_from: from,
         bytes_to: to,
         requests: ops.len(),
+        bytes_mean: ops.iter().map(|op| op.record.bytes).sum::<u64>() / ops.len().max(1) as u64,
+        duration_mean: WarpTimes::of(ops.iter().map(Op::duration))?.average,
         rates: WarpRates::of(ops.iter())?,
         ttfb: WarpTimes::of(ops.iter().filter_map(ttfb)),
         first_access: first_accesses(ops.iter()).and_then(|ops| WarpRates::of(ops.into_iter())),

@@ -14,7 +14,8 @@ use plimsoll_report::segments::{self, Separator};
 use plimsoll_report::{Report, csv, json};
 use plimsoll_results::{Asked, Opened, Record, open};
 
-use crate::args::{AnalysisArgs, AnalyzeArgs, MethodArg, WarpAnalyzeArgs, overwrite};
+use crate::args::{AnalyzeArgs, MethodArg, PrintArgs, WarpAnalyzeArgs, overwrite};
+use crate::commands::warp_shown;
 use crate::flags;
 use crate::shown::{self, look};
 use crate::ui::Ui;
@@ -34,77 +35,73 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<ExitCode> {
 
 /// Analyses each file in the words of warp.
 pub(crate) fn as_warp(args: &WarpAnalyzeArgs) -> Result<ExitCode> {
-    let (asked, print) = (&args.analysis, &args.shared.print);
+    let print = &args.shared.print;
     let ui = print.ui();
     args.shared.idle().for_each(|sentence| ui.warn(&sentence));
-    if print.json {
-        ui.warn(
-            "--json: document and figures are plimsoll's, as of `plimsoll analyze --json`; without \
-             --json raw files are shown with warp's",
-        );
+    let (is_json, is_full) = (print.json, args.shared.full);
+    if is_json && is_full {
+        ui.warn("--json: the document is that of `warp analyze --json` without --full");
     }
     let of_raw = AnalyzeArgs {
         records: Vec::new(),
-        analysis: asked.clone(),
+        analysis: args.analysis.clone(),
         out: args.out.clone(),
         // As warp does.
         overwrite: true,
-        method: if print.json { MethodArg::Plimsoll } else { MethodArg::Warp },
-        print: print.clone(),
+        method: MethodArg::Warp,
+        print: PrintArgs { json: false, ..print.clone() },
     };
-    let of_sums = AnalyzeArgs {
-        analysis: AnalysisArgs { op: asked.op.clone(), ..AnalysisArgs::default() },
-        out: None,
-        overwrite: true,
-        method: MethodArg::Plimsoll,
-        records: Vec::new(),
-        print: print.clone(),
-    };
-    let mut outcome = Outcome::default();
-    let mut has_segments = false;
+    let mut outcome = Outcome { is_warps: true, ..Outcome::default() };
     for path in &args.files {
-        let opened = open(path)?;
-        let args = match &opened {
-            Opened::Record(_) => {
-                has_segments = true;
-                &of_raw
+        let document = match open(path)? {
+            Opened::Record(record) if is_full && !is_json => {
+                outcome.warps(&record, &of_raw, &ui)?;
+                continue;
             }
-            Opened::Aggregated(_) => {
-                let full = args.shared.full.then_some("--full");
-                let out = args.out.is_some().then_some("--analyze.out");
-                for flag in asked.needing_operations().chain(full).chain(out) {
-                    ui.warn(&format!(
-                        "{flag} has no effect: {} holds only warp's sums and figures",
-                        path.display()
-                    ));
-                }
-                &of_sums
+            Opened::Record(record) => warp_shown::of_file(&record, path, args, &ui)?,
+            Opened::Aggregated(file) => {
+                warp_shown::warn_of_idle(args, path, &ui);
+                shown::narrow(&mut (*file).clone(), path, &warp_shown::only_op(args))?;
+                *file
             }
         };
-        outcome.read(path, opened, args, &ui)?;
+        outcome.texts.push(warp_shown::of_document(
+            &document,
+            args.analysis.op.as_deref(),
+            is_json,
+        ));
     }
-    outcome.show(if has_segments { &of_raw } else { &of_sums }, &ui)
+    if let Some(path) = args.out.as_ref().filter(|_| !outcome.segments.warps.is_empty()) {
+        let named = Named { name: OUT, path, overwrite: overwrite(true) };
+        write_segments(named, &outcome.segments, &ui)?;
+    }
+    ui.result(&outcome.texts.concat())?;
+    Ok(ExitCode::SUCCESS)
 }
 
-/// Prints a run of ours as warp does.
+/// Prints a run of ours as warp does that keeps every operation.
 pub(crate) fn print_as_warp(record: &Record, shown: &WarpShown, ui: &Ui) -> Result<()> {
     let endpoint = |host: &String| {
         record.endpoint(host).map_err(|error| anyhow!("--analyze.host {host}: {error}"))
     };
     let host = shown.host.as_ref().map(endpoint).transpose()?;
-    let mut outcome = Outcome::default();
+    let mut outcome = Outcome { is_warps: true, ..Outcome::default() };
     outcome.in_warps_words(record, &WarpQuestion { host, ..shown.question })?;
     if let Some(path) = shown.out.as_ref().map(Path::new) {
         let named = Named { name: OUT, path, overwrite: overwrite(true) };
         write_segments(named, &outcome.segments, ui)?;
     }
-    ui.result(&outcome.texts.concat())?;
+    // Not with the empty line in front that `analyze` has, but with one behind.
+    let text = outcome.texts.concat();
+    ui.result(&format!("{}\n", text.strip_prefix('\n').unwrap_or(&text)))?;
     Ok(())
 }
 
 /// What all records gave.
 #[derive(Default)]
 struct Outcome {
+    /// Whether nothing is printed that warp would not print.
+    is_warps: bool,
     texts: Vec<String>,
     documents: Vec<serde_json::Value>,
     segments: Segments,
@@ -232,7 +229,11 @@ impl Outcome {
         let offset = record.utc_offset_seconds;
         self.segments.warps += &warp_layout::segments_tsv(&analysis, names, offset);
         let report = warp_layout::text(&analysis, names, offset);
-        self.texts.push(format!("method: warp analyze --full (docs/method-warp.md)\n{report}"));
+        self.texts.push(match self.is_warps {
+            // As warp, which begins with an empty line.
+            true => format!("\n{report}"),
+            false => format!("method: warp analyze --full (docs/method-warp.md)\n{report}"),
+        });
         Ok(())
     }
 }

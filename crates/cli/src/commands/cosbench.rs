@@ -49,7 +49,7 @@ impl Understood {
         let corrections = corrections.iter().map(ToString::to_string);
         let comment = |line: String| format!("# {}\n", line.replace('\n', " "));
         let comments: String = notes.iter().cloned().chain(corrections).map(comment).collect();
-        format!("{comments}{}", file.to_yaml())
+        format!("{comments}# {}\n{}", cosbench::SIZES, file.to_yaml())
     }
 
     /// Returns the refusal of what a file came to in the file's words, with the line of it.

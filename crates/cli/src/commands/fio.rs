@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow};
 use plimsoll_analysis::OpSource;
 use plimsoll_conduct::{Consent, Recording, RunTime, StandIn, input, machine};
-use plimsoll_dialects::fio::layout::{self, Ran, RanByClients, Writing};
+use plimsoll_dialects::fio::layout::{self, FioQueues, Ran, RanByClients, Writing};
 use plimsoll_dialects::fio::{self, Host, JobFile, Lowered, Options, Units};
 use plimsoll_driver_file::facts::{is_device, size_bytes};
 use plimsoll_report::Report;
@@ -115,7 +115,10 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
         };
         let by_clients = all.as_ref().map(|all| RanByClients { clients: &line.clients, all });
         let ran = Ran { file: &line.file, lowered: &lowered, report: &report, by_clients };
-        let text = layout::render(&ran.run(writing(recording)), &line.output.formats);
+        let mut queues = FioQueues::default();
+        record.source.scan(&mut |op| queues.add(op))?;
+        let told = ran.run(writing(recording), &queues.finish());
+        let text = layout::render(&told, &line.output.formats);
         match &line.output.path {
             Some(path) => {
                 fs::write(path, text).with_context(|| format!("--output: cannot write {path}"))?;
@@ -206,6 +209,7 @@ fn explain(lowered: &Lowered, settings: &Settings<'_>) -> Result<ExitCode> {
     for note in &lowered.notes {
         text.push_str(&format!("# {note}\n"));
     }
+    text.push_str(&format!("# {}\n", fio::SIZES));
     text.push_str(&lowered.workload.to_yaml());
     settings.output.ui().result(&text)?;
     Ok(ExitCode::SUCCESS)

@@ -32,7 +32,7 @@ pub(crate) fn as_mdtest(args: &MdtestArgs) -> Result<ExitCode> {
     file.check().map_err(|error| in_words(error.into()))?;
     if args.explain || explains {
         let notes: String = plan.notes.iter().map(|note| format!("# {note}\n")).collect();
-        ui.result(&format!("{notes}{}", file.to_yaml()))?;
+        ui.result(&format!("{notes}# {}\n{}", mdtest::SIZES, file.to_yaml()))?;
         return Ok(ExitCode::SUCCESS);
     }
     let file_system = plan.directories.first().and_then(|path| file_system(path));

@@ -40,7 +40,8 @@ pub(crate) fn as_s3_benchmark(args: &S3BenchmarkArgs) -> Result<ExitCode> {
     if args.explain {
         let notes: String =
             dialect::CORRECTIONS.iter().map(|correction| format!("# {correction}\n")).collect();
-        ui.result(&format!("# {parameters}\n{notes}{}", file.to_yaml()))?;
+        let sizes = dialect::SIZES;
+        ui.result(&format!("# {parameters}\n{notes}# {sizes}\n{}", file.to_yaml()))?;
         return Ok(ExitCode::SUCCESS);
     }
     let store = store(&asked, args);

@@ -14,9 +14,10 @@ use plimsoll_dialects::warp::{
     WarpSignature, WarpStore,
 };
 use plimsoll_http::{Endpoint, expand_hosts};
-use plimsoll_results::Record;
+use plimsoll_results::{Asked, Record};
 use plimsoll_workload::plan::spec::Lookup;
 
+use crate::args::Form;
 use crate::args::fleet::FleetArgs;
 use crate::args::outages::OutageArgs;
 use crate::args::requests::{Pair, ProxyArg, RequestArgs, SignatureArg};
@@ -25,12 +26,12 @@ use crate::args::{
     ByteSize, CredentialArgs, Duration as DurationArg, OutputArgs, PrintArgs, TelemetryArgs,
     TlsArgs, YES,
 };
-use crate::commands::analyze;
+use crate::commands::warp_shown::{self, Benchdata};
 use crate::conducted::{self, Settings, fresh_seed};
 use crate::fleet::Absent;
 use crate::secret::Secret;
 use crate::ui::{LiveMode, Ui};
-use crate::{environment, lower};
+use crate::{environment, lower, shown};
 
 /// Leave to remove what no run wrote, as warp's flags may be written.
 const YESES: [&str; 2] = [YES, "-yes"];
@@ -38,13 +39,16 @@ const YESES: [&str; 2] = [YES, "-yes"];
 const OP_TIMEOUT: Duration = Duration::from_secs(120);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_ERROR_PERCENT: f64 = 1.0;
+/// What is said of both kinds of JSON.
+const JSON: &str = "--json prints warp's document; plimsoll's: --report-json";
 /// How a line is read.
 const READING: WarpReading<'static> = WarpReading { variable: &variable, hosts: &hosts };
 
 /// Carries out a command line of warp's; `words` begin with the command.
 pub(crate) fn run(words: &[String]) -> Result<ExitCode> {
     let (explains, words) = super::take_explain(words);
-    let (fails, words) = super::take(&words, super::FAIL_ON_CLIENT_LIMIT);
+    let (fails_on_client_limit, words) = super::take(&words, super::FAIL_ON_CLIENT_LIMIT);
+    let (is_ours, words) = super::take(&words, super::REPORT_JSON);
     let runs_file = words.first().is_some_and(|word| word == "run");
     let is_yes = |word: &String| runs_file && YESES.contains(&&**word);
     let consents = words.iter().any(is_yes);
@@ -58,7 +62,15 @@ pub(crate) fn run(words: &[String]) -> Result<ExitCode> {
         }
         bail!("put {} before its flags: plimsoll as warp {} ...", words[0], words[0]);
     };
-    carry_out(benchmark, &line, (explains, fails))
+    carry_out(benchmark, &line, &Ours { explains, fails_on_client_limit, is_ours })
+}
+
+/// plimsoll's own flags that stand among warp's words.
+struct Ours {
+    explains: bool,
+    fails_on_client_limit: bool,
+    /// Whether the result is plimsoll's JSON.
+    is_ours: bool,
 }
 
 /// Reads a command line of warp's and does nothing else.
@@ -105,24 +117,43 @@ fn of_file(line: &WarpLine, consents: bool) -> Result<WarpLine> {
 fn carry_out(
     benchmark: WarpBenchmark,
     line: &WarpLine,
-    (explains, fails_on_client_limit): (bool, bool),
+    &Ours { explains, fails_on_client_limit, is_ours }: &Ours,
 ) -> Result<ExitCode> {
     let mut run = line.run(benchmark)?;
     if let Some(Sizes::Written(text)) = &run.workload.size {
         run.workload.size = Some(lower::sizes(text)?);
     }
     let file = run.workload.workload(fresh_seed(RunTime::machine().wall_epoch))?;
-    let output = output(&run, fails_on_client_limit)?;
+    let mut output = output(&run, fails_on_client_limit)?;
+    output.print.json |= is_ours;
     let ui = output.ui();
     if explains {
-        ui.result(&format!("{}{}", line.explain(), file.to_yaml()))?;
+        let (line, sizes, workload) = (line.explain(), warp::SIZES, file.to_yaml());
+        ui.result(&format!("{line}# {sizes}\n# {JSON}\n{workload}"))?;
         return Ok(ExitCode::SUCCESS);
+    }
+    let benchdata = Benchdata::of(&run)?;
+    if run.json && !is_ours {
+        ui.note(JSON);
+    }
+    for flag in run.shown.idle() {
+        ui.warn(&format!("{flag} has no effect without --full, as in warp"));
     }
     line.notes.iter().for_each(|note| ui.note(&note.to_string()));
     let serverprof = parsed("serverprof", &run.serverprof)?;
     let show = |recording: &mut Recording, ui: &Ui| {
         let record = Record::of_run(&recording.directory)?;
-        analyze::print_as_warp(&record, &run.shown, ui)
+        if is_ours {
+            let report = shown::report_of_run(recording, &Asked::default())?;
+            shown::print(&report, Form::Json, ui)?;
+        } else {
+            warp_shown::print_run(&record, &run, ui)?;
+        }
+        if let Some(benchdata) = &benchdata {
+            benchdata.write(&record, ui)?;
+        }
+        ui.note(&format!("run kept in {}", recording.directory.path().display()));
+        Ok(())
     };
     let settings = Settings {
         store: Some(&store(&run.store)),
@@ -131,7 +162,7 @@ fn carry_out(
         syncstart: parsed("syncstart", &run.syncstart)?,
         serverprof: serverprof.as_ref(),
         keeps_data: run.keeps_data,
-        show: if run.json { None } else { Some(&show) },
+        show: Some(&show),
         ..Settings::plain(&output, Consent::by(YES, run.consents))
     };
     let done = conducted::run(&file, &settings).map_err(in_warps_words);

@@ -58,6 +58,7 @@ pub(crate) fn as_weed_benchmark(args: &WeedBenchmarkArgs) -> Result<ExitCode> {
     let notes: Vec<String> = asked.notes(&own).iter().map(ToString::to_string).collect();
     if args.explain || explains {
         let corrections = dialect::CORRECTIONS.iter().map(ToString::to_string);
+        let corrections = corrections.chain([dialect::SIZES.to_owned()]);
         let lines = notes.into_iter().chain(corrections).map(|line| format!("# {line}\n"));
         ui.result(&format!("{}{}", lines.collect::<String>(), file.to_yaml()))?;
         return Ok(ExitCode::SUCCESS);

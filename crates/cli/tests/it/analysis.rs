@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_foreign::warp::raw::{self, Names};
 use plimsoll_model::{Moment, OpRecord, WorkerId};
+use plimsoll_testkit::grammar::{accept, warp_report};
 
 use crate::harness::{self, counts, measured, printed, refused, run_line, without_checksum};
 
@@ -204,13 +205,29 @@ fn as_warp_analyze_prints_what_warp_printed() {
         body.contains("10.18 MiB/s, 651.78 obj/s") && report.contains(body.trim_end()),
         "{body}"
     );
-    assert_eq!(as_warp, printed(place.path(), &format!("analyze --method warp {raw}")));
-    let sums = file("get-default.json.zst");
-    let both = printed(place.path(), &format!("as warp analyze {raw} {sums}"));
-    let own = printed(place.path(), &format!("analyze {sums}"));
-    assert_eq!(both, format!("{as_warp}\n{own}"));
-    let shorter = printed(place.path(), &format!("as warp analyze --analyze.dur 2s {raw}"));
+    let method = printed(place.path(), &format!("analyze --method warp {raw}"));
+    assert_eq!(method.split_once('\n').unwrap().1, as_warp.strip_prefix('\n').unwrap());
+    let shorter = printed(place.path(), &format!("as warp analyze --full --analyze.dur 2s {raw}"));
     assert!(shorter.contains(" x 2s"), "{shorter}");
+    // Without `--full` the sums, of a raw file and of warp's own document alike.
+    let sums = file("get-default.json.zst");
+    let of_raw = printed(place.path(), &format!("as warp analyze {raw}"));
+    let of_sums = printed(place.path(), &format!("as warp analyze {sums}"));
+    for text in [&of_raw, &of_sums] {
+        let report = text.strip_prefix("\n ").and_then(|text| text.strip_suffix('\n'));
+        accept(&warp_report(true), report.unwrap());
+    }
+    assert!(of_sums.contains("\n * Average: 16.05 MiB/s, 1027.18 obj/s (7s)\n"), "{of_sums}");
+    let both = printed(place.path(), &format!("as warp analyze {raw} {sums}"));
+    assert_eq!(both, of_raw.clone() + &of_sums);
+    let json = printed(place.path(), &format!("as warp analyze --json {raw}"));
+    let document: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(document["v"], 2);
+    let throughput = &document["total"]["throughput"];
+    let operations = |of: &serde_json::Value| of["total_requests"].as_u64().unwrap();
+    assert!(throughput["bytes"].as_f64() > Some(0.0), "{throughput}");
+    let kinds = document["by_op_type"].as_object().unwrap();
+    assert_eq!(kinds.values().map(operations).sum::<u64>(), operations(&document["total"]));
 }
 
 /// Returns the warnings of a command that must succeed.
@@ -239,15 +256,21 @@ fn a_flag_of_warps_without_effect_is_never_silent() {
     let flags = ["--analyze.skip", "--full", "--analyze.out"];
     assert_eq!(on_sums, flags.map(|flag| format!("{flag} {why}")));
     assert!(!place.path().join("x.tsv").exists());
-    let json = warnings(place.path(), &format!("as warp analyze --json {raw}"));
+    let json = warnings(place.path(), &format!("as warp analyze --json --full {raw}"));
     assert!(json.len() == 1 && json[0].starts_with("--json: "), "{json:?}");
+    let line =
+        format!("as warp analyze --analyze.dur 2s --analyze.out x.tsv --analyze.limit 9 {raw}");
+    let without = ["--analyze.dur", "--analyze.out"]
+        .map(|flag| format!("{flag} has no effect without --full, as in warp"));
+    assert_eq!(warnings(place.path(), &line), without);
     let compared = warnings(place.path(), &format!("as warp cmp --full --web {raw} {raw}"));
     assert_eq!(compared.len(), 2, "{compared:?}");
     let said = refused(place.path(), &format!("analyze --method warp --full-span {raw}"));
     assert!(said.contains("--full-span"), "{said}");
     null_run(place.path(), "run");
-    let said = refused(place.path(), "as warp analyze run");
+    let said = refused(place.path(), "as warp analyze --full run");
     assert!(said.contains("plimsoll export"), "{said}");
+    assert!(printed(place.path(), "as warp analyze run").contains("too few samples"));
 }
 
 /// A row of a raw file, but for the worker's number: operation, client, endpoint, object, error.
@@ -316,8 +339,9 @@ fn as_warp_merge_puts_raw_files_together_and_loses_nothing() {
         printed(place.path(), &line);
         let merged = at(&format!("both{number}.csv.zst"));
         // So its figures are those of the file before it was cut in two.
-        let figures =
-            |path: &Path| printed(place.path(), &format!("as warp analyze {}", path.display()));
+        let figures = |path: &Path| {
+            printed(place.path(), &format!("as warp analyze --full {}", path.display()))
+        };
         assert_eq!(figures(&merged), figures(&path));
         let mut merged = raw_file(&merged);
         assert!(merged.rows.is_sorted_by_key(|(op, _)| op.start));

@@ -2,17 +2,21 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Output;
 
+use plimsoll_foreign::warp::aggregated;
 use plimsoll_oracle::Script;
+use plimsoll_testkit::grammar::{accept, warp_report};
+use serde_json::Value;
 
 use crate::harness::{Target, oracle, printed, refused, run_line, scripted, stderr};
 
 /// Benchmarks, how they are shown, and what stands in that.
 const LINES: [(&str, &str, &str); 4] = [
-    ("get --objects 40 --obj.size 4KiB", "--analyze.dur=100ms", "Operation: GET"),
-    ("mixed --objects 60 --obj.size 1KiB", "--analyze.v", "Operation: STAT"),
-    ("delete --objects 200 --batch 10 --obj.size 100", "", "Operation: DELETE"),
-    ("put --obj.size 1KiB", "--analyze.op=put --analyze.skip=100ms", "Operation: PUT"),
+    ("get --objects 40 --obj.size 4KiB", "--full --analyze.dur=100ms", "Operation: GET"),
+    ("mixed --objects 60 --obj.size 1KiB", "--full --analyze.v", "Operation: STAT"),
+    ("delete --objects 200 --batch 10 --obj.size 100", "--full", "Operation: DELETE"),
+    ("put --obj.size 1KiB", "--full --analyze.op=put --analyze.skip=100ms", "Operation: PUT"),
 ];
 /// A third of the GETs is refused.
 const FAULTS: &str = "schema: plimsoll.oracle/1\nservice: {time: {constant: 1ms}}\n\
@@ -20,22 +24,30 @@ const FAULTS: &str = "schema: plimsoll.oracle/1\nservice: {time: {constant: 1ms}
 
 /// Runs a benchmark into `run` and returns what it printed.
 fn benchmark(target: &Target, directory: &Path, line: &str) -> (Option<i32>, String) {
-    let Target { host, bucket, access_key, secret_key, .. } = target;
-    let output = run_line(
-        directory,
-        &format!(
-            "as warp {line} --duration 1s --concurrent 2 --host {host} --bucket {bucket} \
-             --access-key {access_key} --secret-key {secret_key} --benchdata run"
-        ),
-    );
+    let output = ran(target, directory, line);
     let text = String::from_utf8(output.stdout.clone()).unwrap();
     assert!(!text.is_empty(), "{line}: {}", stderr(&output));
     (output.status.code(), text)
 }
 
+/// Runs a benchmark into `run`.
+fn ran(target: &Target, directory: &Path, line: &str) -> Output {
+    let Target { host, bucket, access_key, secret_key, .. } = target;
+    run_line(
+        directory,
+        &format!(
+            "as warp {line} --duration 1s --concurrent 2 --host {host} --bucket {bucket} \
+             --access-key {access_key} --secret-key {secret_key} --benchdata run"
+        ),
+    )
+}
+
 fn exported(directory: &Path, shown: &str) -> String {
-    printed(directory, "export run -o run.csv.zst");
-    printed(directory, &format!("as warp analyze {shown} run.csv.zst"))
+    // The run left it.
+    assert!(directory.join("run.csv.zst").exists());
+    let text = printed(directory, &format!("as warp analyze {shown} run.csv.zst"));
+    // warp has an empty line in front here, and behind after a run.
+    format!("{}\n", text.strip_prefix('\n').unwrap())
 }
 
 #[test]
@@ -55,7 +67,7 @@ fn a_run_prints_what_its_exported_file_is_analysed_to() {
 fn failures_and_segments_are_the_same_too() {
     let target = scripted(Some(Script::from_yaml(FAULTS).unwrap()));
     let place = tempfile::tempdir().unwrap();
-    let shown = "--analyze.dur=100ms --analyze.v --analyze.out";
+    let shown = "--full --analyze.dur=100ms --analyze.v --analyze.out";
     let line = format!("get --objects 40 --obj.size 4KiB {shown} own.tsv");
     let (code, text) = benchmark(&target, place.path(), &line);
     assert_eq!(code, Some(1), "a third of the operations failed: {text}");
@@ -68,6 +80,63 @@ fn failures_and_segments_are_the_same_too() {
 }
 
 #[test]
+fn a_run_too_short_for_warps_figures_says_so_in_its_words_and_tells_its_own_beside() {
+    let target = oracle();
+    for (line, kind) in [
+        ("delete --objects 200 --batch 10 --obj.size 100", "DELETE"),
+        ("get --objects 40 --obj.size 4KiB --analyze.v", "GET"),
+        ("mixed --objects 60 --obj.size 1KiB", "STAT"),
+    ] {
+        let place = tempfile::tempdir().unwrap();
+        let output = ran(&target, place.path(), line);
+        let (text, said) = (String::from_utf8(output.stdout.clone()).unwrap(), stderr(&output));
+        assert_eq!(output.status.code(), Some(0), "{line}: {said}");
+        let report = text.strip_prefix('\n').and_then(|text| text.strip_suffix('\n')).unwrap();
+        accept(&warp_report(line.ends_with(".v")), report);
+        assert!(text.contains(&format!("Skipping {kind} too few samples. ")), "{line}: {text}");
+        assert!(said.contains("run kept in run"), "{line}: {said}");
+        assert!(said.contains("benchmark data written to run.json.zst"), "{line}: {said}");
+        let own = said.lines().find(|line| line.starts_with(&format!("{kind}: "))).unwrap();
+        assert!(own.contains(" requests, 0 failed; ") && own.contains("99%: "), "{own}");
+        // What the run left is read as warp's own file is.
+        let again = printed(place.path(), "as warp analyze run.json.zst");
+        assert!(again.contains(&format!("Skipping {kind} too few samples. ")), "{again}");
+    }
+}
+
+#[test]
+fn json_is_warps_document_and_report_json_is_ours() {
+    let target = scripted(Some(Script::from_yaml(FAULTS).unwrap()));
+    let place = tempfile::tempdir().unwrap();
+    let line = "get --objects 40 --obj.size 4KiB --json";
+    let output = ran(&target, place.path(), line);
+    let said = stderr(&output);
+    assert!(said.contains("plimsoll's: --report-json"), "{said}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&document["v"], &document["final"]), (&2.into(), &true.into()));
+    let gets = &document["by_op_type"]["GET"];
+    let number = |name: &str| gets[name].as_u64().unwrap();
+    let good = number("total_requests") - number("total_errors");
+    assert!(number("total_errors") > 0 && good > 0, "{gets}");
+    // Failed operations are in no sum.
+    assert_eq!((number("total_objects"), number("total_bytes")), (good, good * 4_096));
+    assert_eq!(document["total"]["throughput"]["objects"].as_u64(), Some(good));
+    assert_eq!(gets["first_errors"][0], "throttled");
+    let typed = document["commandline"].as_str().unwrap();
+    assert!(typed.contains("--secret-key '*REDACTED*'"), "{typed}");
+    let left = fs::File::open(place.path().join("run.json.zst")).unwrap();
+    let left = aggregated::read(left).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&aggregated::text(&left)).unwrap(), document);
+
+    let said = ran(&target, place.path(), "get --objects 40");
+    assert!(stderr(&said).contains("run.json.zst is there already"), "{}", stderr(&said));
+    let place = tempfile::tempdir().unwrap();
+    let output = ran(&target, place.path(), &format!("{line} --report-json"));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["schema"], "plimsoll.report/2");
+}
+
+#[test]
 fn what_is_explained_is_a_workload_that_runs_below_the_line_as_typed_here() {
     let target = oracle();
     let place = tempfile::tempdir().unwrap();
@@ -75,6 +144,8 @@ fn what_is_explained_is_a_workload_that_runs_below_the_line_as_typed_here() {
     let text = printed(place.path(), &format!("{line} --explain"));
     assert!(text.starts_with("# plimsoll s3 stat "), "{text}");
     assert!(text.contains("\nschema: plimsoll.workload/2\n"), "{text}");
+    assert!(text.contains("\n# 4M is 4,000,000 bytes, as in warp; "), "{text}");
+    assert!(text.contains("--report-json"), "{text}");
     fs::write(place.path().join("w.yaml"), text).unwrap();
     let mut run = target.command(place.path(), "run w.yaml -q");
     assert!(run.status().unwrap().success());

@@ -23,7 +23,7 @@ fn warps_clients_are_agents_and_keep_records_of_their_own() {
     let explained = String::from_utf8(explained.stdout).unwrap();
     let fleet_part = "--fleet --agents-equal --parts-stay --agents=client-1,client-2\n";
     assert!(explained.contains(fleet_part), "{explained}");
-    let output = warp(&format!("{line} {CLIENTS} --benchdata run"));
+    let output = warp(&format!("{line} {CLIENTS} --full --benchdata run"));
     let said = stderr(&output);
     assert!(output.status.success(), "{said}");
     assert!(said.contains("ports are left out"), "{said}");

@@ -280,8 +280,9 @@ fn as_warp_runs_its_benchmarks_and_prints_as_it_does() {
         for (number, (line, operation)) in AS_WARP[..count].iter().enumerate() {
             let target = fresh(&server, &format!("as-warp-{number}"));
             let directory = tempfile::tempdir().unwrap();
-            let line =
-                format!("as warp {line} --duration {TIME} --concurrent 2 --analyze.dur 100ms");
+            let line = format!(
+                "as warp {line} --duration {TIME} --concurrent 2 --full --analyze.dur 100ms"
+            );
             let output = run(as_warp(&target, directory.path(), &line));
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
             assert_eq!(output.status.code(), Some(0), "{line}: {}", stderr(&output));

@@ -36,6 +36,35 @@ pub struct FioError {
     pub problem: Problem,
 }
 
+impl FioError {
+    /// Returns all of several errors as one, each once; `None` without any.
+    pub(super) fn all(errors: Vec<Self>) -> Option<Self> {
+        let mut kept: Vec<Self> = Vec::with_capacity(errors.len());
+        for error in errors.into_iter().flat_map(Self::each) {
+            if !kept.contains(&error) {
+                kept.push(error);
+            }
+        }
+        let mut kept = kept.into_iter();
+        let Self { place, problem } = kept.next()?;
+        let more: Vec<Self> = kept.collect();
+        Some(match more.is_empty() {
+            true => Self { place, problem },
+            false => Self { place, problem: Problem::Several { first: Box::new(problem), more } },
+        })
+    }
+
+    fn each(self) -> Vec<Self> {
+        match self.problem {
+            Problem::Several { first, more } => {
+                let first = Self { place: self.place, problem: *first };
+                [first].into_iter().chain(more).collect()
+            }
+            problem => vec![Self { place: self.place, problem }],
+        }
+    }
+}
+
 /// What is wrong with a job file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
@@ -69,6 +98,14 @@ pub enum Problem {
     /// Options that cannot hold together, or one that is missing.
     #[error("{0}")]
     Job(String),
+    /// Several things; the first is where the error is.
+    #[error("{first}{}", more.iter().map(|error| format!("\n{error}")).collect::<String>())]
+    Several {
+        /// The first.
+        first: Box<Problem>,
+        /// The others, each with its place.
+        more: Vec<FioError>,
+    },
     /// A file includes itself, by way of others or not.
     #[error("`include` goes round in a circle: {}", chain.join(" → "))]
     Circular {

@@ -13,6 +13,9 @@
 //! - Shares of latency in JSON are exact; fio lifts tiny ones to 0.01. In the text tiny ones are
 //!   lifted as in fio, so that seldom does not look like never. A time within 0.1 % of the end of
 //!   a cell may count in the one below.
+//! - How many operations one call handed over or completed is known of engines that wait for each
+//!   operation only; of others those lines and fields are left out, and `slat` is not told apart.
+//! - What `verify` reads back is in the row of its job, as in fio; its time is added to the row's.
 //! - `eta` is 0, `Disk stats` and `disk_util` are left out, as fio does with `disk_util=0`.
 //! - Where clients ran the jobs, each group of each stage has an "All clients" of its own, with
 //!   percentiles. fio has one over all groups, which adds up what ran at different times. Its
@@ -21,9 +24,11 @@
 //! - Failed operations are always counted in `errors`, `total_err` and `first_error`, once there
 //!   are any; fio has them with `continue_on_error` only.
 
+mod checked;
 mod figures;
 mod json;
 mod log;
+mod queue;
 mod run;
 mod terse;
 mod text;
@@ -37,12 +42,15 @@ mod samples;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use plimsoll_stats::Histogram;
 
 use super::{Client, OutputFormat};
 
 pub use json::{json, json_plus};
 pub use log::{FioLog, FioLogKind, FioLogOp};
+pub use queue::{FioLevels, FioQueues};
 pub use run::{CloneLogs, RATE_WINDOW, Ran, RanByClients, Writing};
 pub use terse::terse;
 pub use text::normal;
@@ -167,11 +175,11 @@ pub struct FioDirection<'a> {
     /// Operations that were never made.
     pub dropped_ops: u64,
     /// From the decision to issue until it was handed over, in ns; `None` where that is not known.
-    pub slat: Option<&'a Histogram>,
+    pub slat: Option<Cow<'a, Histogram>>,
     /// From handing over to completion, in ns.
-    pub clat: Option<&'a Histogram>,
+    pub clat: Option<Cow<'a, Histogram>>,
     /// Both together, in ns.
-    pub lat: Option<&'a Histogram>,
+    pub lat: Option<Cow<'a, Histogram>>,
     /// The rate in each whole window of the row, in KiB/s.
     pub bw_kib_per_sec: Vec<f64>,
     /// The operations per second in each.
@@ -193,15 +201,16 @@ pub struct FioCpu {
     pub minor_faults: u64,
 }
 
-/// How often the queue was how full: counts, of which shares are printed.
+/// How often the queue was how full: counts, of which shares are printed; `None` where that is not
+/// known, which leaves it out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FioDepths {
     /// In flight when one was issued: 1, up to 3, 7, 15, 31, 63, more.
-    pub level: [u64; 7],
+    pub level: Option<[u64; 7]>,
     /// Handed over in one call: 0, up to 4, 8, 16, 32, 64, more.
-    pub submit: [u64; 7],
+    pub submit: Option<[u64; 7]>,
     /// Completed by one call: 0, up to 4, 8, 16, 32, 64, more.
-    pub complete: [u64; 7],
+    pub complete: Option<[u64; 7]>,
 }
 
 /// Of which times percentiles are printed.

@@ -57,6 +57,8 @@ pub(super) fn resolve(
     };
     let mut globals: Vec<Setting> = Vec::new();
     let mut globals_kb = KbBase::Binary;
+    // All that is wrong is said at once.
+    let mut errors = Vec::new();
     for section in sections {
         if section.begins_anew {
             globals.clear();
@@ -76,16 +78,28 @@ pub(super) fn resolve(
                 }
             }
             // What is wrong is said even where no job follows.
-            let _ = draft(&section, &globals, options.units, &mut file.notes)?;
+            errors.extend(draft(&section, &globals, options.units, &mut file.notes).err());
             continue;
         }
         let all: Vec<Setting> = globals.iter().cloned().chain(settings).collect();
-        let mut draft = draft(&section, &all, options.units, &mut file.notes)?;
+        let mut draft = match draft(&section, &all, options.units, &mut file.notes) {
+            Ok(draft) => draft,
+            Err(error) => {
+                errors.push(error);
+                continue;
+            }
+        };
         draft.job.options = written.collect();
         draft.stonewall |= section.begins_wave;
         let job = draft.finish(&file.jobs, &mut file.notes);
         let place = section.place;
-        file.jobs.push(job.map_err(|problem| FioError { place, problem })?);
+        match job {
+            Ok(job) => file.jobs.push(job),
+            Err(problem) => errors.push(FioError { place, problem }),
+        }
+    }
+    if let Some(error) = FioError::all(errors) {
+        return Err(error);
     }
     if file.jobs.is_empty() {
         let place = Place { file: name.to_owned(), line: None, section: None };
@@ -118,23 +132,27 @@ fn draft(
     notes: &mut Vec<Note>,
 ) -> Result<Draft, FioError> {
     let mut draft = Draft::new(section);
+    // All that is wrong is said at once.
+    let mut errors = Vec::new();
     for Setting { option, kb_base } in settings {
         let Some(known) = options::find(&option.name) else {
-            return Err(unknown(option, &[]));
+            errors.push(unknown(option, &[]));
+            continue;
         };
         let text = option.value.as_deref();
         let plain = text.unwrap_or("1");
         let mut value = Value { text, units, kb_base: *kb_base, notes: Vec::new() };
         match &known.deal {
             Deal::Take(take) => {
-                take(&mut draft, &mut value).map_err(|why| option.refused(why))?;
+                errors
+                    .extend(take(&mut draft, &mut value).map_err(|why| option.refused(why)).err());
             }
             Deal::Note { what, same } if !same.contains(&plain) => {
                 value.notes.push((*what).to_owned());
             }
             Deal::Refuse { why, same } if !same.contains(&plain) => {
                 let problem = Problem::NotTaken { written: option.text(), why: (*why).to_owned() };
-                return Err(FioError { place: option.place.clone(), problem });
+                errors.push(FioError { place: option.place.clone(), problem });
             }
             Deal::Note { .. } | Deal::Refuse { .. } => {}
         }
@@ -143,7 +161,7 @@ fn draft(
             add(notes, Note { section: section.clone(), option: option.text(), what });
         }
     }
-    Ok(draft)
+    FioError::all(errors).map_or(Ok(draft), Err)
 }
 
 /// Returns the error that nobody knows an option; `more` are names that are known besides fio's.

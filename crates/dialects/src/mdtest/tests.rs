@@ -305,6 +305,13 @@ fn shared_names_are_removed_by_one() {
 }
 
 #[test]
+fn what_is_said_of_4m_is_so() {
+    let plan = plan("-n 4M -F -C -d /t");
+    assert!(notes(&plan).iter().any(|note| note.contains("is 4194304, as in mdtest")));
+    assert!(SIZES.starts_with("4M is 4,194,304 bytes"));
+}
+
+#[test]
 fn values_are_glued_or_apart_and_switches_share_a_dash() {
     let apart = plan("-F -u -n 1000 -np 2 -d /mnt/a");
     for line in [

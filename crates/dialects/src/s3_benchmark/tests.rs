@@ -71,6 +71,12 @@ fn every_flag_of_the_help_is_taken_in_every_form() {
 }
 
 #[test]
+fn what_is_said_of_4m_is_so() {
+    assert_eq!(size::parse("4M"), Ok(4_194_304));
+    assert!(SIZES.starts_with("4M is 4,194,304 bytes"));
+}
+
+#[test]
 fn sizes_are_powers_of_1024_with_a_unit() {
     for (text, bytes) in [
         ("1B", 1),

@@ -150,7 +150,13 @@ pub(super) static FLAGS: &[Flag] = &[
     // Of all commands.
     flag("quiet", Switch, Of::All, Deal::Take, "").short("q"),
     flag("no-color", Switch, Of::All, Deal::Take, ""),
-    flag("json", Switch, Of::All, Deal::Take, "our document, with its own schema, not warp's"),
+    flag(
+        "json",
+        Switch,
+        Of::All,
+        Deal::Take,
+        "warp's document; `--report-json`, which is plimsoll's own flag, prints plimsoll's",
+    ),
     flag("debug", Switch, Of::All, Deal::Note, "requests are not traced"),
     flag("insecure", Switch, Of::All, Deal::Take, ""),
     flag("autocompletion", Switch, Of::All, Deal::Note, "there is nothing to install"),
@@ -210,7 +216,8 @@ pub(super) static FLAGS: &[Flag] = &[
         Text,
         Of::BenchmarksAndMerge,
         Deal::Take,
-        "the run directory is called so; `plimsoll export` writes warp's file of it",
+        "the run directory is called so, and beside it is warp's file, `.json.zst` or with `--full` \
+         `.csv.zst`",
     ),
     taken("serverprof", Text, "kept in the run directory as `server-profiles.zip`"),
     same("duration", Duration),
@@ -232,7 +239,13 @@ pub(super) static FLAGS: &[Flag] = &[
     report("analyze.offset", Number),
     report("analyze.v", Switch),
     flag("serve", Text, Of::BenchmarksAndFiles, Deal::Refuse, NO_SERVER),
-    flag("full", Switch, Of::BenchmarksAndFiles, Deal::Note, "every operation is always kept"),
+    flag(
+        "full",
+        Switch,
+        Of::BenchmarksAndFiles,
+        Deal::Report,
+        "every operation is always kept; with it the report and the file are those of `warp --full`",
+    ),
     // Of some benchmarks.
     only("objects", Number, &[Mixed, Get, Delete, List, Stat, Versioned, Retention]),
     only("part.size", Size, &[Get, Put, Multipart, MultipartPut, Zip]),

@@ -4,7 +4,7 @@ mod table;
 pub(super) mod words;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use std::fmt::{self, Write};
 
@@ -27,7 +27,7 @@ pub struct WarpNames<'a> {
 }
 
 impl WarpNames<'_> {
-    fn endpoint(&self, id: plimsoll_model::EndpointId) -> &str {
+    pub(super) fn endpoint(&self, id: plimsoll_model::EndpointId) -> &str {
         self.endpoints.get(usize::from(id.0)).map_or("", String::as_str)
     }
 

@@ -123,6 +123,23 @@ pub struct WarpShown {
     pub host: Option<String>,
     /// Where the segments are written to.
     pub out: Option<String>,
+    /// Whether it is the report that warp makes of every operation, instead of its default one.
+    pub full: bool,
+}
+
+impl WarpShown {
+    /// Returns the flags given that only the report of every operation heeds.
+    pub fn idle(&self) -> impl Iterator<Item = &'static str> {
+        let WarpShown { question, host, out, full } = self;
+        let given = [
+            ("--analyze.dur", question.segment.is_some()),
+            ("--analyze.skip", !question.skip.is_zero()),
+            ("--analyze.host", host.is_some()),
+            ("--analyze.out", out.is_some()),
+        ];
+        let full = *full;
+        given.into_iter().filter(move |(_, given)| *given && !full).map(|(flag, _)| flag)
+    }
 }
 
 impl WarpLine {
@@ -254,7 +271,12 @@ fn shown(flags: &Flags) -> Result<WarpShown, WarpArgError> {
         limit: parse(flags, "analyze.limit")?,
         verbose: is_on(flags, "analyze.v"),
     };
-    Ok(WarpShown { question, host: text(flags, "analyze.host"), out: text(flags, "analyze.out") })
+    Ok(WarpShown {
+        question,
+        host: text(flags, "analyze.host"),
+        out: text(flags, "analyze.out"),
+        full: is_on(flags, "full"),
+    })
 }
 
 /// Returns every value of a flag that is called so.

@@ -363,3 +363,10 @@ fn the_list_is_read_where_nothing_is_written() {
     assert_eq!(noted[0].to_string(), "--distinct: there are 50 files, so 50 are read and not -n");
     assert!(stages(&line("-readOnly -n 10").unwrap(), &distinct).0.contains("ops: 10"));
 }
+
+#[test]
+fn what_is_said_of_4m_is_so() {
+    assert!(refused("-size=4M").contains("-size"));
+    assert_eq!(line("-size=4096").unwrap().size_bytes, 4_096);
+    assert!(SIZES.starts_with("-size counts bytes"));
+}

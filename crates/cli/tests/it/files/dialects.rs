@@ -136,14 +136,14 @@ fn as_fio_prints_fios_json_and_writes_its_logs() {
     let report = dirs.json(&format!("as fio --output-format=json {}", path.display()), 0);
     assert!(report["fio version"].as_str().unwrap().starts_with("plimsoll-"));
     assert_eq!(report["global options"]["size"], "256k");
-    // The first job writes 16 blocks, and what it wrote is read back, which is a job of its own.
+    // The first job writes 16 blocks, and what it wrote is read back, which is in its row.
     let first = jobs(&report, "first");
-    assert_eq!(first.len(), 2);
+    assert_eq!(first.len(), 1);
     let write = &first[0]["write"];
     assert_eq!((&write["total_ios"], &write["io_bytes"]), (&16.into(), &262_144.into()));
     assert_eq!(first[0]["sync"]["total_ios"], 4);
     assert_eq!((&first[0]["groupid"], &first[0]["error"]), (&0.into(), &0.into()));
-    assert_eq!(first[1]["read"]["io_bytes"], 262_144);
+    assert_eq!(first[0]["read"]["io_bytes"], 262_144);
     // Two clones of 30 blocks in one row.
     let [second] = jobs(&report, "second")[..] else { panic!("one row for the group") };
     assert_eq!(second["groupid"], 1);
@@ -161,6 +161,11 @@ fn as_fio_prints_fios_json_and_writes_its_logs() {
         let expected = (total(side) * 4_096) as f64 / runtime * 1_000.0;
         assert!((bw / expected - 1.0).abs() < 0.01, "{bw} {expected}");
     }
+    // One at a time, and each handed over by a call of its own.
+    for job in [first[0], second] {
+        assert_eq!(job["iodepth_level"]["1"], 100.0, "{job}");
+        assert_eq!(job["iodepth_submit"]["4"], 100.0, "{job}");
+    }
     // Each clone has logs of its own, a line for each operation.
     for kind in ["bw", "iops", "lat", "clat"] {
         let lines: usize = (1..=2)
@@ -176,6 +181,30 @@ fn as_fio_prints_fios_json_and_writes_its_logs() {
             .map(|log| log.lines().count())
             .sum();
         assert_eq!(lines, 60, "{kind}");
+    }
+}
+
+#[test]
+fn as_fio_tells_how_full_queues_were_and_leaves_out_what_it_does_not_know() {
+    let dirs = Directories::in_memory();
+    let job = "--name=deep --rw=randread --bs=4k --size=1m --ioengine=io_uring";
+    for (depth, cell) in [(1, "1"), (16, "16"), (64, ">=64")] {
+        let line = format!("as fio {job} --iodepth={depth} --directory=DIR --output-format=json");
+        let report = dirs.json(&line, 0);
+        let [row] = jobs(&report, "deep")[..] else { panic!("{report}") };
+        let levels: Vec<f64> = row["iodepth_level"]
+            .as_object()
+            .unwrap()
+            .values()
+            .map(|s| s.as_f64().unwrap())
+            .collect();
+        assert_eq!(levels.len(), 7);
+        assert!((levels.iter().sum::<f64>() - 100.0).abs() < 0.01, "{levels:?}");
+        // Only while it fills is a queue less full than it may be, or where reads end at once.
+        assert!(row["iodepth_level"][cell].as_f64().unwrap() > 0.0, "{depth}: {levels:?}");
+        assert!(row.get("iodepth_submit").is_none() && row.get("iodepth_complete").is_none());
+        let text = dirs.printed(&line.replace("json", "normal"), 0);
+        assert!(text.contains("  IO depths    : 1=") && !text.contains("submit    :"), "{text}");
     }
 }
 

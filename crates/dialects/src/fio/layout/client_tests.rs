@@ -236,7 +236,7 @@ fn ran(print: impl Fn(&FioRun<'_>) -> String) -> String {
         unix_ms: 1_795_209_896_039,
         time: "Fri Nov 20 21:24:56 2026".to_owned(),
     };
-    print(&ran.run(writing))
+    print(&ran.run(writing, &FioLevels::default()))
 }
 
 #[test]
@@ -343,7 +343,7 @@ fn one_client_with_one_row_is_all_of_them() {
         let by_clients = Some(RanByClients { clients: &clients, all: &all });
         let ran = Ran { file: &file, lowered: &lowered, report: &own, by_clients };
         let writing = Writing { program: String::new(), pid: 1, unix_ms: 0, time: String::new() };
-        let records = ran.run(writing).records;
+        let records = ran.run(writing, &FioLevels::default()).records;
         records.iter().filter(|record| record.whose == FioWhose::All).count()
     };
     let one = "[global]\nsize=4k\ngroup_reporting\n[x]\nrw=read\nnumjobs=3\n";

@@ -165,7 +165,7 @@ impl Shares {
         }
         ends.push(2_000_000_000);
         let mut counts = [0_u64; 32];
-        for histogram in Side::BOTH.iter().filter_map(|side| side.of(record).clat) {
+        for histogram in Side::BOTH.iter().filter_map(|side| side.of(record).clat.as_deref()) {
             for bin in histogram.bins() {
                 counts[ends.partition_point(|&end| end <= bin.lowest)] += bin.count;
             }

@@ -119,9 +119,15 @@ fn job(run: &FioRun<'_>, record: &FioRecord<'_>, bins: bool) -> Value {
         ("ctx", record.cpu.context_switches.into()),
         ("majf", record.cpu.major_faults.into()),
         ("minf", record.cpu.minor_faults.into()),
-        ("iodepth_level", named(LEVELS, &record.depths.level)),
-        ("iodepth_submit", named(BATCHES, &record.depths.submit)),
-        ("iodepth_complete", named(BATCHES, &record.depths.complete)),
+    ]));
+    for (name, names, counts) in [
+        ("iodepth_level", LEVELS, &record.depths.level),
+        ("iodepth_submit", BATCHES, &record.depths.submit),
+        ("iodepth_complete", BATCHES, &record.depths.complete),
+    ] {
+        job.extend(counts.iter().map(|counts| (name.to_owned(), named(names, counts))));
+    }
+    job.extend(fields([
         ("latency_ns", cells(&shares.ns)),
         ("latency_us", cells(&shares.us)),
         ("latency_ms", cells(&shares.ms)),
@@ -201,9 +207,9 @@ fn direction(
         ("total_ios", moved.ops.into()),
         ("short_ios", moved.short_ops.into()),
         ("drop_ios", moved.dropped_ops.into()),
-        ("slat_ns", times(moved.slat, of.slat)),
-        ("clat_ns", times(moved.clat, of.clat)),
-        ("lat_ns", times(moved.lat, of.lat)),
+        ("slat_ns", times(moved.slat.as_deref(), of.slat)),
+        ("clat_ns", times(moved.clat.as_deref(), of.clat)),
+        ("lat_ns", times(moved.lat.as_deref(), of.lat)),
         ("bw_min", (bw.min.round() as u64).into()),
         ("bw_max", (bw.max.round() as u64).into()),
         ("bw_agg", bw.share_of(group).into()),

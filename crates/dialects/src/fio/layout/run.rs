@@ -1,5 +1,6 @@
 //! A job file that was run: what fio's layouts and logs say of it, out of the report of the run.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -8,11 +9,12 @@ use plimsoll_analysis::{KindAnalysis, RowAnalysis};
 use plimsoll_model::{ErrorClass, Moment, OpKind, OpRecord, StageId, WorkerId};
 use plimsoll_report::{ErrorSample, Report, RowReport, StageReport};
 
+use super::checked::Checked;
 use super::{
-    FioCpu, FioDepths, FioDirection, FioLog, FioLogKind, FioLogOp, FioPercentilesOf, FioRecord,
-    FioRun, FioSection, FioWhose,
+    FioCpu, FioDepths, FioDirection, FioLevels, FioLog, FioLogKind, FioLogOp, FioPercentilesOf,
+    FioRecord, FioRun, FioSection, FioWhose,
 };
-use crate::fio::{Blocks, Client, Job, JobFile, Lowered};
+use crate::fio::{Blocks, Client, Engine, Job, JobFile, Lowered};
 
 /// The windows that fio takes its rates over.
 pub const RATE_WINDOW: Duration = Duration::from_millis(500);
@@ -60,13 +62,13 @@ pub struct Writing {
 }
 
 impl<'a> Ran<'a> {
-    /// Returns the run as fio tells it.
-    pub fn run(&self, writing: Writing) -> FioRun<'a> {
+    /// Returns the run as fio tells it; `levels` are those of the run's operations.
+    pub fn run(&self, writing: Writing, levels: &FioLevels) -> FioRun<'a> {
         FioRun {
             clients: self.by_clients.map_or(&[], |ran| ran.clients),
             records: match self.by_clients {
-                None => self.records(writing.pid),
-                Some(ran) => self.records_of(ran),
+                None => self.records(writing.pid, levels),
+                Some(ran) => self.records_of(ran, levels),
             },
             version: writing.program,
             timestamp_ms: writing.unix_ms,
@@ -84,52 +86,90 @@ impl<'a> Ran<'a> {
     }
 
     /// Returns a row for each row of each stage that is a result.
-    fn records(&self, pid: u32) -> Vec<FioRecord<'a>> {
-        let rows = self.results(self.report).flat_map(|(at, stage)| {
-            let job = move |row: &RowReport| self.jobs(at, row)[0];
-            stage.rows.iter().map(move |row| record(job(row), stage, row, pid))
-        });
-        rows.collect()
+    fn records(&self, pid: u32, levels: &FioLevels) -> Vec<FioRecord<'a>> {
+        let mut records = Checked::default();
+        for (at, stage) in self.results(self.report) {
+            for row in &stage.rows {
+                let job = self.jobs(at, row)[0];
+                let level = levels.of(at, self.workers(at, row, None));
+                let record =
+                    FioRecord { depths: depths(job, level), ..record(job, stage, row, pid) };
+                records.add(record, self.lowered.stages[at].verifies);
+            }
+        }
+        records.finish()
+    }
+
+    /// Returns the numbers in their stage of the workers that a row is of, or of those that are of
+    /// one client.
+    fn workers(
+        &self,
+        stage: usize,
+        row: &'a RowReport,
+        client: Option<usize>,
+    ) -> impl Iterator<Item = u32> + use<'a> {
+        let clients = self.by_clients.map_or(1, |ran| ran.clients.len().max(1)) as u32;
+        let planned = self.lowered.workload.work_stages().nth(stage);
+        let counts = planned.into_iter().flat_map(|stage| &stage.jobs).map(|job| job.workers);
+        let counts: Vec<u32> = counts.collect();
+        row.jobs.iter().flat_map(move |&job| {
+            let (before, count) = (counts[..job].iter().sum::<u32>(), counts[job]);
+            // Clients have equal shares, one after the other.
+            let each = (count / clients).max(1);
+            let first = before + client.map_or(0, |number| number as u32 * each);
+            match (row.worker, client) {
+                (Some(worker), _) => before + worker..before + worker + 1,
+                (None, Some(_)) => first..first + each,
+                (None, None) => before..before + count,
+            }
+        })
     }
 
     /// Returns the same for each client, and then for all of them together: for each group of each
     /// stage, where fio has one for all.
-    fn records_of(&self, ran: RanByClients<'a>) -> Vec<FioRecord<'a>> {
-        let mut records = Vec::new();
+    fn records_of(&self, ran: RanByClients<'a>, levels: &FioLevels) -> Vec<FioRecord<'a>> {
+        let mut records = Checked::default();
         for (number, client) in ran.clients.iter().enumerate() {
             for (at, stage) in self.results(self.report) {
                 let is_own = |row: &&RowReport| {
                     ran.clients.len() == 1 || row.served_by.first() == Some(&client.name)
                 };
-                let own = stage.rows.iter().filter(is_own);
-                records.extend(own.map(|row| FioRecord {
-                    whose: FioWhose::Client(number),
-                    // What the clients' processes used is told of all of them together.
-                    cpu: FioCpu::default(),
-                    ..record(self.jobs(at, row)[0], stage, row, 0)
-                }));
+                for row in stage.rows.iter().filter(is_own) {
+                    let job = self.jobs(at, row)[0];
+                    let level = levels.of(at, self.workers(at, row, Some(number)));
+                    let record = FioRecord {
+                        whose: FioWhose::Client(number),
+                        // What the clients' processes used is told of all of them together.
+                        cpu: FioCpu::default(),
+                        depths: depths(job, level),
+                        ..record(job, stage, row, 0)
+                    };
+                    records.add(record, self.lowered.stages[at].verifies);
+                }
             }
         }
         if announced_count(self.file) * ran.clients.len() < 2 {
-            return records;
+            return records.finish();
         }
         for (at, stage) in self.results(ran.all) {
-            let all = stage.rows.iter().map(|row| {
+            for row in &stage.rows {
                 let jobs = self.jobs(at, row);
                 let mut names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
                 names.dedup();
-                FioRecord {
+                let level = levels.of(at, self.workers(at, row, None));
+                let record = FioRecord {
                     name: "All clients".to_owned(),
                     whose: FioWhose::All,
                     description: Some(names.join("+")),
                     options: Vec::new(),
                     depth: 0,
+                    depths: depths(jobs[0], level),
                     ..record(jobs[0], stage, row, 0)
-                }
-            });
-            records.extend(all);
+                };
+                records.add(record, self.lowered.stages[at].verifies);
+            }
         }
-        records
+        records.finish()
     }
 
     /// Returns the jobs of the job file that a row of a stage is of.
@@ -285,7 +325,6 @@ fn record<'a>(job: &'a Job, stage: &StageReport, row: &'a RowReport, pid: u32) -
         sync: of(OpKind::Sync).and_then(|kind| kind.figures.service().histogram.as_deref()),
         cpu: cpu(stage, figures),
         depth: job.queue.depth(),
-        // Not counted here; fio's layout has no word for that but 0.
         depths: FioDepths::default(),
         percentiles: reporting.percentiles.clone(),
         percentiles_of: FioPercentilesOf {
@@ -294,6 +333,14 @@ fn record<'a>(job: &'a Job, stage: &StageReport, row: &'a RowReport, pid: u32) -
             lat: reporting.lat_percentiles,
         },
     }
+}
+
+/// Returns how full the queue was, and what is known of calls: where the engine waits for each
+/// operation, one call hands over one and completes it.
+fn depths(job: &Job, level: Option<[u64; 7]>) -> FioDepths {
+    let waits = !matches!(job.queue.engine, Engine::IoUring | Engine::Libaio | Engine::Null);
+    let calls = level.filter(|_| waits).map(|level| [0, level.iter().sum(), 0, 0, 0, 0, 0]);
+    FioDepths { level, submit: calls, complete: calls }
 }
 
 /// Returns what the whole program used in a stage, as parts of the clones' time.
@@ -332,8 +379,8 @@ fn direction<'a>(kind: Option<&'a KindAnalysis>, row: &'a RowAnalysis) -> FioDir
         short_ops: failed.of(ErrorClass::Truncated),
         dropped_ops: 0,
         slat: None,
-        clat: kind.service().histogram.as_deref(),
-        lat: kind.latency.histogram.as_deref(),
+        clat: kind.service().histogram.as_deref().map(Cow::Borrowed),
+        lat: kind.latency.histogram.as_deref().map(Cow::Borrowed),
         bw_kib_per_sec: bytes.map(|bytes| bytes / 1024.0).collect(),
         iops: ops.collect(),
     }

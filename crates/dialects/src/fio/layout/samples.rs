@@ -1,5 +1,6 @@
 //! fio's own output, read back by a strict reader and made into input, for the tests.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -103,9 +104,9 @@ pub(super) struct Job {
     #[serde(rename = "iodepth_level")]
     pub(super) depth_level: Pairs<f64>,
     #[serde(rename = "iodepth_submit")]
-    pub(super) depth_submit: Pairs<f64>,
+    pub(super) depth_submit: Option<Pairs<f64>>,
     #[serde(rename = "iodepth_complete")]
-    pub(super) depth_complete: Pairs<f64>,
+    pub(super) depth_complete: Option<Pairs<f64>>,
     pub(super) latency_ns: Pairs<f64>,
     pub(super) latency_us: Pairs<f64>,
     pub(super) latency_ms: Pairs<f64>,
@@ -267,9 +268,9 @@ impl Job {
             },
             depth: self.latency_depth,
             depths: FioDepths {
-                level: counts(&self.depth_level),
-                submit: counts(&self.depth_submit),
-                complete: counts(&self.depth_complete),
+                level: Some(counts(&self.depth_level)),
+                submit: self.depth_submit.as_ref().map(counts),
+                complete: self.depth_complete.as_ref().map(counts),
             },
             percentiles,
             percentiles_of: FioPercentilesOf {
@@ -289,9 +290,9 @@ impl Direction {
             ops: self.total_ios,
             short_ops: self.short_ios,
             dropped_ops: self.drop_ios,
-            slat,
-            clat,
-            lat,
+            slat: slat.map(Cow::Borrowed),
+            clat: clat.map(Cow::Borrowed),
+            lat: lat.map(Cow::Borrowed),
             bw_kib_per_sec: windows(self.bw_samples, self.bw_min, self.bw_max, self.bw_mean),
             iops: windows(self.iops_samples, self.iops_min, self.iops_max, self.iops_mean),
         }

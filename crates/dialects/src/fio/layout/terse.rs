@@ -27,7 +27,7 @@ fn line(text: &mut String, run: &FioRun<'_>, record: &FioRecord<'_>) -> std::fmt
     }
     write!(text, ";{:.6}%;{:.6}%", cpu.user_percent, cpu.system_percent)?;
     write!(text, ";{};{};{}", cpu.context_switches, cpu.major_faults, cpu.minor_faults)?;
-    for share in figures::percents(&record.depths.level) {
+    for share in figures::percents(&record.depths.level.unwrap_or_default()) {
         write!(text, ";{:.1}%", lifted(share, 0.1))?;
     }
     let Shares { ns, mut us, ms } = Shares::of(record);
@@ -54,10 +54,10 @@ fn direction(
     let moved: &FioDirection<'_> = side.of(record);
     let (rate, iops) = (moved.bytes_per_sec() / 1024, moved.ops_per_sec() as u64);
     write!(text, ";{};{rate};{iops};{}", moved.bytes / 1024, moved.runtime_ms)?;
-    times(text, Times::of(moved.slat))?;
-    times(text, Times::of(moved.clat))?;
+    times(text, Times::of(moved.slat.as_deref()))?;
+    times(text, Times::of(moved.clat.as_deref()))?;
     percentiles(text, record, moved)?;
-    times(text, Times::of(moved.lat))?;
+    times(text, Times::of(moved.lat.as_deref()))?;
     let bw = Spread::of(&moved.bw_kib_per_sec);
     let share = bw.share_of(figures::group(run, record, side));
     write!(text, ";{:.0};{:.0};{share:.6}%;{:.6};{:.6}", bw.min, bw.max, bw.mean, bw.deviation)
@@ -76,8 +76,8 @@ fn percentiles(
     moved: &FioDirection<'_>,
 ) -> std::fmt::Result {
     let of = record.percentiles_of;
-    let histogram = if of.lat { moved.lat } else { moved.clat };
-    let mut values = figures::percentiles(histogram, &record.percentiles);
+    let histogram = if of.lat { &moved.lat } else { &moved.clat };
+    let mut values = figures::percentiles(histogram.as_deref(), &record.percentiles);
     if values.is_empty() {
         values = record.percentiles.iter().map(|&percent| (percent, 0)).collect();
     }

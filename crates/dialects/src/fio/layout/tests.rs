@@ -232,7 +232,7 @@ fn one_record<'a>(read: FioDirection<'a>) -> FioRun<'a> {
         sync: None,
         cpu: FioCpu::default(),
         depth: 1,
-        depths: FioDepths { level: [3, 1, 0, 0, 0, 0, 0], ..FioDepths::default() },
+        depths: FioDepths { level: Some([3, 1, 0, 0, 0, 0, 0]), ..FioDepths::default() },
         percentiles: vec![99.0, 50.0],
         percentiles_of: FioPercentilesOf::default(),
     };
@@ -254,8 +254,8 @@ fn figures_of_five_reads() {
         bytes: 5 * 4096,
         runtime_ms: 2_000,
         ops: 5,
-        clat: Some(&clat),
-        lat: Some(&clat),
+        clat: Some(Cow::Borrowed(&clat)),
+        lat: Some(Cow::Borrowed(&clat)),
         bw_kib_per_sec: vec![4.0, 16.0],
         iops: vec![1.0, 4.0],
         ..FioDirection::default()

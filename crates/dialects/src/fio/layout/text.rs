@@ -102,9 +102,13 @@ fn footer(text: &mut String, record: &FioRecord<'_>) -> fmt::Result {
     write!(text, "  cpu          : usr={:.2}%", cpu.user_percent)?;
     write!(text, ", sys={:.2}%, ctx={}", cpu.system_percent, cpu.context_switches)?;
     writeln!(text, ", majf={}, minf={}", cpu.major_faults, cpu.minor_faults)?;
-    queue(text, "  IO depths    :", LEVELS, &depths.level)?;
-    queue(text, "     submit    :", BATCHES, &depths.submit)?;
-    queue(text, "     complete  :", BATCHES, &depths.complete)?;
+    for (label, names, counts) in [
+        ("  IO depths    :", LEVELS, &depths.level),
+        ("     submit    :", BATCHES, &depths.submit),
+        ("     complete  :", BATCHES, &depths.complete),
+    ] {
+        counts.as_ref().map_or(Ok(()), |counts| queue(text, label, names, counts))?;
+    }
     let syncs = record.sync.map_or(0, Histogram::count);
     write!(text, "     issued rwts: total={},{},0,{syncs}", read.ops, write.ops)?;
     write!(text, " short={},{},0,0", read.short_ops, write.short_ops)?;
@@ -139,9 +143,10 @@ fn direction(
     write!(text, "  {label}: IOPS={iops}, BW={}/s ({}/s)", size(rate), decimal_size(rate))?;
     writeln!(text, "({}/{}msec){zones}", size(moved.bytes), moved.runtime_ms)?;
     let of = record.percentiles_of;
-    let kinds = [("slat", moved.slat, of.slat), ("clat", moved.clat, of.clat)];
-    let kinds = kinds.into_iter().chain([("lat", moved.lat, of.lat)]);
-    let known = kinds.filter_map(|(name, histogram, asked)| Some((name, histogram?, asked)));
+    let kinds = [("slat", &moved.slat, of.slat), ("clat", &moved.clat, of.clat)];
+    let kinds = kinds.into_iter().chain([("lat", &moved.lat, of.lat)]);
+    let known =
+        kinds.filter_map(|(name, histogram, asked)| Some((name, histogram.as_deref()?, asked)));
     let known: Vec<_> = known.filter(|(_, histogram, _)| !histogram.is_empty()).collect();
     for (name, histogram, _) in &known {
         times(text, name, histogram)?;

@@ -12,6 +12,7 @@ const ALIGNMENT: &str = "blocks lie at multiples of their size";
 const TRIMS: &str = "nothing is trimmed";
 const COMMANDS: &str = "no commands are run; run it yourself before or after";
 const RIGHTS: &str = "the program keeps its user and groups; start it as whom you mean";
+const CGROUPS: &str = "no control group is made or joined; start plimsoll inside one";
 const FLOWS: &str = "jobs are not weighed against each other; limit them by `rate`";
 const OLD: &str = "fio itself no longer has it";
 const VERIFY_ORDER: &str = "a job checks at its end, or what it reads; not in between";
@@ -139,9 +140,9 @@ pub(super) const REFUSED: &[Known] = &[
     refuse("exec_prerun", &[], COMMANDS),
     refuse("exec_postrun", &[], COMMANDS),
     refuse("profile", &[], "fio's ready-made tests are not here; `plimsoll file suite` is"),
-    refuse("cgroup", &[], RIGHTS),
-    refuse("cgroup_nodelete", &["0"], RIGHTS),
-    refuse("cgroup_weight", &[], RIGHTS),
+    refuse("cgroup", &[], CGROUPS),
+    refuse("cgroup_nodelete", &["0"], CGROUPS),
+    refuse("cgroup_weight", &[], CGROUPS),
     refuse("uid", &[], RIGHTS),
     refuse("gid", &[], RIGHTS),
 ];

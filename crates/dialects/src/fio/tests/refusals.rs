@@ -43,6 +43,25 @@ fn how_a_job_file_is_written() {
 }
 
 #[test]
+fn all_that_is_refused_is_said_at_once_and_once() {
+    let text = "[global]\nsteadystate=iops:1%\n[a]\ncgroup=x\niodepth=0\niodept=4\n[b]\nuid=5\n";
+    let refusal = refusal(text);
+    let lines: Vec<&str> = refusal.lines().collect();
+    let starts = [
+        "job.fio:2: [global] `steadystate=iops:1%` is not taken: ",
+        "job.fio:4: [a] `cgroup=x` is not taken: no control group is made or joined; start \
+         plimsoll inside one",
+        "job.fio:5: [a] `iodepth=0`: 1 is the least",
+        "job.fio:6: [a] `iodept` is no option of fio; did you mean `iodepth`?",
+        "job.fio:8: [b] `uid=5` is not taken: the program keeps its user and groups; ",
+    ];
+    assert_eq!(lines.len(), starts.len(), "{refusal}");
+    for (line, start) in lines.iter().zip(starts) {
+        assert!(line.starts_with(start), "{line}");
+    }
+}
+
+#[test]
 fn values_that_make_no_sense() {
     for (line, words) in [
         ("rw=trim", "trims are not done; they are for devices, not for files"),

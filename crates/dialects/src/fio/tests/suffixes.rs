@@ -175,3 +175,12 @@ fn kb_base_counts_before_all_others_and_for_its_section() {
     let file = strict("[global]\nkb_base=1000\n[a]\nrw=read\nbs=4k\n").unwrap();
     assert_eq!(file.jobs[0].pattern.blocks.read.size_bytes_max(), 4_000);
 }
+
+#[test]
+fn what_is_said_of_4m_is_so() {
+    for units in [Units::Strict, Units::Fio] {
+        assert_eq!(block(units, 1024, "4M"), Ok(4_194_304));
+    }
+    assert_eq!(block(Units::Fio, 1000, "4M"), Ok(4_000_000));
+    assert_eq!(SIZES, "4M is 4,194,304 bytes, as in fio; with kb_base=1000 it is 4,000,000");
+}

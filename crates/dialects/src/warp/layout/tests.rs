@@ -7,33 +7,35 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use plimsoll_analysis::warp::{
-    Recording, WarpQuestion, WarpSegment, WarpSingleSize, WarpWorker, analyze,
+    Recording, WarpQuestion, WarpSegment, WarpSingleSize, WarpWorker, analyze, sums,
 };
+use plimsoll_foreign::warp::aggregated::Aggregated;
 use plimsoll_foreign::warp::raw::{ForeignWorker, Names, scan};
 use plimsoll_model::{EndpointId, Moment, OpKind, OpRecord};
 use serde_json::Value;
 
 use super::*;
+use crate::warp::document;
 
 /// A raw file, read.
-struct Raw {
+pub(in crate::warp) struct Raw {
     ops: Vec<OpRecord>,
     names: Names,
     workers: Vec<WarpWorker>,
     error_texts: BTreeMap<usize, String>,
-    utc_offset_seconds: i32,
+    pub(in crate::warp) utc_offset_seconds: i32,
 }
 
-fn path(name: &str) -> PathBuf {
+pub(in crate::warp) fn path(name: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/warp")).join(name)
 }
 
-fn printed(name: &str) -> String {
+pub(in crate::warp) fn printed(name: &str) -> String {
     std::fs::read_to_string(path(&format!("{name}.txt"))).unwrap()
 }
 
 impl Raw {
-    fn read(name: &str) -> Self {
+    pub(in crate::warp) fn read(name: &str) -> Self {
         let file = File::open(path(&format!("{name}.csv.zst"))).unwrap();
         let (mut ops, mut error_texts) = (Vec::new(), BTreeMap::new());
         let mut names = Names::default();
@@ -55,15 +57,24 @@ impl Raw {
         WarpNames { endpoints: &self.names.endpoints, clients: &self.names.clients }
     }
 
-    fn analysis(&self, question: &WarpQuestion) -> WarpAnalysis {
-        let recording = Recording {
+    fn recording(&self) -> Recording<'_> {
+        Recording {
             ops: &self.ops,
             endpoints: &self.names.endpoints,
             clients: &self.names.clients,
             workers: &self.workers,
             error_texts: &self.error_texts,
-        };
-        analyze(&recording, question)
+        }
+    }
+
+    fn analysis(&self, question: &WarpQuestion) -> WarpAnalysis {
+        analyze(&self.recording(), question)
+    }
+
+    /// Returns the document that warp would make of it.
+    pub(in crate::warp) fn document(&self) -> Aggregated {
+        let summary = sums(&self.recording(), &plain()).unwrap();
+        document(&summary, self.names(), self.utc_offset_seconds, String::new())
     }
 
     fn text(&self, question: &WarpQuestion) -> String {
@@ -102,7 +113,7 @@ fn check_run(name: &str, question: &WarpQuestion) {
 
 /// Returns what `warp analyze` printed with `flags`: all after the empty line that it begins with.
 #[track_caller]
-fn sample(flags: &str) -> String {
+pub(in crate::warp) fn sample(flags: &str) -> String {
     let printed = printed("analyze-samples");
     let command = format!("$ warp analyze --no-color {flags}\n\n");
     let (_, after) = printed.split_once(&command).unwrap();

@@ -50,7 +50,7 @@ pub(super) fn whole_seconds(millis: u64) -> String {
 }
 
 /// Returns bytes per second.
-pub(super) fn rate(bytes_per_second: f64) -> String {
+pub(crate) fn rate(bytes_per_second: f64) -> String {
     const KIB: f64 = 1_024.0;
     const MIB: f64 = KIB * KIB;
     const GIB: f64 = MIB * KIB;
@@ -65,7 +65,7 @@ pub(super) fn rate(bytes_per_second: f64) -> String {
 }
 
 /// Returns the border of a size class.
-pub(super) fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB"), (0, "B")];
     let fits = |unit: &&(u32, &str)| bytes >> unit.0 > 0;
     let (shift, unit) = units.iter().find(fits).copied().unwrap_or((0, "B"));
@@ -89,6 +89,21 @@ pub(super) fn date_time(at: Moment, offset_seconds: i32, digits: usize) -> Strin
     let (zone, name) = (zone(offset_seconds), zone_name(offset_seconds));
     let date = format!("{year:04}-{month:02}-{day:02}");
     format!("{date} {hour:02}:{minute:02}:{second:02}{fraction} {zone} {name}")
+}
+
+/// Returns date and time as Go writes them in JSON: RFC 3339, the fraction without trailing zeros.
+pub(crate) fn rfc3339(at: Moment, offset_seconds: i32) -> String {
+    let (year, month, day, hour, minute, second) = local(at, offset_seconds).civil();
+    let fraction = format!(".{:09}", at.as_ns() % NS);
+    let fraction = fraction.trim_end_matches('0').trim_end_matches('.');
+    let zone = match offset_seconds {
+        0 => "Z".to_owned(),
+        offset => {
+            let zone = zone(offset);
+            format!("{}:{}", &zone[..3], &zone[3..])
+        }
+    };
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}{zone}")
 }
 
 fn local(at: Moment, offset_seconds: i32) -> WallTime {

@@ -196,12 +196,11 @@ fn signatures_keys_and_sums() {
 
 #[test]
 fn what_does_nothing_is_left_out_and_said() {
-    let line = read("get --host=h --autoterm.dur=5s --autoterm.pct 7.5 --full").unwrap();
+    let line = read("get --host=h --autoterm.dur=5s --autoterm.pct 7.5").unwrap();
     assert_eq!(joined(&line.flags), ["--host=h", "--proxy=env"]);
     let expected = [
         "`--autoterm.dur=5s`: does nothing without `--autoterm`",
         "`--autoterm.pct=7.5`: does nothing without `--autoterm`",
-        "`--full`: every operation is always kept",
     ];
     assert_eq!(notes(&line), expected);
     // What is not asked for is not spoken of.

@@ -88,7 +88,7 @@ const SHARED: [(&str, Is); 72] = [
     ("--analyze.out -", Report),
     ("--analyze.v", Report),
     ("--serve :7762", Refused),
-    ("--full", Noted),
+    ("--full", Report),
     (
         "--analyze.op GET --analyze.host h --analyze.skip 1s --analyze.limit 5 --analyze.offset 1",
         Report,

@@ -70,3 +70,13 @@ fn what_cannot_be_run_is_refused_by_its_flag() {
         assert!(said.starts_with(start), "{line}: {said}");
     }
 }
+
+#[test]
+fn what_is_said_of_4m_is_so() {
+    let bytes = |size: &str| {
+        let run = run(&format!("multipart-put --host=h --part.size={size}")).unwrap();
+        run.workload.part_size
+    };
+    assert_eq!((bytes("4M"), bytes("4MiB")), (Some(4_000_000), Some(4_194_304)));
+    assert_eq!(SIZES, "4M is 4,000,000 bytes, as in warp; 4MiB is 4,194,304");
+}

@@ -158,3 +158,49 @@ fn what_is_no_aggregated_file_is_refused_with_its_reason() {
     let whole = file("get-default.json.zst");
     assert!(matches!(read(&whole[..whole.len() - 20]), Err(WarpError::Damaged)));
 }
+
+/// Returns a document without what says nothing: `null`, empty lists, and how numbers are written.
+fn normal(value: serde_json::Value) -> serde_json::Value {
+    use serde_json::{Value, json};
+    match value {
+        Value::Number(number) => json!(number.as_f64()),
+        Value::Array(list) => list.into_iter().map(normal).collect(),
+        Value::Object(fields) => {
+            let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
+            fields.map(|(name, value)| (name, normal(value))).collect()
+        }
+        other => other,
+    }
+}
+
+#[test]
+fn every_field_of_real_files_is_known_and_written_again() {
+    let mut files = 0;
+    for entry in std::fs::read_dir(TESTDATA).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if !name.ends_with(".json.zst") {
+            continue;
+        }
+        let plain = zstd::decode_all(&file(&name)[..]).unwrap();
+        let of_warp: serde_json::Value = serde_json::from_slice(&plain).unwrap();
+        let read_back = read(&plain[..]).unwrap();
+        let mut written = Vec::new();
+        write(&read_back, &mut written).unwrap();
+        assert_eq!(read(&written[..]).unwrap(), read_back, "{name}");
+        let ours: serde_json::Value = serde_json::from_str(&text(&read_back)).unwrap();
+        assert_eq!(normal(ours), normal(of_warp), "{name}");
+        files += 1;
+    }
+    assert!(files >= 12, "{files}");
+}
+
+#[test]
+fn whole_numbers_and_empty_lists_are_written_as_warp_does() {
+    let throughput =
+        Throughput { bytes: Some(247_185_408.0), objects: Some(9.5), ..Default::default() };
+    let total = Aggregate { throughput: Some(throughput), ..Aggregate::default() };
+    let text = text(&Aggregated { v: Some(2), total: Some(total), ..Aggregated::default() });
+    assert!(text.contains("\"bytes\": 247185408,\n"), "{text}");
+    assert!(text.contains("\"objects\": 9.5\n"), "{text}");
+    assert!(text.contains("\"first_errors\": null,\n"), "{text}");
+}
