@@ -1,17 +1,24 @@
-//! The report as one HTML file that needs nothing else: no request, no script, charts as SVG, the
-//! data inside.
+//! The report as one HTML file that needs nothing else: no request, charts as SVG for print, over
+//! which the script in the page draws them again to be pointed at, the data inside.
 //!
-//! Whatever comes from a run is escaped; the policy in the head forbids requests and scripts
-//! besides.
+//! Whatever comes from a run is escaped; the policy in the head forbids requests besides, and every
+//! script and style but those of the page.
 
 mod axis;
 mod charts;
+mod colour;
 mod distribution;
+mod document;
+mod heat;
+mod live;
 mod load_line;
 mod marks;
 mod plot;
+mod sizes;
 mod stages;
 mod tables;
+mod thin;
+mod times;
 
 #[cfg(test)]
 mod tests;
@@ -21,24 +28,35 @@ use serde_json::Value;
 
 use crate::format::{byte_rate, count, duration, object_rate, op_rate, percent, plural};
 use crate::report::{RowView, StageReport};
-use crate::table::harmless;
 use crate::{Report, json, stage_words, text, verdict, weka, words};
 use charts::{Chart, Charts};
+use document::{Document, escaped, within_script};
+use live::Live;
 
-const STYLE: &str = include_str!("html/page.css");
-/// Nothing may be loaded and nothing may run, even if an escape were forgotten.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+pub use document::policy;
 
 /// The file is kept below this by leaving out data that the JSON report has anyway.
-const SIZE_MAX: usize = 690_000;
-/// The bins of a distribution.
-const BINS: &str = "bins";
-/// What is left out of the data of each kind, in this order.
-const LESS_IMPORTANT: [(&str, &str); 3] = [
-    ("endpoints", "the segments of each host"),
-    ("series", "the segments of each kind"),
-    (BINS, "the bins of the times"),
+const SIZE_MAX: usize = 880_000;
+/// What is left out of the data, in this order, until it is small enough.
+const LESS_IMPORTANT: [(Less, &str); 6] = [
+    (Less::Endpoints, "the segments of each host"),
+    (Less::Series, "the segments of each kind"),
+    (Less::Bins, "the bins of the times"),
+    (Less::DetailsOfProbes, "the details of probes"),
+    (Less::Details, "all details"),
+    (Less::Probes, "the stages that are probes"),
 ];
+
+/// A part of the data that may be left out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Less {
+    Endpoints,
+    Series,
+    Bins,
+    DetailsOfProbes,
+    Details,
+    Probes,
+}
 
 /// What a run ran on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,30 +68,33 @@ pub struct Environment {
 
 /// Returns the report as an HTML document. Charts need the details of the analysis.
 pub fn render(report: &Report, environment: &Environment) -> String {
-    let title = format!("{}{}", report.what, report.state.remark());
-    let mut html = head(&title);
-    html += &match report.only_row() {
+    let live = Live::default();
+    let mut html = match report.only_row() {
         Some(row) => {
             let judged = section("verdict", "Who was the limit", &judged(row.stage));
-            headline(&row) + &warnings(&row) + &judged + &origin(&row) + &body(row, "")
+            headline(&row) + &warnings(&row) + &judged + &origin(&row) + &body(row, "", &live)
         }
-        None => several(report),
+        None => several(report, &live),
     };
     html += &section("agents", "The agents", &tables::agents(&report.agents));
     let facts = tables::environment(report, environment);
     html += &section("environment", "Environment", &facts);
-    let (data, left_out) = data(report, SIZE_MAX.saturating_sub(html.len()));
+    let document = Document {
+        title: format!("{}{}", report.what, report.state.remark()),
+        body: html,
+        charts: live.into_json(),
+    };
+    let (data, left_out) = data(report, SIZE_MAX.saturating_sub(document.len()));
     let left_out = left_out.map_or(String::new(), |note| format!(" ({})", escaped(&note)));
-    html += &format!(
+    let note = format!(
         "<p class=\"caption\">1 MiB = 1,048,576 bytes; – is unknown or from too few samples. The \
-         figures stand in this file as JSON, in the element <code>data</code>{left_out}.</p>\n\
-         </main>\n<script type=\"application/json\" id=\"data\">{data}</script>\n</body>\n</html>\n"
+         figures stand in this file as JSON, in the element <code>data</code>{left_out}.</p>\n"
     );
-    html
+    document.render(&note, &data)
 }
 
 /// Returns a page of several stages.
-fn several(report: &Report) -> String {
+fn several(report: &Report, live: &Live) -> String {
     let targets: Vec<String> = report.targets.iter().map(stage_words::target).collect();
     let mut html = format!(
         "<header>\n<h1>{}</h1>\n<p class=\"caption\">{} · {}</p>\n</header>\n",
@@ -89,14 +110,14 @@ fn several(report: &Report) -> String {
         .into_iter()
         .chain(verdict::headline(report).map(|_| verdict::line(report).unwrap_or_default()));
     html += &lines(failures.collect(), &text::warnings(report), &remarked(report));
-    html.extend(report.load_lines.iter().map(|of| load_line::section_of(report, of)));
+    html.extend(report.load_lines.iter().map(|of| load_line::section_of(report, of, live)));
     if let Some(table) = weka::table(report) {
         let table: String = table.lines().map(|line| escaped(line) + "\n").collect();
         html += &section("summary", "Summary", &format!("<pre>{table}</pre>\n"));
     }
     let whole = (1..).zip(&report.stages).filter(|(_, stage)| stage.probe_of.is_none());
     for (number, stage) in whole {
-        html += &stages::stage(report, number, stage);
+        html += &stages::stage(report, number, stage, live);
     }
     html + &section("run", "The run", &stages::origin(report))
 }
@@ -112,60 +133,19 @@ fn lines(failures: Vec<String>, warnings: &[String], notes: &[String]) -> String
     if lines.is_empty() { lines } else { format!("<ul id=\"warnings\">\n{lines}</ul>\n") }
 }
 
-/// Returns the beginning of a page, up to where its content stands.
-fn head(title: &str) -> String {
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <link rel=\"icon\" href=\"data:,\">\n<title>{}</title>\n<style>\n{STYLE}{}</style>\n\
-         </head>\n<body>\n<main>\n",
-        escaped(&format!("{title} · plimsoll")),
-        plot::style_rules()
-    )
-}
-
-/// Returns text that is safe within an element and within a quoted attribute.
-fn escaped(text: &str) -> String {
-    let mut html = String::with_capacity(text.len());
-    for c in harmless(text).chars() {
-        match c {
-            '&' => html.push_str("&amp;"),
-            '<' => html.push_str("&lt;"),
-            '>' => html.push_str("&gt;"),
-            '"' => html.push_str("&quot;"),
-            '\'' => html.push_str("&#39;"),
-            _ => html.push(c),
-        }
-    }
-    html
-}
-
 /// Returns the JSON report with at most about `room` bytes, and what had to be left out for that.
-///
-/// Nothing in it ends the element that holds it: a `<` occurs in texts only, where JSON has another
-/// way to write it.
 fn data(report: &Report, room: usize) -> (String, Option<String>) {
     let mut data = json::render(report);
-    let text = |data: &Value| data.to_string().replace('<', "\\u003c");
+    let text = within_script;
     let mut left_out = Vec::new();
-    for (field, name) in LESS_IMPORTANT {
+    for (less, name) in LESS_IMPORTANT {
         if text(&data).len() <= room {
             break;
         }
-        for row in rows(&mut data) {
-            // Bins stand beside the percentiles, the rest in the details.
-            let kinds =
-                if field == BINS { &mut row["kinds"] } else { &mut row["details"]["kinds"] };
-            for kind in kinds.as_array_mut().into_iter().flatten() {
-                match field {
-                    BINS => drop_bins(kind),
-                    _ => kind[field] = serde_json::json!([]),
-                }
-            }
+        // Of most runs no stage is a probe.
+        if drop_part(&mut data, less) {
+            left_out.push(name);
         }
-        left_out.push(name);
     }
     if left_out.is_empty() {
         return (text(&data), None);
@@ -177,16 +157,50 @@ fn data(report: &Report, room: usize) -> (String, Option<String>) {
     (text(&data), Some(note))
 }
 
-/// Returns the rows of all stages.
-fn rows(data: &mut Value) -> impl Iterator<Item = &mut Value> {
-    let stages = data["stages"].as_array_mut().into_iter().flatten();
-    stages.flat_map(|stage| stage["rows"].as_array_mut().into_iter().flatten())
+/// Leaves out a part of the data, and tells whether there was anything of it.
+fn drop_part(data: &mut Value, less: Less) -> bool {
+    let mut any = false;
+    let Some(stages) = data["stages"].as_array_mut() else { return any };
+    let is_probe = |stage: &Value| stage.get("search_index").is_some();
+    if less == Less::Probes {
+        let all = stages.len();
+        stages.retain(|stage| !is_probe(stage));
+        return stages.len() < all;
+    }
+    for stage in stages.iter_mut().filter(|stage| less != Less::DetailsOfProbes || is_probe(stage))
+    {
+        for row in stage["rows"].as_array_mut().into_iter().flatten() {
+            any |= drop_of_row(row, less);
+        }
+    }
+    any
+}
+
+/// Leaves out a part of the data of a row, and tells whether there was anything of it.
+fn drop_of_row(row: &mut Value, less: Less) -> bool {
+    let field = match less {
+        Less::Endpoints => "endpoints",
+        Less::Series => "series",
+        Less::Bins => {
+            row["kinds"].as_array_mut().into_iter().flatten().for_each(drop_bins);
+            return true;
+        }
+        Less::DetailsOfProbes | Less::Details | Less::Probes => {
+            return !std::mem::take(&mut row["details"]).is_null();
+        }
+    };
+    let kinds = row["details"].get_mut("kinds").and_then(Value::as_array_mut);
+    let kinds = kinds.into_iter().flatten();
+    kinds.fold(false, |_, kind| {
+        kind[field] = serde_json::json!([]);
+        true
+    })
 }
 
 /// Leaves out the bins of all times of a kind.
 fn drop_bins(kind: &mut Value) {
     for (_, times) in kind.as_object_mut().into_iter().flatten() {
-        times.as_object_mut().map(|times| times.remove(BINS));
+        times.as_object_mut().map(|times| times.remove("bins"));
     }
 }
 
@@ -288,16 +302,17 @@ fn origin(report: &RowView<'_>) -> String {
 }
 
 /// Returns tables and charts by subject; `prefix` tells those of one row from those of others.
-fn body<'a>(report: RowView<'a>, prefix: &str) -> String {
+fn body<'a>(report: RowView<'a>, prefix: &str, live: &Live) -> String {
     let analysis = &report.row.analysis;
     if analysis.kinds.is_empty() {
         return String::new();
     }
     let details = analysis.details.as_ref();
-    let charts = details.map(|details| Charts { report, details });
+    let charts = details.map(|details| Charts::of_span(report, details));
     let draw = |of: &dyn Fn(&Charts<'a>) -> Vec<Chart>| -> String {
         let charts = charts.as_ref().map(of).unwrap_or_default();
-        let figure = |chart: &Chart| figure_as(&format!("{prefix}{}", chart.id), chart);
+        let figure =
+            |chart: &Chart| figure_as(&format!("{prefix}{}", chart.id), prefix, chart, live);
         let figures = charts.iter().map(figure).collect::<String>();
         if figures.is_empty() { figures } else { format!("<div class=\"charts\">{figures}</div>") }
     };
@@ -308,7 +323,9 @@ fn body<'a>(report: RowView<'a>, prefix: &str) -> String {
     html += &section("operations", "Operations", &tables::operations(analysis));
     let rates = draw(&Charts::rates) + &tables::rates(analysis);
     html += &section("rates", "Throughput", &rates);
-    let times = draw(&Charts::latency_over_time) + &draw(&Charts::distributions);
+    let times = draw(&Charts::latency_over_time)
+        + &draw(&Charts::heat_maps)
+        + &draw(&Charts::distributions);
     html += &section("times", "Latency", &(times + &tables::times(analysis)));
     html += &section("steps", "Steps of the rate", &tables::steps(&report.row.steps));
     let sizes = draw(&Charts::sizes) + &tables::sizes(&report);
@@ -321,14 +338,16 @@ fn body<'a>(report: RowView<'a>, prefix: &str) -> String {
     html + &section("errors", "Errors", &(draw(&Charts::errors) + &tables::errors(&report)))
 }
 
-/// Returns a chart under that name, with its title, its legend and its caption.
-fn figure_as(id: &str, chart: &Chart) -> String {
+/// Returns a chart under that name, with its title, its legend and its caption, and adds it to the
+/// charts of the script, where those over time of one group move together.
+fn figure_as(id: &str, group: &str, chart: &Chart, live: &Live) -> String {
+    live.add(id, group, chart);
     let title = escaped(&chart.title);
     let caption = escaped(&chart.caption);
     let entry = |entry: &charts::Entry| {
-        let (look, variable) = (entry.stroke.class(), entry.color.variable());
+        let (look, number) = (entry.stroke.class(), entry.color.number());
         let name = escaped(&entry.name);
-        format!("<li><i class=\"{look}\" style=\"color:var({variable})\"></i>{name}</li>")
+        format!("<li><i class=\"{look} s{number}\"></i>{name}</li>")
     };
     let legend: String = chart.legend.iter().map(entry).collect();
     let class = if chart.plot.size == plot::WIDE { "wide" } else { "half" };

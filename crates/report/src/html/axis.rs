@@ -25,9 +25,48 @@ pub(super) struct Axis {
     pub(super) high: f64,
     /// Places with their labels, lowest first.
     pub(super) ticks: Vec<(f64, String)>,
+    /// What it measures, with its unit; empty where labels say it.
+    pub(super) title: String,
+    /// How its values are read out.
+    pub(super) reads: Reads,
+}
+
+/// How a value of an axis is read out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reads {
+    /// As a number with this unit.
+    Number(&'static str),
+    /// As a time, from nanoseconds.
+    Time,
+    /// As an offset, from seconds.
+    Offset,
+    /// As the share below, from decades of the share above.
+    Share,
+    /// By the label of the nearest tick.
+    Label,
 }
 
 impl Axis {
+    /// Returns it with what it measures.
+    pub(super) fn titled(self, title: impl Into<String>, reads: Reads) -> Self {
+        Self { title: title.into(), reads, ..self }
+    }
+
+    /// Returns whether places are logarithms.
+    pub(super) fn is_log(&self) -> bool {
+        self.scale == Scale::Log
+    }
+
+    /// Returns the value at a place.
+    pub(super) fn value(&self, place: f64) -> f64 {
+        if self.is_log() { 10f64.powf(place) } else { place }
+    }
+
+    /// Returns an axis whose values are numbers.
+    fn new(scale: Scale, (low, high): (f64, f64), ticks: Vec<(f64, String)>) -> Self {
+        Self { scale, low, high, ticks, title: String::new(), reads: Reads::Number("") }
+    }
+
     /// Returns the place of a value.
     pub(super) fn place(&self, value: f64) -> f64 {
         let place = match self.scale {
@@ -56,7 +95,7 @@ impl Axis {
         };
         let ticks = (0..=steps).map(|index| f64::from(index) * step);
         let ticks = ticks.map(|value| (value, label(value))).collect();
-        Self { scale: Scale::Linear, low: 0.0, high: f64::from(steps) * step, ticks }
+        Self::new(Scale::Linear, (0.0, f64::from(steps) * step), ticks)
     }
 
     /// Returns an axis of the seconds of a stretch, with round times as labels for up to so many
@@ -78,7 +117,7 @@ impl Axis {
         let label = |value: f64| format!("{} {name}", trimmed(&format!("{:.6}", value / unit)));
         let ticks = (0..=count).map(|index| f64::from(index) * step);
         let ticks = ticks.map(|value| (value, label(value))).collect();
-        Self { scale: Scale::Linear, low: 0.0, high, ticks }
+        Self { reads: Reads::Offset, ..Self::new(Scale::Linear, (0.0, high), ticks) }
     }
 
     /// Returns a logarithmic axis that holds `min` to `max` and ends at 1, 2 or 5 of a decade.
@@ -103,14 +142,15 @@ impl Axis {
         let ticks = ends.iter().copied().filter(labelled).map(value);
         let ticks = ticks.map(|value| (value.log10(), label(value))).collect();
         let (low, high) = (value(ends[0]).log10(), value(ends[ends.len() - 1]).log10());
-        Self { scale: Scale::Log, low, high, ticks }
+        Self::new(Scale::Log, (low, high), ticks)
     }
 
     /// Returns a logarithmic axis of nanoseconds.
     pub(super) fn log_time(min_ns: f64, max_ns: f64) -> Self {
-        Self::log(min_ns.max(1.0), max_ns.max(1.0), |ns| {
+        let axis = Self::log(min_ns.max(1.0), max_ns.max(1.0), |ns| {
             short(&format::duration(Duration::from_nanos(ns.round() as u64)))
-        })
+        });
+        Self { reads: Reads::Time, ..axis }
     }
 
     /// Returns an axis of the share that lies above, each decade of it as wide as the next: 0 %,
@@ -125,7 +165,7 @@ impl Axis {
         };
         let decades = 0..=high.floor() as usize;
         let ticks = decades.map(|count| (count as f64, nines(count))).collect();
-        Self { scale: Scale::Linear, low: 0.0, high, ticks }
+        Self { reads: Reads::Share, ..Self::new(Scale::Linear, (0.0, high), ticks) }
     }
 
     /// Returns an axis with one label after the other, at the places 0, 1, 2, ….
@@ -133,7 +173,7 @@ impl Axis {
         let ticks: Vec<_> =
             labels.into_iter().enumerate().map(|(index, label)| (index as f64, label)).collect();
         let high = ticks.len() as f64 - 0.5;
-        Self { scale: Scale::Linear, low: -0.5, high, ticks }
+        Self { reads: Reads::Label, ..Self::new(Scale::Linear, (-0.5, high), ticks) }
     }
 }
 

@@ -3,20 +3,19 @@
 use std::time::Duration;
 
 use plimsoll_analysis::{
-    EndpointSeries, Figures, KindDetails, RowAnalysis, RowDetails, SegmentRow, SizeClass, Times,
+    EndpointSeries, Figures, KindDetails, RowAnalysis, RowDetails, SegmentRow,
 };
-use plimsoll_model::{EndpointId, ErrorClass, OpKind};
-use plimsoll_stats::{Histogram, Percentile};
+use plimsoll_model::{EndpointId, ErrorClass, Moment, OpKind};
 
-use super::axis::{Axis, short};
-use super::distribution::{column_width, columns, curve, outline};
+use super::axis::{Axis, Reads, short};
+use super::colour::{OTHER_COLORS_COUNT, SeriesColor};
 use super::marks::Marks;
-use super::plot::{HALF, Mark, OTHER_COLORS_COUNT, Plot, SeriesColor, Stroke, WIDE};
-use crate::LoopModel;
+use super::plot::{Mark, Plot, Stroke, WIDE};
+use super::thin::{POINTS_MAX, Point, thinned};
 use crate::format::{self, duration};
 use crate::report::RowView;
 
-const MIB: f64 = 1_048_576.0;
+pub(super) const MIB: f64 = 1_048_576.0;
 
 /// What a colour stands for.
 pub(super) struct Entry {
@@ -27,7 +26,7 @@ pub(super) struct Entry {
 
 /// A chart with its words.
 pub(super) struct Chart {
-    pub(super) id: &'static str,
+    pub(super) id: String,
     pub(super) title: String,
     /// Units, and from which instant to which a time is measured.
     pub(super) caption: String,
@@ -39,6 +38,12 @@ pub(super) struct Chart {
 pub(super) struct Charts<'a> {
     pub(super) report: RowView<'a>,
     pub(super) details: &'a RowDetails,
+    /// Where the axes of time begin.
+    origin: Moment,
+    /// How many seconds later they end.
+    seconds: f64,
+    /// What they are called.
+    time: &'static str,
 }
 
 /// What a segment's rate is of.
@@ -56,6 +61,16 @@ impl Measure {
             Self::Objects => "objects/s",
             Self::Ops => "operations/s",
         }
+    }
+
+    /// Returns an axis from 0 of what is counted, in its unit.
+    fn axis(self, max: f64) -> Axis {
+        let title = match self {
+            Self::Bytes => "throughput, MiB/s",
+            Self::Objects => "objects/s",
+            Self::Ops => "operations/s",
+        };
+        Axis::from_zero(max).titled(title, Reads::Number(self.unit()))
     }
 
     /// Returns what a segment did per second, in the measure's unit.
@@ -78,19 +93,28 @@ impl Measure {
     }
 }
 
-/// Which percentile of a segment a line shows.
-#[derive(Clone, Copy, PartialEq)]
-enum Height {
-    P50,
-    P99,
-}
-
 impl<'a> Charts<'a> {
-    fn analysis(&self) -> &'a RowAnalysis {
+    /// Returns those over the time since the measured span began, to its end.
+    pub(super) fn of_span(report: RowView<'a>, details: &'a RowDetails) -> Self {
+        let analysis = &report.row.analysis;
+        let segments = analysis.segment.mul_f64(analysis.segments_count as f64);
+        let seconds = analysis.span.length().max(segments).as_secs_f64();
+        let time = "time since the measured span began";
+        Self { report, details, origin: analysis.span.start, seconds, time }
+    }
+
+    /// Returns those over the time since the stage began, to its end.
+    pub(super) fn of_stage(report: RowView<'a>, details: &'a RowDetails) -> Self {
+        let origin = report.row.analysis.started;
+        let seconds = report.stage.took.as_secs_f64().max(1e-3);
+        Self { report, details, origin, seconds, time: "time since the stage began" }
+    }
+
+    pub(super) fn analysis(&self) -> &'a RowAnalysis {
         &self.report.row.analysis
     }
 
-    fn has_segments(&self) -> bool {
+    pub(super) fn has_segments(&self) -> bool {
         self.analysis().segments_count > 0 && !self.details.kinds.is_empty()
     }
 
@@ -127,15 +151,66 @@ impl<'a> Charts<'a> {
 
     fn rate_of_kinds(&self, id: &'static str, title: &str, measure: Measure) -> Chart {
         let shown = |kind: &&KindDetails| measure != Measure::Bytes || kind.kind.moves_bytes();
-        let lines = self.details.kinds.iter().filter(shown).map(|kind| {
-            let figures = self.analysis().kinds.iter().find(|of| of.kind == kind.kind);
-            let average = figures.and_then(|of| measure.average(&of.figures));
+        let kinds: Vec<&KindDetails> = self.details.kinds.iter().filter(shown).collect();
+        let label = |name: &str, figures: Option<&Figures>| {
+            let average = figures.and_then(|of| measure.average(of));
             let average = average.map_or(String::new(), |rate| format!(", {rate} on average"));
-            let name = format!("{}{average}", kind.kind.name());
-            let rates = kind.series.iter().map(|row| measure.rate(row)).collect();
-            (SeriesColor::of_kind(kind.kind), name, rates)
-        });
-        self.rate_chart(id, format!("{title} over time"), measure, lines.collect())
+            format!("{name}{average}")
+        };
+        let line = |(index, kind): (usize, &&KindDetails)| {
+            let figures = self.analysis().kinds.iter().find(|of| of.kind == kind.kind);
+            Line {
+                color: SeriesColor::of_kind(kind.kind),
+                stroke: Stroke::of_line(index, kinds.len()),
+                name: kind.kind.name().to_owned(),
+                label: label(kind.kind.name(), figures.map(|of| &of.figures)),
+                points: self.rates_of(&kind.series, measure),
+            }
+        };
+        let mut lines: Vec<Line> = kinds.iter().enumerate().map(line).collect();
+        if kinds.len() > 1 {
+            lines.push(Line {
+                color: SeriesColor::TOTAL,
+                stroke: Stroke::Solid,
+                name: "total".to_owned(),
+                label: label("total", Some(&self.analysis().total)),
+                points: self.rates_of(&self.details.series, measure),
+            });
+        }
+        let offered = self.offered().filter(|_| measure == Measure::Ops);
+        lines.extend(offered.map(|points| Line {
+            color: SeriesColor::OFFERED,
+            stroke: Stroke::Dashed,
+            name: "offered".to_owned(),
+            label: "offered".to_owned(),
+            points,
+        }));
+        self.rate_chart(id, format!("{title} over time"), measure, lines)
+    }
+
+    /// Returns the rate of each segment at its middle.
+    fn rates_of(&self, series: &[SegmentRow], measure: Measure) -> Vec<Point> {
+        let rates = series.iter().enumerate();
+        rates.map(|(at, row)| (self.middle(at), Some(measure.rate(row)))).collect()
+    }
+
+    /// Returns the rate at which operations were due: of each step, or of a schedule that has but
+    /// one rate; `None` where that is not known.
+    fn offered(&self) -> Option<Vec<Point>> {
+        let started = self.analysis().started;
+        let at = |offset: Duration| self.at(started.after(offset)).clamp(0.0, self.seconds);
+        let level = |from: Duration, length: Duration, rate: f64| {
+            [(at(from), Some(rate)), (at(from + length), Some(rate))]
+        };
+        if !self.report.row.steps.is_empty() {
+            let steps = self.report.row.steps.iter();
+            return Some(steps.flat_map(|of| level(of.from, of.length, of.offered.0)).collect());
+        }
+        let schedule = self.report.schedule().filter(|_| self.report.row.schedules.len() == 1)?;
+        let rate = schedule.rate_offered()?.0;
+        // The mean of a ramp is nothing that was offered at any time.
+        let is_level = schedule.rate_peak.is_some_and(|peak| peak.0 <= rate * 1.1);
+        is_level.then(|| level(Duration::ZERO, schedule.lasted.unwrap_or_default(), rate).to_vec())
     }
 
     /// Returns the chart of what each host did; `None` where there is only one.
@@ -160,14 +235,24 @@ impl<'a> Charts<'a> {
             hosts.drain(OTHER_COLORS_COUNT / 2..count - OTHER_COLORS_COUNT / 2);
         }
         hosts.sort_by_key(|(endpoint, _)| *endpoint);
-        let lines = hosts.into_iter().enumerate().map(|(index, (endpoint, rates))| {
-            (SeriesColor::of_other(index), self.report.endpoint(endpoint), rates)
-        });
+        let shown = hosts.len();
+        let line = |(index, (endpoint, rates)): (usize, (EndpointId, Vec<f64>))| {
+            let name = self.report.endpoint(endpoint);
+            let rates = rates.into_iter().enumerate();
+            Line {
+                color: SeriesColor::of_other(index),
+                stroke: Stroke::of_line(index, shown),
+                label: name.clone(),
+                name,
+                points: rates.map(|(at, rate)| (self.middle(at), Some(rate))).collect(),
+            }
+        };
+        let lines = hosts.into_iter().enumerate().map(line).collect();
         let title = match count {
             ..=OTHER_COLORS_COUNT => "Each host over time".to_owned(),
             _ => format!("The slowest and fastest of {count} hosts over time"),
         };
-        Some(self.rate_chart("chart-hosts", title, measure, lines.collect()))
+        Some(self.rate_chart("chart-hosts", title, measure, lines))
     }
 
     fn rate_chart(
@@ -175,299 +260,64 @@ impl<'a> Charts<'a> {
         id: &'static str,
         title: String,
         measure: Measure,
-        lines: Vec<(SeriesColor, String, Vec<f64>)>,
+        lines: Vec<Line>,
     ) -> Chart {
-        let max = lines.iter().flat_map(|(.., rates)| rates).copied().fold(0.0, f64::max);
-        let mark = |(color, _, rates): &(SeriesColor, String, Vec<f64>)| {
-            let points = rates.iter().enumerate().map(|(at, rate)| (self.middle(at), Some(*rate)));
-            Mark::line(*color, Stroke::Solid, points)
-        };
-        let mut marks = lines.iter().map(mark).collect();
-        let entry = |(color, name, _)| Entry { color, stroke: Stroke::Solid, name };
-        let mut legend = lines.into_iter().map(entry).collect();
-        self.happened().draw(&mut marks, &mut legend);
-        Chart {
-            id,
+        let values = lines.iter().flat_map(|line| &line.points).filter_map(|(_, rate)| *rate);
+        let max = values.fold(0.0, f64::max);
+        let (mut marks, mut legend) = (Vec::new(), Vec::new());
+        for Line { color, stroke, name, label, points } in lines {
+            marks.push(Mark::line(color, stroke, thinned(points, POINTS_MAX)).named(name));
+            legend.push(Entry::new(color, stroke, label));
+        }
+        let plot = Plot::new(WIDE, self.time_axis(WIDE), measure.axis(max), marks);
+        self.happened(Chart {
+            id: id.to_owned(),
             title: format!("{title}, {}", measure.unit()),
             caption: format!(
                 "Successes only, {}. An operation across a border gives each side its share by \
                  time.",
                 self.by_segment()
             ),
-            plot: Plot { size: WIDE, x: self.time_axis(WIDE), y: Axis::from_zero(max), marks },
+            plot,
             legend,
-        }
+        })
     }
 
-    /// Returns what is marked on charts over time.
-    fn happened(&self) -> Marks {
-        let analysis = self.analysis();
-        let seconds = analysis.segment.as_secs_f64() * analysis.segments_count as f64;
-        Marks::of(&self.report, analysis.span.start, seconds)
+    /// Returns a chart over time with what is marked on all of them.
+    pub(super) fn happened(&self, mut chart: Chart) -> Chart {
+        let marks = Marks::of(&self.report, self.origin, self.seconds);
+        marks.put(&mut chart.plot, &mut chart.legend);
+        chart
     }
 
-    /// Returns the axis of the time since the span began, as far as whole segments go.
-    fn time_axis(&self, size: (u32, u32)) -> Axis {
-        let analysis = self.analysis();
+    /// Returns the axis of time.
+    pub(super) fn time_axis(&self, size: (u32, u32)) -> Axis {
         let steps_max = if size == WIDE { 10.0 } else { 5.0 };
-        Axis::seconds(analysis.segment.mul_f64(analysis.segments_count as f64), steps_max)
+        let axis = Axis::seconds(Duration::from_secs_f64(self.seconds), steps_max);
+        axis.titled(self.time, Reads::Offset)
     }
 
-    /// Returns the middle of a segment in seconds since the span began.
-    fn middle(&self, index: usize) -> f64 {
-        self.analysis().segment.as_secs_f64() * (index as f64 + 0.5)
+    /// Returns the place of a moment on the axis of time.
+    fn at(&self, moment: Moment) -> f64 {
+        moment.since(self.origin).as_secs_f64() - self.origin.since(moment).as_secs_f64()
     }
 
-    fn by_segment(&self) -> String {
+    /// Returns where a segment begins.
+    pub(super) fn start(&self, index: usize) -> f64 {
+        let span = self.analysis().span.start;
+        self.details.series.get(index).map_or(0.0, |row| self.at(row.start.max(span)))
+    }
+
+    /// Returns the middle of a segment.
+    pub(super) fn middle(&self, index: usize) -> f64 {
+        let length = self.details.series.get(index).map_or(Duration::ZERO, |row| row.length);
+        self.start(index) + length.as_secs_f64() / 2.0
+    }
+
+    pub(super) fn by_segment(&self) -> String {
         // Not broken between number and unit.
         let segment = short(&duration(self.analysis().segment)).replace(' ', "\u{a0}");
-        format!("in segments of {segment}; the time is that since the measured span began")
-    }
-
-    /// Returns the charts of the latency of each segment.
-    pub(super) fn latency_over_time(&self) -> Vec<Chart> {
-        if !self.has_segments() {
-            return Vec::new();
-        }
-        // Two lines for each kind are too many from the third kind on.
-        if self.details.kinds.len() <= 2 {
-            let heights = [Height::P50, Height::P99];
-            return self.latency_chart("chart-latency", "Latency over time", &heights, WIDE);
-        }
-        let p50 = ("chart-latency", "Median latency over time", [Height::P50]);
-        let p99 = ("chart-latency-p99", "99th percentile of the latency over time", [Height::P99]);
-        let charts = [p50, p99].into_iter();
-        charts
-            .flat_map(|(id, title, heights)| self.latency_chart(id, title, &heights, HALF))
-            .collect()
-    }
-
-    fn latency_chart(
-        &self,
-        id: &'static str,
-        title: &str,
-        heights: &[Height],
-        size: (u32, u32),
-    ) -> Vec<Chart> {
-        let (mut marks, mut legend) = (Vec::new(), Vec::new());
-        for (kind, height) in
-            self.details.kinds.iter().flat_map(|kind| heights.iter().map(move |h| (kind, *h)))
-        {
-            let Some((of, what)) = line_of(kind, height) else { continue };
-            let color = SeriesColor::of_kind(kind.kind);
-            let dashed = height == Height::P99 && heights.len() > 1;
-            let stroke = if dashed { Stroke::Dashed } else { Stroke::Solid };
-            let points = kind
-                .series
-                .iter()
-                .enumerate()
-                .map(|(at, row)| (self.middle(at), of(row).map(|time| time.as_nanos() as f64)));
-            marks.push(Mark::line(color, stroke, points));
-            legend.push(Entry { color, stroke, name: format!("{} {what}", kind.kind.name()) });
-        }
-        let Some((min, max)) = ends(&marks) else { return Vec::new() };
-        self.happened().draw(&mut marks, &mut legend);
-        vec![Chart {
-            id,
-            title: title.to_owned(),
-            caption: format!(
-                "{} Log axis, {}. A gap: too few operations ended.",
-                self.latency_meaning(),
-                self.by_segment()
-            ),
-            legend,
-            plot: Plot { size, x: self.time_axis(size), y: Axis::log_time(min, max), marks },
-        }]
-    }
-
-    fn latency_meaning(&self) -> &'static str {
-        match self.report.row.loop_model {
-            LoopModel::Open => {
-                "Latency: from the intended start of a success to its end, waiting included."
-            }
-            LoopModel::Closed | LoopModel::Capped { .. } => {
-                "Latency: from the start of a success to its end."
-            }
-        }
-    }
-
-    /// Returns the charts of how latency and TTFB are distributed.
-    pub(super) fn distributions(&self) -> Vec<Chart> {
-        let latency = Timing {
-            name: "Latency",
-            meaning: self.latency_meaning(),
-            of: |figures| &figures.latency,
-        };
-        let ttfb = Timing {
-            name: "TTFB",
-            meaning: "Time to first byte: from the start of a success to the first byte of the \
-                      answer; of an upload, from the last byte sent.",
-            of: |figures| &figures.ttfb,
-        };
-        let service_time = Timing {
-            name: "Service time",
-            meaning: "From the real start of a success to its end, waiting not included.",
-            of: |figures| figures.service(),
-        };
-        let open = self.report.row.loop_model == LoopModel::Open;
-        let service_time = Some(&service_time).filter(|_| open);
-        let (shares, levels) = ("chart-service-distribution", "chart-service-percentiles");
-        [
-            self.histogram("chart-latency-distribution", &latency),
-            self.percentiles("chart-latency-percentiles", &latency),
-            service_time.and_then(|timing| self.histogram(shares, timing)),
-            service_time.and_then(|timing| self.percentiles(levels, timing)),
-            self.histogram("chart-ttfb-distribution", &ttfb),
-            self.percentiles("chart-ttfb-percentiles", &ttfb),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
-    }
-
-    /// Returns the histogram of each kind that has samples enough.
-    fn known(&self, timing: &Timing, samples_min: u64) -> Vec<(OpKind, &'a Histogram)> {
-        let all = self.analysis().kinds.iter();
-        let all = all
-            .filter_map(|kind| Some((kind.kind, (timing.of)(&kind.figures).histogram.as_deref()?)));
-        all.filter(|(_, histogram)| histogram.count() >= samples_min).collect()
-    }
-
-    fn histogram(&self, id: &'static str, timing: &Timing) -> Option<Chart> {
-        let known = self.known(timing, 1);
-        let min = known.iter().filter_map(|(_, histogram)| histogram.min()).min()?;
-        let max = known.iter().filter_map(|(_, histogram)| histogram.max()).max()?;
-        let x = Axis::log_time(min as f64, max as f64);
-        let width = column_width(&x);
-        let shares: Vec<_> =
-            known.iter().map(|(kind, histogram)| (*kind, columns(histogram, &x, width))).collect();
-        let highest = shares.iter().flat_map(|(_, shares)| shares).map(|(_, share)| *share);
-        let y = Axis::from_zero(highest.fold(0.0, f64::max));
-        let outline = |(kind, columns): &(OpKind, Vec<(f64, f64)>)| {
-            let outline = outline(columns, width);
-            [Stroke::Shade, Stroke::Solid].map(|stroke| {
-                Mark::line(SeriesColor::of_kind(*kind), stroke, outline.iter().copied())
-            })
-        };
-        let marks = shares.iter().flat_map(outline).collect();
-        let entry = |(kind, histogram): &(OpKind, &Histogram)| {
-            let p50 = percentile(histogram, Percentile::P50, 2);
-            Entry::of_kind(*kind, format!("{}, p50 {p50}", kind.name()))
-        };
-        let percent = (10f64.powf(width) - 1.0) * 100.0;
-        Some(Chart {
-            id,
-            title: format!("{} distribution, % of the operations", timing.name),
-            caption: format!(
-                "{} Share of the operations of each kind, in columns {percent:.1} % wide on a log \
-                 axis.",
-                timing.meaning
-            ),
-            legend: known.iter().map(entry).collect(),
-            plot: Plot { size: HALF, x, y, marks },
-        })
-    }
-
-    fn percentiles(&self, id: &'static str, timing: &Timing) -> Option<Chart> {
-        // Below ten samples there is hardly a curve.
-        let known = self.known(timing, 10);
-        let samples = known.iter().map(|(_, histogram)| histogram.count()).max()?;
-        let line = |(kind, histogram): &(OpKind, &Histogram)| {
-            Mark::line(SeriesColor::of_kind(*kind), Stroke::Solid, curve(histogram))
-        };
-        let marks: Vec<_> = known.iter().map(line).collect();
-        let (min, max) = ends(&marks)?;
-        let entry = |(kind, histogram): &(OpKind, &Histogram)| {
-            let p99 = percentile(histogram, Percentile::P99, 100);
-            Entry::of_kind(*kind, format!("{}, p99 {p99}", kind.name()))
-        };
-        let x = Axis::inverse_percentile(samples);
-        let y = Axis::log_time(min, max);
-        Some(Chart {
-            id,
-            title: format!("{} by percentile", timing.name),
-            caption: format!(
-                "{} So many percent of the operations took no longer. Log axes, the level one of \
-                 the share above.",
-                timing.meaning
-            ),
-            legend: known.iter().map(entry).collect(),
-            plot: Plot { size: HALF, x, y, marks },
-        })
-    }
-
-    /// Returns the charts by class of size; none where all are of one class.
-    pub(super) fn sizes(&self) -> Vec<Chart> {
-        let mut classes: Vec<(u64, u64)> = Vec::new();
-        for class in self.details.kinds.iter().flat_map(|kind| &kind.sizes) {
-            classes.push((class.bytes_min, class.bytes_max));
-        }
-        classes.sort_unstable();
-        classes.dedup();
-        if classes.len() < 2 {
-            return Vec::new();
-        }
-        let p50 = |class: &SizeClass| class.latency.p50.map(|time| time.as_nanos() as f64);
-        let p99 = |class: &SizeClass| class.latency.p99.map(|time| time.as_nanos() as f64);
-        let rate = |class: &SizeClass| class.rate.average.map(|rate| rate / MIB);
-        let latency = SizeChart {
-            id: "chart-size-latency",
-            title: "Latency by size",
-            caption: format!("{} Log axis.", self.latency_meaning()),
-            lines: &[("p50", Stroke::Solid, &p50), ("p99", Stroke::Dashed, &p99)],
-        };
-        let throughput = SizeChart {
-            id: "chart-size-throughput",
-            title: "Throughput of an operation by size, MiB/s",
-            caption:
-                "While an operation runs: all bytes of a class over all its latencies. Log axis."
-                    .to_owned(),
-            lines: &[("", Stroke::Solid, &rate)],
-        };
-        let time_axis: &dyn Fn(f64, f64) -> Axis = &|min, max| Axis::log_time(min, max);
-        let rate_axis: &dyn Fn(f64, f64) -> Axis =
-            &|min, max| Axis::log(min, max, |value| short(&format::number(value)));
-        [(latency, time_axis), (throughput, rate_axis)]
-            .into_iter()
-            .filter_map(|(chart, axis)| self.size_chart(&classes, chart, axis))
-            .collect()
-    }
-
-    fn size_chart(
-        &self,
-        classes: &[(u64, u64)],
-        chart: SizeChart<'_>,
-        axis: impl Fn(f64, f64) -> Axis,
-    ) -> Option<Chart> {
-        let (mut marks, mut legend) = (Vec::new(), Vec::new());
-        for kind in self.details.kinds.iter().filter(|kind| !kind.sizes.is_empty()) {
-            for (name, stroke, of) in chart.lines {
-                let color = SeriesColor::of_kind(kind.kind);
-                let value = |(min, _): &(u64, u64)| {
-                    let class = kind.sizes.iter().find(|class| class.bytes_min == *min);
-                    class.and_then(of)
-                };
-                let points = classes.iter().enumerate();
-                let points = points.map(|(at, class)| (at as f64, value(class)));
-                marks.push(Mark { dots: true, ..Mark::line(color, *stroke, points) });
-                let name = format!("{} {name}", kind.kind.name()).trim_end().to_owned();
-                legend.push(Entry { color, stroke: *stroke, name });
-            }
-        }
-        let (min, max) = ends(&marks)?;
-        // About eight labels: with more classes every so many has one.
-        let every = classes.len().div_ceil(8);
-        let labels = classes.iter().enumerate().map(|(at, (min, _))| match at % every {
-            0 => format!("≥ {}", size(*min)),
-            _ => String::new(),
-        });
-        Some(Chart {
-            id: chart.id,
-            title: chart.title.to_owned(),
-            caption: format!("{} Each class of size reaches to twice its smallest.", chart.caption),
-            legend,
-            plot: Plot { size: HALF, x: Axis::steps(labels), y: axis(min, max), marks },
-        })
+        format!("in segments of {segment}")
     }
 
     /// Returns the chart of failures over time by class; none without failures.
@@ -483,7 +333,7 @@ impl<'a> Charts<'a> {
         }
         let seconds = self.analysis().segment.as_secs_f64();
         let mut base = vec![0.0; series.len()];
-        let (mut marks, mut legend) = (Vec::new(), Vec::new());
+        let (mut marks, mut lines, mut legend) = (Vec::new(), Vec::new(), Vec::new());
         for (index, (class, counts)) in counts.iter().enumerate() {
             let top = base.iter().zip(counts).map(|(base, n)| base + *n as f64 / seconds);
             let top: Vec<f64> = top.collect();
@@ -491,87 +341,61 @@ impl<'a> Charts<'a> {
             let corners = |heights: &[f64]| -> Vec<(f64, Option<f64>)> {
                 let each = heights.iter().enumerate();
                 let corners = each.flat_map(|(at, height)| {
-                    let at = at as f64;
-                    [(at * seconds, Some(*height)), ((at + 1.0) * seconds, Some(*height))]
+                    let at = self.start(at);
+                    [(at, Some(*height)), (at + seconds, Some(*height))]
                 });
                 corners.collect()
             };
             let points = corners(&top).into_iter().chain(corners(&base).into_iter().rev());
-            // The first colour is that of the first host.
-            let color = SeriesColor::of_other(index + 1);
+            let color = SeriesColor::of_failure(index);
             marks.push(Mark::line(color, Stroke::Full, points));
-            legend.push(Entry { color, stroke: Stroke::Full, name: class.name().to_owned() });
+            // What is stacked is drawn; what is read out is the class by itself.
+            let alone = counts.iter().enumerate();
+            let alone = alone.map(|(at, n)| (self.middle(at), Some(*n as f64 / seconds)));
+            let alone = thinned(alone.collect(), POINTS_MAX);
+            lines.push(Mark::line(color, Stroke::Solid, alone).named(class.name()));
+            legend.push(Entry::new(color, Stroke::Full, class.name().to_owned()));
             base = top;
         }
         let max = base.into_iter().fold(0.0, f64::max);
-        self.happened().draw(&mut marks, &mut legend);
-        vec![Chart {
-            id: "chart-errors",
+        marks.extend(lines);
+        let plot = Plot::new(WIDE, self.time_axis(WIDE), Measure::Ops.axis(max), marks);
+        vec![self.happened(Chart {
+            id: "chart-errors".to_owned(),
             title: "Failures over time by class, operations/s".to_owned(),
             caption: format!(
                 "One class on the other, each failure where it was known, {}.",
                 self.by_segment()
             ),
             legend,
-            plot: Plot { size: WIDE, x: self.time_axis(WIDE), y: Axis::from_zero(max), marks },
-        }]
+            plot,
+        })]
     }
 }
 
 impl Entry {
-    fn of_kind(kind: OpKind, name: String) -> Self {
-        Self { color: SeriesColor::of_kind(kind), stroke: Stroke::Solid, name }
+    pub(super) fn new(color: SeriesColor, stroke: Stroke, name: String) -> Self {
+        Self { color, stroke, name }
+    }
+
+    pub(super) fn of_kind(kind: OpKind, name: String) -> Self {
+        Self::new(SeriesColor::of_kind(kind), Stroke::Solid, name)
     }
 }
 
-/// A time of which there is a distribution.
-struct Timing {
-    name: &'static str,
-    meaning: &'static str,
-    of: fn(&Figures) -> &Times,
-}
-
-/// Returns a percentile as text, unknown when there are too few samples.
-fn percentile(histogram: &Histogram, percentile: Percentile, samples_min: u64) -> String {
-    let enough = histogram.count() >= samples_min;
-    let value = enough.then(|| histogram.percentile(percentile)).flatten();
-    format::known(value, |ns| duration(Duration::from_nanos(ns)))
-}
-
-/// A line by class of size: its name, its look, its value.
-type SizeLine<'a> = (&'a str, Stroke, &'a dyn Fn(&SizeClass) -> Option<f64>);
-
-/// What is special in a chart by class of size.
-struct SizeChart<'a> {
-    id: &'static str,
-    title: &'static str,
-    caption: String,
-    lines: &'a [SizeLine<'a>],
-}
-
-/// Returns a size as short as it can be.
-pub(super) fn size(bytes: u64) -> String {
-    short(&format::bytes(bytes))
-}
-
-type TimeOf = fn(&SegmentRow) -> Option<Duration>;
-
-/// Returns what shows a kind's latency at that height, and its name; the mean, once, where no
-/// segment has a percentile.
-fn line_of(kind: &KindDetails, height: Height) -> Option<(TimeOf, &'static str)> {
-    let known = |of: TimeOf| kind.series.iter().any(|row| of(row).is_some());
-    let p50: TimeOf = |row| row.latency_p50;
-    let p99: TimeOf = |row| row.latency_p99;
-    let mean: TimeOf = |row| row.latency_mean;
-    match height {
-        Height::P50 if known(p50) => Some((p50, "p50")),
-        Height::P50 => known(mean).then_some((mean, "mean")),
-        Height::P99 => known(p99).then_some((p99, "p99")),
-    }
+/// A line of a chart over time.
+struct Line {
+    color: SeriesColor,
+    stroke: Stroke,
+    /// What it is called where its values are read.
+    name: String,
+    /// What stands in the legend.
+    label: String,
+    points: Vec<Point>,
 }
 
 /// Returns the smallest and the largest value of all marks.
-fn ends(marks: &[Mark]) -> Option<(f64, f64)> {
+pub(super) fn ends(marks: &[Mark]) -> Option<(f64, f64)> {
     let values = || marks.iter().flat_map(|mark| &mark.points).filter_map(|(_, value)| *value);
     let min = values().min_by(f64::total_cmp)?;
     Some((min, values().max_by(f64::total_cmp)?))

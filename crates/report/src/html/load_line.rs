@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use super::axis::Axis;
+use super::axis::{Axis, Reads};
 use super::charts::{Chart, Entry};
-use super::plot::{Mark, Plot, SeriesColor, Stroke, WIDE};
+use super::colour::SeriesColor;
+use super::live::Live;
+use super::plot::{Mark, Plot, Stroke, Upright, WIDE};
 use super::{escaped, figure_as, section, tables};
 use crate::format::{UNKNOWN, count, duration, known, number};
 use crate::load_line::text::{LATENCY, facts};
@@ -20,11 +22,11 @@ const PERCENTILES: [Percentile; 3] = [
 ];
 
 /// Returns the section of a load line.
-pub(super) fn section_of(report: &Report, found: &LoadLineReport) -> String {
+pub(super) fn section_of(report: &Report, found: &LoadLineReport, live: &Live) -> String {
     let mut content = format!("<p><strong>{}</strong></p>\n", escaped(&found.headline()));
     content += &tables::facts(facts(report, found));
     let charts = [curve(found), failures(found)].into_iter().flatten();
-    let figures: String = charts.map(|chart| figure_as(chart.id, &chart)).collect();
+    let figures: String = charts.map(|chart| figure_as(&chart.id, "", &chart, live)).collect();
     if !figures.is_empty() {
         content += &format!("<div class=\"charts\">{figures}</div>\n");
     }
@@ -46,17 +48,17 @@ fn points(found: &LoadLineReport) -> Vec<(f64, &ProbeFigure)> {
 
 /// Returns the axis of the offered rate.
 fn rates(points: &[(f64, &ProbeFigure)]) -> Axis {
-    Axis::from_zero(points.iter().map(|(rate, _)| *rate).fold(0.0, f64::max))
+    let axis = Axis::from_zero(points.iter().map(|(rate, _)| *rate).fold(0.0, f64::max));
+    axis.titled("offered rate, operations/s", Reads::Number("ops/s offered"))
 }
 
-/// Returns the load line as something drawn upright, with its name.
-fn upright(found: &LoadLineReport, (low, high): (f64, f64)) -> Option<(Mark, Entry)> {
-    let line = found.line.as_ref()?;
-    let color = SeriesColor::of_other(3);
-    let ends = [(line.ops_per_sec, Some(low)), (line.ops_per_sec, Some(high))];
-    let name = format!("the load line, {} ops/s", number(line.ops_per_sec));
-    let entry = Entry { color, stroke: Stroke::Dashed, name };
-    Some((Mark::line(color, Stroke::Dashed, ends), entry))
+/// Draws the load line upright, and names it.
+fn upright(found: &LoadLineReport, plot: &mut Plot, legend: &mut Vec<Entry>) {
+    let Some(line) = found.line.as_ref() else { return };
+    let text = format!("the load line, {} ops/s", number(line.ops_per_sec));
+    let color = SeriesColor::TOTAL;
+    legend.push(Entry::new(color, Stroke::Dashed, text.clone()));
+    plot.uprights.push(Upright { at: line.ops_per_sec, color, text, label: String::new() });
 }
 
 /// Returns the chart of latency over offered rate; none from less than two points.
@@ -73,22 +75,22 @@ fn curve(found: &LoadLineReport) -> Option<Chart> {
     for (index, (name, of)) in PERCENTILES.into_iter().enumerate() {
         let color = SeriesColor::of_other(index);
         let at = points.iter().map(|(rate, probe)| (*rate, of(probe).map(|ns| ns as f64)));
-        marks.push(Mark { dots: true, ..Mark::line(color, Stroke::Solid, at) });
-        legend.push(Entry { color, stroke: Stroke::Solid, name: name.to_owned() });
+        let line = Mark::line(color, Stroke::Solid, at).named(name);
+        marks.push(Mark { dots: true, ..line });
+        legend.push(Entry::new(color, Stroke::Solid, name.to_owned()));
     }
-    if let Some((mark, entry)) = upright(found, (low, high)) {
-        marks.push(mark);
-        legend.push(entry);
-    }
+    let y = Axis::log_time(low, high).titled("latency", Reads::Time);
+    let mut plot = Plot::new(WIDE, rates(&points), y, marks);
+    upright(found, &mut plot, &mut legend);
     Some(Chart {
-        id: "chart-load-line",
+        id: "chart-load-line".to_owned(),
         title: "Latency over offered rate, operations/s".to_owned(),
         caption: format!(
             "Each dot is one probe: Poisson arrivals at that rate, its first tenth left out; \
              {LATENCY}."
         ),
         legend,
-        plot: Plot { size: WIDE, x: rates(&points), y: Axis::log_time(low, high), marks },
+        plot,
     })
 }
 
@@ -101,28 +103,28 @@ fn failures(found: &LoadLineReport) -> Option<Chart> {
     let most =
         points.iter().map(|(rate, probe)| rate.max(probe.achieved_ops_per_sec.unwrap_or(0.0)));
     let most = most.fold(0.0, f64::max);
-    let (achieved, failed) = (SeriesColor::of_other(0), SeriesColor::of_other(1));
+    let (achieved, failed) = (SeriesColor::of_other(0), SeriesColor::FAILED);
     let share = |probe: &ProbeFigure| probe.ops_failed_count as f64 / probe.due_count.max(1) as f64;
     let of_achieved = points.iter().map(|(rate, probe)| (*rate, probe.achieved_ops_per_sec));
     let of_failed = points.iter().map(|(rate, probe)| (*rate, Some(share(probe) * rate)));
-    let mut marks = vec![
-        Mark { dots: true, ..Mark::line(achieved, Stroke::Solid, of_achieved) },
-        Mark { dots: true, ..Mark::line(failed, Stroke::Solid, of_failed) },
+    let marks = vec![
+        Mark::line(achieved, Stroke::Solid, of_achieved).named("succeeded"),
+        Mark::line(failed, Stroke::Solid, of_failed).named("failed"),
     ];
-    let entry = |color, name: &str| Entry { color, stroke: Stroke::Solid, name: name.to_owned() };
+    let marks = marks.into_iter().map(|mark| Mark { dots: true, ..mark }).collect();
+    let entry = |color, name: &str| Entry::new(color, Stroke::Solid, name.to_owned());
     let mut legend = vec![entry(achieved, "succeeded"), entry(failed, "failed")];
-    if let Some((mark, line)) = upright(found, (0.0, most)) {
-        marks.push(mark);
-        legend.push(line);
-    }
+    let y = Axis::from_zero(most).titled("operations/s", Reads::Number("ops/s"));
+    let mut plot = Plot::new(WIDE, rates(&points), y, marks);
+    upright(found, &mut plot, &mut legend);
     Some(Chart {
-        id: "chart-achieved",
+        id: "chart-achieved".to_owned(),
         title: "Achieved over offered rate, operations/s".to_owned(),
         caption: "Operations that ended in the stretch that counts and succeeded; those that were \
                   due in it and failed."
             .to_owned(),
         legend,
-        plot: Plot { size: WIDE, x: rates(&points), y: Axis::from_zero(most), marks },
+        plot,
     })
 }
 

@@ -1,23 +1,23 @@
-//! What is marked on every chart over time: outages as shaded stretches, and what was done at
-//! instants of the run as upright lines.
+//! What is marked on every chart over time: failures and outages as shaded stretches, what was done
+//! at instants of the run, and the steps of its rate, as upright lines.
+
+use plimsoll_analysis::SegmentRow;
+use plimsoll_model::{ErrorClass, Moment};
 
 use super::charts::Entry;
-use super::plot::{Mark, SeriesColor, Stroke};
+use super::colour::SeriesColor;
+use super::plot::{Band, Plot, Stroke, Upright};
+use crate::format::{count, duration, number};
 use crate::report::RowView;
-use plimsoll_model::Moment;
 
-/// The colour of outages, that of no host before the eighth.
-const OUTAGE: usize = 7;
-/// The colour of commands.
-const EVENT: usize = 6;
+/// More stretches of failures than this are told as fewer, longer ones.
+const BANDS_MAX: usize = 120;
 
 /// What happened at times of a row, to be marked on its charts.
 #[derive(Default)]
 pub(super) struct Marks {
-    /// From and until, in seconds.
-    outages: Vec<(f64, f64)>,
-    /// When a command was run, in seconds, and what stands for it.
-    events: Vec<(f64, String)>,
+    bands: Vec<Band>,
+    uprights: Vec<Upright>,
 }
 
 impl Marks {
@@ -25,39 +25,81 @@ impl Marks {
     pub(super) fn of(report: &RowView<'_>, origin: Moment, seconds: f64) -> Self {
         let analysis = &report.row.analysis;
         let at = |at: Moment| at.since(origin).as_secs_f64() - origin.since(at).as_secs_f64();
+        let series = analysis.details.as_ref().map_or(&[][..], |details| &details.series);
+        let mut bands = failures(series, &at);
         let outages = analysis.ledger.iter().flat_map(|ledger| &ledger.outages);
-        let outages = outages
-            .map(|of| (at(of.from(analysis.started)), at(of.until(analysis.started))))
-            .filter(|(from, until)| *until > 0.0 && *from < seconds)
-            .collect();
+        bands.extend(outages.map(|of| Band {
+            from: at(of.from(analysis.started)),
+            until: at(of.until(analysis.started)),
+            color: SeriesColor::OUTAGE,
+            text: format!("outage: no success for {}", duration(of.gap)),
+        }));
+        bands.retain(|band| band.until > 0.0 && band.from < seconds);
+        for band in &mut bands {
+            (band.from, band.until) = (band.from.max(0.0), band.until.min(seconds));
+        }
         let events = report.stage.events.iter().filter_map(|of| {
-            let begun = at(Moment::from_ns(of.began_ns?));
-            (0.0..=seconds).contains(&begun).then(|| (begun, of.name()))
+            let (at, color) = (at(Moment::from_ns(of.began_ns?)), SeriesColor::EVENT);
+            Some(Upright { at, color, text: format!("event: {}", of.name()), label: String::new() })
         });
-        Self { outages, events: events.collect() }
+        let steps = report.row.steps.iter().map(|of| {
+            let (at, rate) = (at(analysis.started.after(of.from)), number(of.offered.0));
+            let (color, label) = (SeriesColor::OFFERED, format!("{rate}/s"));
+            Upright { at, color, text: format!("step: {label} offered"), label }
+        });
+        let mut uprights: Vec<Upright> = events.chain(steps).collect();
+        for upright in &mut uprights {
+            // A stage begins before its span does: what begins with it is marked where that does.
+            let is_step = !upright.label.is_empty();
+            upright.at = if is_step { upright.at.max(0.0) } else { upright.at };
+        }
+        uprights.retain(|upright| (0.0..=seconds).contains(&upright.at));
+        Self { bands, uprights }
     }
 
-    /// Draws them below what a chart shows, and names them in its legend.
-    pub(super) fn draw(&self, marks: &mut Vec<Mark>, legend: &mut Vec<Entry>) {
-        // Places beyond the axis are taken for its ends.
-        let (low, high) = (Some(f64::MIN_POSITIVE), Some(f64::MAX));
-        let color = SeriesColor::of_other(OUTAGE);
-        let stretch = |(from, until): &(f64, f64)| {
-            let corners = [(*from, low), (*from, high), (*until, high), (*until, low)];
-            Mark::line(color, Stroke::Shade, corners)
-        };
-        marks.splice(0..0, self.outages.iter().map(stretch));
-        let line = |(at, _): &(f64, String)| {
-            Mark::line(SeriesColor::of_other(EVENT), Stroke::Dashed, [(*at, low), (*at, high)])
-        };
-        marks.extend(self.events.iter().map(line));
-        legend.extend(self.events.iter().map(|(_, name)| Entry {
-            color: SeriesColor::of_other(EVENT),
-            stroke: Stroke::Dashed,
-            name: format!("event: {name}"),
-        }));
-        if !self.outages.is_empty() {
-            legend.push(Entry { color, stroke: Stroke::Shade, name: "outage".to_owned() });
+    /// Puts them on a plot, and names them in its legend.
+    pub(super) fn put(self, plot: &mut Plot, legend: &mut Vec<Entry>) {
+        let events = self.uprights.iter().filter(|of| of.label.is_empty());
+        legend.extend(events.map(|of| Entry::new(of.color, Stroke::Dashed, of.text.clone())));
+        for (color, name) in [(SeriesColor::FAILED, "failures"), (SeriesColor::OUTAGE, "outage")] {
+            let is_known = legend.iter().any(|entry| entry.name == name);
+            if !is_known && self.bands.iter().any(|band| band.color == color) {
+                legend.push(Entry::new(color, Stroke::Shade, name.to_owned()));
+            }
+        }
+        plot.bands.extend(self.bands);
+        plot.uprights.extend(self.uprights);
+    }
+}
+
+/// Returns the stretches of segments in which operations failed, neighbours as one.
+fn failures(series: &[SegmentRow], at: &impl Fn(Moment) -> f64) -> Vec<Band> {
+    let each = series.len().div_ceil(2 * BANDS_MAX).max(1);
+    let mut stretches: Vec<(usize, usize)> = Vec::new();
+    for (index, rows) in series.chunks(each).enumerate() {
+        if rows.iter().all(|row| row.failed.count() == 0) {
+            continue;
+        }
+        let (from, until) = (index * each, index * each + rows.len());
+        match stretches.last_mut() {
+            Some((_, last)) if *last == from => *last = until,
+            _ => stretches.push((from, until)),
         }
     }
+    let band = |(from, until): (usize, usize)| {
+        let rows = &series[from..until];
+        let of = |class| rows.iter().map(|row| row.failed.of(class)).sum::<u64>();
+        let classes = ErrorClass::ALL.into_iter().filter(|class| !class.is_ok());
+        let told = classes.map(|class| (class, of(class))).filter(|(_, failed)| *failed > 0);
+        let told: Vec<String> =
+            told.map(|(class, failed)| format!("{} {}", count(failed), class.name())).collect();
+        let last = &rows[rows.len() - 1];
+        Band {
+            from: at(rows[0].start),
+            until: at(last.start.after(last.length)),
+            color: SeriesColor::FAILED,
+            text: format!("failed: {}", told.join(", ")),
+        }
+    };
+    stretches.into_iter().map(band).collect()
 }

@@ -5,11 +5,14 @@ use std::time::Duration;
 use plimsoll_analysis::{Done, KindAnalysis, SegmentRow, Times};
 use plimsoll_model::{ErrorClass, Interface};
 
-use super::axis::Axis;
-use super::charts::{Chart, Entry};
+use super::axis::{Axis, Reads};
+use super::charts::{Chart, Charts, Entry};
+use super::colour::{OTHER_COLORS_COUNT, SeriesColor};
+use super::live::Live;
 use super::marks::Marks;
-use super::plot::{Mark, OTHER_COLORS_COUNT, Plot, SeriesColor, Stroke, WIDE};
+use super::plot::{Mark, Plot, Stroke, WIDE};
 use super::tables::{self, Table, Tone};
+use super::thin::{POINTS_MAX, thinned};
 use super::{escaped, figure_as, section};
 use crate::format::{bytes, count, duration, known};
 use crate::report::{Report, RowReport, RowView, StageReport};
@@ -17,6 +20,8 @@ use crate::stage_words::{self as words, bytes_per_sec, ops_per_sec};
 use crate::words as shared;
 
 const MIB: f64 = 1_048_576.0;
+/// Maps of latency over time that a stage shows at most.
+const HEAT_MAPS_MAX: usize = 6;
 /// The percentiles shown, in percent, with their names.
 const PERCENTILES: [(f64, &str); 7] = [
     (50.0, "p50"),
@@ -47,7 +52,7 @@ pub(super) fn origin(report: &Report) -> String {
 }
 
 /// Returns the section of one stage.
-pub(super) fn stage(report: &Report, number: usize, stage: &StageReport) -> String {
+pub(super) fn stage(report: &Report, number: usize, stage: &StageReport, live: &Live) -> String {
     let (id, name) = (format!("stage-{number}"), escaped(&words::name(stage)));
     if !report.shows(stage) {
         let text = escaped(&words::prepared(stage));
@@ -67,14 +72,26 @@ pub(super) fn stage(report: &Report, number: usize, stage: &StageReport) -> Stri
     for warning in told.iter().filter_map(|told| told.warning.as_deref()) {
         html += &format!("<p class=\"bad\">{}</p>\n", escaped(warning));
     }
-    if let Some(chart) = chart(report, stage) {
-        let chart = figure_as(&format!("chart-{id}"), &chart);
-        html += &format!("<div class=\"charts\">{chart}</div>");
+    let over_time = chart(report, stage).map(|chart| (format!("chart-{id}"), chart));
+    let maps = stage.rows.iter().enumerate().filter(|(_, row)| row.is_on_files);
+    let maps = maps.flat_map(|(index, row)| {
+        let details = row.analysis.details.as_ref();
+        let charts =
+            details.map(|details| Charts::of_stage(RowView { report, stage, row }, details));
+        let maps = charts.map_or(Vec::new(), |charts| charts.heat_maps());
+        maps.into_iter().map(move |map| (index, map))
+    });
+    let maps = maps.take(HEAT_MAPS_MAX).map(|(row, map)| (format!("{id}-{row}-{}", map.id), map));
+    let figures = over_time.into_iter().chain(maps);
+    let figures: String =
+        figures.map(|(name, chart)| figure_as(&name, &id, &chart, live)).collect();
+    if !figures.is_empty() {
+        html += &format!("<div class=\"charts\">{figures}</div>");
     }
     html += &(operations(stage) + &latency(stage) + &done(stage));
     for (index, row) in stage.rows.iter().enumerate().filter(|(_, row)| !row.is_on_files) {
         let prefix = format!("{id}-{index}-");
-        html += &super::body(RowView { report, stage, row }, &prefix);
+        html += &super::body(RowView { report, stage, row }, &prefix, live);
     }
     let mut facts = crate::verdict::facts(stage);
     facts.push(("ran", words::ran(stage)));
@@ -212,13 +229,11 @@ fn chart(report: &Report, stage: &StageReport) -> Option<Chart> {
             })
             .collect();
         highest = points.iter().filter_map(|(_, rate)| *rate).fold(highest, f64::max);
-        marks.push(Mark::line(color, Stroke::Solid, points));
-        legend.push(Entry { color, stroke: Stroke::Solid, name: label(stage, row, kind) });
-    }
-    for (row, ..) in &drawn {
-        let view = RowView { report, stage, row };
-        let seconds = stage.took.as_secs_f64();
-        Marks::of(&view, row.analysis.started, seconds).draw(&mut marks, &mut legend);
+        let stroke = Stroke::of_line(index, drawn.len().min(OTHER_COLORS_COUNT));
+        let name = label(stage, row, kind);
+        let points = thinned(points, POINTS_MAX);
+        marks.push(Mark::line(color, stroke, points).named(name.clone()));
+        legend.push(Entry::new(color, stroke, name));
     }
     let left_out = match drawn.len().saturating_sub(OTHER_COLORS_COUNT) {
         0 => String::new(),
@@ -226,8 +241,22 @@ fn chart(report: &Report, stage: &StageReport) -> Option<Chart> {
     };
     let (title, unit) =
         if moves { ("Throughput", "MiB/s") } else { ("Operations", "operations/s") };
-    (!marks.is_empty()).then(|| Chart {
-        id: "chart-stage",
+    if marks.is_empty() {
+        return None;
+    }
+    let x = Axis::seconds(stage.took.max(Duration::from_millis(1)), 10.0);
+    let x = x.titled("time since the stage began", Reads::Offset);
+    let y = Axis::from_zero(highest).titled(unit, Reads::Number(unit));
+    let mut plot = Plot::new(WIDE, x, y, marks);
+    let mut rows: Vec<&RowReport> = drawn.iter().map(|(row, ..)| *row).collect();
+    rows.dedup_by(|a, b| std::ptr::eq(*a, *b));
+    for row in rows {
+        let view = RowView { report, stage, row };
+        let marks = Marks::of(&view, row.analysis.started, stage.took.as_secs_f64());
+        marks.put(&mut plot, &mut legend);
+    }
+    Some(Chart {
+        id: "chart-stage".to_owned(),
         title: format!("{title} over time"),
         caption: format!(
             "{unit}, of what was done in each window of {}, over the time from the start of the \
@@ -235,12 +264,7 @@ fn chart(report: &Report, stage: &StageReport) -> Option<Chart> {
             known(drawn.first().map(|(row, ..)| row.analysis.segment), duration)
         ),
         legend,
-        plot: Plot {
-            size: WIDE,
-            x: Axis::seconds(stage.took.max(Duration::from_millis(1)), 10.0),
-            y: Axis::from_zero(highest),
-            marks,
-        },
+        plot,
     })
 }
 
@@ -256,7 +280,7 @@ mod tests {
             assert!(html.contains(&format!("<section id=\"{id}\">")), "{id}");
         }
         // Only the reads of 2 s have windows enough for a chart.
-        assert_eq!(html.matches("<svg").count(), 1);
+        assert_eq!(html.matches("<svg viewBox").count(), 1);
         assert!(html.contains("<td>1.95 GiB/s</td>"), "no throughput");
         assert!(html.contains("WEKA&#39;s summary"), "no summary");
         assert!(html.contains("<td>2,000 ops/s</td>"), "no first done");
@@ -273,7 +297,7 @@ mod tests {
         report.command = evil.to_owned();
         let html = render(&report, &Environment::default());
         assert!(!html.contains("<script>alert"), "an element came in");
-        assert_eq!(html.matches("</script>").count(), 1);
+        assert_eq!(html.matches("</script>").count(), 3);
         assert!(html.contains("SCHEDULE NOT KEPT"), "no warning");
     }
 }

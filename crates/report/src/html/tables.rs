@@ -6,7 +6,7 @@ use std::time::Duration;
 use plimsoll_analysis::{Figures, Rates, RowAnalysis, SegmentRate, StepFigures, Times};
 use plimsoll_model::{ByteRate, Moment};
 
-use super::charts::size;
+use super::sizes::size;
 use super::{Environment, escaped};
 use crate::agents::{AgentReport, HEADINGS};
 use crate::format::{
