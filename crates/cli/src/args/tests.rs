@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::CommandFactory;
 
 /// Words that are flags of others, where a path begins with one of these.
-const OTHERS: [(&[&str], &[&str]); 12] = [
+const OTHERS: [(&[&str], &[&str]); 13] = [
     (&["docs/replay.md", "crates/foreign/src/trace"], &["verbose"]),
     (
         &["docs/coming-from-fio.md", "crates/dialects/src/fio", "README.md"],
@@ -136,7 +136,9 @@ const OTHERS: [(&[&str], &[&str]); 12] = [
     (&["crates/cli/src/help/examples.rs"], &["name", "rw"]),
     // Flags of our own tools.
     (&["README.md"], &["release", "no-live"]),
-    (&["docs/measuring.md"], &["only", "program", "quick", "rounds", "seconds"]),
+    // MinIO's and cargo's.
+    (&["docs/tutorial"], &["address", "release"]),
+    (&["docs/self-benchmarks.md"], &["only", "program", "quick", "rounds", "seconds"]),
     // Names of colours.
     (&["crates/report/src/html"], &["dim", "frame", "grid", "s0", "s1"]),
     // The name of a thing, not of one.
@@ -144,7 +146,7 @@ const OTHERS: [(&[&str], &[&str]); 12] = [
     (&["crates/credentials"], &["secret"]),
 ];
 
-fn repository() -> PathBuf {
+pub(super) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
@@ -158,7 +160,7 @@ fn collect(command: &clap::Command, found: &mut BTreeSet<String>) {
 }
 
 /// Returns the files below a directory, without those that only test.
-fn files(directory: &Path, ending: &str, found: &mut Vec<PathBuf>) {
+pub(super) fn files(directory: &Path, ending: &str, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();

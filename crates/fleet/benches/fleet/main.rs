@@ -1,6 +1,6 @@
 //! What a fleet takes: `cargo xtask bench fleet` prints each figure beside its target.
 //!
-//! `docs/measuring.md` says from which instant to which each is.
+//! `docs/self-benchmarks.md` says from which instant to which each is.
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
