@@ -1,13 +1,8 @@
 //! The gate (`ci`) and the check of licences, sources and bans (`deny`).
 
-use std::path::PathBuf;
-
 use anyhow::Result;
 
-use crate::{deploy, fuzz, process, suite, tidy, tools};
-
-/// The version of cargo-deny that is installed when there is none.
-const CARGO_DENY_VERSION: &str = "0.20.2";
+use crate::{deploy, fuzz, process, site, suite, tidy, tools};
 
 /// Runs every check of the project, the quick ones first, the tests last.
 pub(crate) fn ci() -> Result<()> {
@@ -27,6 +22,8 @@ pub(crate) fn ci() -> Result<()> {
     )?;
     println!("== deploy");
     deploy::run()?;
+    println!("== site");
+    site::run()?;
     println!("== fuzz");
     fuzz::warp_reader()?;
     println!("== test");
@@ -35,22 +32,9 @@ pub(crate) fn ci() -> Result<()> {
 
 /// Checks all dependencies against `deny.toml`, installing cargo-deny first when it is missing.
 pub(crate) fn deny() -> Result<()> {
-    let program = cargo_deny()?;
+    let on_path = process::on_path("cargo-deny");
+    let program = on_path.map_or_else(|| tools::install_crate(&tools::CARGO_DENY), Ok)?;
     let mut command = std::process::Command::new(program);
     command.current_dir(process::root()).args(["check", "licenses", "bans", "sources"]);
     process::check(&mut command, "cargo deny check")
-}
-
-fn cargo_deny() -> Result<PathBuf> {
-    if let Some(program) = process::on_path("cargo-deny") {
-        return Ok(program);
-    }
-    let folder = tools::folder("cargo-deny", CARGO_DENY_VERSION);
-    let program = folder.join("bin/cargo-deny");
-    if !program.is_file() {
-        let mut command = process::cargo(&["install", "cargo-deny", "--locked"]);
-        command.args(["--version", CARGO_DENY_VERSION]).arg("--root").arg(&folder);
-        process::check(&mut command, "installing cargo-deny")?;
-    }
-    Ok(program)
 }

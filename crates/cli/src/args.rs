@@ -234,6 +234,9 @@ pub(crate) struct ManArgs {
     /// Write one page per command into this directory [default: print the main page]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
+    /// Write the pages as Markdown, for a site of documents
+    #[arg(long, requires = "dir")]
+    pub(crate) markdown: bool,
     /// Replace pages that exist
     #[arg(long, requires = "dir")]
     pub(crate) overwrite: bool,
@@ -330,5 +333,7 @@ impl OutputArgs {
     }
 }
 
+#[cfg(test)]
+mod document_tests;
 #[cfg(test)]
 mod tests;

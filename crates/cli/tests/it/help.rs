@@ -32,6 +32,20 @@ fn manual_pages_are_written_once() {
 }
 
 #[test]
+fn pages_are_written_as_markdown() {
+    let place = tempfile::tempdir().unwrap();
+    let mut command = plimsoll(place.path());
+    command.args(["man", "--markdown", "--dir", "."]);
+    assert!(run(command).status.success());
+    let page = std::fs::read_to_string(place.path().join("plimsoll-s3-get.md")).unwrap();
+    assert!(page.starts_with("# plimsoll s3 get\n"), "{page}");
+    assert!(page.contains("\n## Common options\n") && page.contains("\n- `--rate <"), "{page}");
+    assert!(page.contains("Environment: `PLIMSOLL_HOST`"), "{page}");
+    let above = std::fs::read_to_string(place.path().join("plimsoll-s3.md")).unwrap();
+    assert!(above.contains("- [`get`](plimsoll-s3-get.md): "), "{above}");
+}
+
+#[test]
 fn short_help_is_short_and_long_help_is_whole() {
     let place = tempfile::tempdir().unwrap();
     let help = |words: &[&str]| {

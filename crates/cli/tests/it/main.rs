@@ -16,6 +16,7 @@ mod console_runs;
 mod cosbench;
 mod cosbench_samples;
 mod crimes;
+mod documents;
 mod far;
 mod faults;
 mod files;
