@@ -6,6 +6,7 @@ pub mod junit;
 mod figure;
 mod headline;
 mod markdown;
+pub(crate) mod page;
 
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@
 mod axis;
 mod charts;
 mod colour;
+mod comparison;
 mod distribution;
 mod document;
 mod heat;
@@ -30,9 +31,11 @@ use crate::format::{byte_rate, count, duration, object_rate, op_rate, percent, p
 use crate::report::{RowView, StageReport};
 use crate::{Report, json, stage_words, text, verdict, weka, words};
 use charts::{Chart, Charts};
-use document::{Document, escaped, within_script};
+use document::{Document, within_script};
 use live::Live;
 
+pub use comparison::{Curve, comparison, curves};
+pub(crate) use document::escaped;
 pub use document::policy;
 
 /// The file is kept below this by leaving out data that the JSON report has anyway.

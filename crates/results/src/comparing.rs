@@ -6,6 +6,7 @@ use plimsoll_analysis::compare::{
     Comparison, Difference, Margin, RunFigures, compare_within, differing,
 };
 use plimsoll_record::schema::{Manifest, StageKind};
+use plimsoll_report::html::{Curve, curves};
 use plimsoll_report::{LoadLineReport, Report, StageReport, stage_title, verdict};
 use plimsoll_stats::Interval;
 use serde_json::Value;
@@ -24,6 +25,8 @@ pub struct Side {
     parameters: Vec<Parameters>,
     /// The runs whose client was the limit, each with the sentence that says so.
     client_limits: Vec<(String, String)>,
+    /// What each run did over time; nothing of those of which only figures are known.
+    curves: Vec<Vec<Curve>>,
 }
 
 impl Side {
@@ -35,6 +38,7 @@ impl Side {
         let sentence = verdict::line(&report).filter(|_| limited);
         self.client_limits.extend(sentence.map(|text| (path.display().to_string(), text)));
         self.figures.push(figures(path.display().to_string(), &report, is_foreign));
+        self.curves.push(curves(&report));
         self.parameters.push(match &record.origin {
             Origin::Run { manifest, .. } => parameters(manifest),
             Origin::Warp { end } => flags(end.command_line.as_deref()),
@@ -46,6 +50,12 @@ impl Side {
     pub fn add_figures(&mut self, figures: RunFigures, command_line: Option<&str>) {
         self.figures.push(figures);
         self.parameters.push(flags(command_line));
+        self.curves.push(Vec::new());
+    }
+
+    /// Returns what each run did over time, in the order in which they were added.
+    pub fn curves(&self) -> &[Vec<Curve>] {
+        &self.curves
     }
 
     /// Compares what was before with what came after.

@@ -106,6 +106,11 @@ impl SeriesColor {
         Self((KINDS_COUNT + index % OTHER_COLORS_COUNT) as u8)
     }
 
+    /// Returns the colour of a side of a comparison: 0 is before, 1 after.
+    pub(super) fn of_side(side: usize) -> Self {
+        [Self::of_kind(OpKind::Put), Self::of_kind(OpKind::Get)][side % 2]
+    }
+
     /// Returns the colour of a class of failures by its place in a list.
     pub(super) fn of_failure(index: usize) -> Self {
         Self((FAILURES_FROM + index % FAILURES.len()) as u8)

@@ -102,7 +102,8 @@ impl Heat {
         };
         let cells: Vec<_> = self.columns.iter().map(cells).collect();
         json!({
-            "color": self.color.number(), "from": self.from, "width": self.width, "rows": ROWS, "max": self.max(),
+            "color": self.color.number(), "from": self.from, "width": self.width,
+            "rows": ROWS, "max": self.max(),
             "cells": cells,
         })
     }

@@ -442,3 +442,64 @@ fn of_many_hosts_the_slowest_and_the_fastest_are_drawn_and_all_are_listed() {
     }
     assert!(html.contains("<th scope=\"row\">client-west</th>"));
 }
+
+/// What a test does with a mouse, in the page.
+const MOUSE: &str = "
+  const over = (id) => document.querySelector('#' + id + ' .u-over');
+  const mouse = (id, type, part) => {
+    const box = over(id).getBoundingClientRect();
+    const place = { clientX: box.left + part * box.width, clientY: box.top + box.height / 2 };
+    const moved = { movementX: 9, bubbles: true, button: 0, view: window };
+    const event = new MouseEvent(type, { ...place, ...moved });
+    (type === 'mouseup' ? document : over(id)).dispatchEvent(event);
+  };
+  const label = (id) => document.querySelector('#' + id + ' .tip b').textContent;
+  const tip = (id) => document.querySelector('#' + id + ' .tip');
+  const reset = (id) => document.querySelector('#' + id + ' .reset');
+";
+
+#[test]
+fn one_points_at_charts_zooms_all_of_them_and_switches_series_by_keyboard() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mixed.html");
+    std::fs::write(&path, render(&mixed(30), &environment())).unwrap();
+    let Some(mut page) =
+        browser::Page::open(browser::View { width: 1_200, height: 900, is_dark: false })
+    else {
+        return;
+    };
+    page.go(&format!("file://{}", path.display()));
+    page.until("document.querySelectorAll('.uplot').length === 14");
+    let mut run = |script: &str| page.eval(&format!("(() => {{{MOUSE}{script}}})()"));
+    // Half of the span: 15 s, where the second host sheds load.
+    run("mouse('chart-operations', 'mouseenter', .5); mouse('chart-operations', 'mousemove', .52)");
+    let told = run("return tip('chart-operations').textContent");
+    let told = told.as_str().unwrap();
+    for text in ["15.", "PUT", "GET", "total", "operations/s", "throttled"] {
+        assert!(told.contains(text), "{text}: {told}");
+    }
+    // The others tell of the same instant.
+    assert_eq!(run("return tip('chart-latency').hidden"), false);
+    assert_eq!(run("return label('chart-latency') === label('chart-operations')"), true);
+    assert_eq!(run("return tip('chart-latency').textContent.includes('ms')"), true);
+    // Dragged over a stretch, all charts over time show it, and all of them all again.
+    assert_eq!(run("return reset('chart-heat-get').hidden"), true);
+    run("mouse('chart-operations', 'mousedown', .25); mouse('chart-operations', 'mousemove', .5);
+         mouse('chart-operations', 'mouseup', .5)");
+    for chart in ["chart-operations", "chart-throughput", "chart-latency", "chart-heat-get"] {
+        let zoomed = run(&format!("return reset('{chart}').hidden"));
+        assert_eq!(zoomed, false, "{chart} is zoomed");
+    }
+    run("mouse('chart-latency', 'dblclick', .5)");
+    for chart in ["chart-operations", "chart-throughput", "chart-latency", "chart-heat-get"] {
+        assert_eq!(run(&format!("return reset('{chart}').hidden")), true, "{chart} is whole");
+    }
+    let button = "document.querySelector('#chart-operations .legend button')";
+    run(&format!("{button}.focus()"));
+    page.press("Enter");
+    let pressed = page.eval(&format!("{button}.getAttribute('aria-pressed')"));
+    assert_eq!(pressed, "false", "the first series is off");
+    assert_eq!(page.complaints(), [""; 0]);
+    // A file has no host.
+    assert_eq!(page.hosts_asked(), [""]);
+}
