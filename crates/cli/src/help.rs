@@ -192,7 +192,8 @@ fn with_benchmarks(command: Command) -> Command {
     benchmarks().fold(command, |command, (name, about)| {
         let words = Arg::new("words").num_args(0..).value_name("WARP FLAGS");
         let words = words.help(
-            "warp's own flags. plimsoll's --explain prints the equivalent workload file and exits",
+            "warp's own flags. plimsoll's --explain prints the equivalent workload file and exits, \
+             and its --report-json prints plimsoll's JSON instead of warp's report",
         );
         command.subcommand(Command::new(name).about(about).arg(words))
     })

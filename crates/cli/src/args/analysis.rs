@@ -267,7 +267,7 @@ pub(crate) enum AsCommand {
 /// The commands of warp's that are understood.
 #[derive(Debug, Subcommand)]
 pub(crate) enum WarpCommand {
-    /// Show the figures of files: of raw ones those of `warp analyze --full`
+    /// Show the figures of files as warp does
     Analyze(Box<WarpAnalyzeArgs>),
     /// Compare two runs or files
     Cmp(Box<WarpCmpArgs>),
@@ -281,7 +281,8 @@ pub(crate) enum WarpCommand {
 
 #[derive(Args, Debug)]
 pub(crate) struct WarpAnalyzeArgs {
-    /// Raw (.csv.zst) and aggregated files (.json.zst) of warp's, `-` for the standard input
+    /// Raw (.csv.zst) and aggregated files (.json.zst) of warp's, run directories, `-` for the
+    /// standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
@@ -325,7 +326,7 @@ pub(crate) struct WarpMergeArgs {
 pub(crate) struct WarpArgs {
     #[command(flatten, next_help_heading = "Output")]
     pub(crate) print: PrintArgs,
-    /// Use every operation, which is always done
+    /// Print the report of `warp analyze --full`, which heeds every flag of the analysis
     #[arg(long)]
     pub(crate) full: bool,
     #[command(flatten)]

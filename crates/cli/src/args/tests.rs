@@ -91,6 +91,7 @@ const OTHERS: [(&[&str], &[&str]); 13] = [
             "rcvbuf",
             "rdma",
             "rdma.window",
+            "report-json",
             "serve",
             "sndbuf",
             "stdout",

@@ -174,7 +174,9 @@ fn explain_lists_each_correction_and_does_nothing() {
     for (line, correction) in lines.by_ref().zip(corrections) {
         assert_eq!(line, format!("# {correction}"));
     }
-    assert_eq!(text.lines().filter(|line| line.starts_with('#')).count(), corrections.len() + 1);
+    // The parameters above them, and what sizes mean below.
+    assert_eq!(text.lines().filter(|line| line.starts_with('#')).count(), corrections.len() + 2);
+    assert!(text.contains("\n# 4M is 4,194,304 bytes, as in s3-benchmark\n"), "{text}");
     // All of it is a workload file.
     let plan = WorkloadFile::from_yaml("explained", &text).unwrap().check().unwrap();
     let names: Vec<&str> = plan.stages.iter().map(|stage| &*stage.name).collect();

@@ -26,7 +26,9 @@ fn explain_lists_each_correction_and_does_nothing() {
         assert_eq!(line, format!("# {correction}"));
     }
     let lines = text.lines().filter(|line| line.starts_with('#')).count();
-    assert_eq!(lines, CORRECTIONS.len() + notes.len());
+    // And what sizes mean.
+    assert_eq!(lines, CORRECTIONS.len() + notes.len() + 1);
+    assert!(text.contains("\n# -size counts bytes, as in weed benchmark: "), "{text}");
     // All of it is a workload file.
     let plan = WorkloadFile::from_yaml("explained", &text).unwrap().check().unwrap();
     let names: Vec<&str> = plan.stages.iter().map(|stage| &*stage.name).collect();
