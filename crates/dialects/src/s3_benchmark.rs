@@ -203,7 +203,8 @@ pub fn from_args(args: &[String]) -> Result<Benchmark, S3BenchmarkError> {
     let loops = number("l", &written.loops)?;
     if loops > LOOPS_MAX {
         let why = format!(
-            "one run has at most {LOOPS_MAX} loops of {TESTS_PER_LOOP} tests; start it again for more"
+            "one run has at most {LOOPS_MAX} loops of {TESTS_PER_LOOP} tests; start it again for \
+            more"
         );
         return Err(value("l", &written.loops, why));
     }
@@ -254,7 +255,8 @@ fn read(args: &[String]) -> Result<Written, S3BenchmarkError> {
         let name = word.strip_prefix("--").or_else(|| word.strip_prefix('-')).unwrap_or_default();
         if name.is_empty() {
             let text = format!(
-                "`{word}` is no flag; s3-benchmark would pass over it and all that follows, so leave \
+                "`{word}` is no flag; s3-benchmark would pass over it and all that follows, so \
+                leave \
                  it out"
             );
             return Err(S3BenchmarkError::Form(text));
@@ -343,7 +345,7 @@ fn address(url: &str) -> Result<Address, String> {
     }
     let port = port.map(|port| match port.parse::<u16>() {
         Ok(number) if number > 0 && port.bytes().all(|byte| byte.is_ascii_digit()) => Ok(number),
-        _ => Err(format!("`{port}` is no port, 1 to 65535 are")),
+        _ => Err(format!("`{port}` is not a port, 1 to 65535 are")),
     });
     Ok(Address { tls, host: host.to_owned(), port: port.transpose()? })
 }

@@ -18,7 +18,7 @@ pub use crate::correction::Correction;
 pub use lower::{Asked, Listed, WORDS};
 
 /// How sizes are read, for people.
-pub const SIZES: &str = "-size counts bytes, as in weed benchmark: 4M is no number there";
+pub const SIZES: &str = "-size counts bytes, as in weed benchmark: 4M is not a number there";
 
 /// The list of file ids where `-list` names no other, in the directory for temporary files.
 pub const LIST_NAME: &str = "benchmark_list.txt";

@@ -32,7 +32,8 @@ pub(crate) fn as_s3_benchmark(args: &S3BenchmarkArgs) -> Result<ExitCode> {
     let ui = args.output.ui();
     if args.output.print.json {
         bail!(
-            "--json: s3-benchmark prints lines; `plimsoll analyze RUN --json` has each test's figures"
+            "--json: s3-benchmark prints lines; `plimsoll analyze RUN --json` has each test's \
+            figures"
         );
     }
     let file = asked.workload(args.seed);
@@ -220,7 +221,7 @@ fn store(asked: &Benchmark, args: &S3BenchmarkArgs) -> StoreArgs {
 fn in_its_words(error: anyhow::Error) -> anyhow::Error {
     let flags = [
         ("--host and --tls", "-u"),
-        ("mean something only with --tls or https://", "need -u with https://"),
+        ("need --tls or https://", "need -u with https://"),
         ("--host", "-u"),
         ("--bucket", "-b"),
         ("--region", "-r"),

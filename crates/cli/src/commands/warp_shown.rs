@@ -102,13 +102,13 @@ pub(super) struct Benchdata {
 }
 
 impl Benchdata {
-    /// Returns the one that a run asks for; refuses one that is there already, before any work.
+    /// Returns the one that a run asks for; refuses one that already exists, before any work.
     pub(super) fn of(run: &WarpRun) -> Result<Option<Self>> {
         let Some(name) = &run.run_directory else { return Ok(None) };
         let is_raw = run.shown.full;
         let path = PathBuf::from(format!("{name}.{}", if is_raw { "csv.zst" } else { "json.zst" }));
         if path.exists() {
-            bail!("{BENCHDATA}: {} is there already; remove it or choose a name", path.display());
+            bail!("{BENCHDATA}: {} already exists; remove it or choose a name", path.display());
         }
         Ok(Some(Self { path, is_raw }))
     }
@@ -120,7 +120,7 @@ impl Benchdata {
         let mut file = named.create()?;
         let failed = || format!("{BENCHDATA}: cannot write {}", path.display());
         if *is_raw {
-            let export = Export::of(record).context("it is no run of plimsoll's")?;
+            let export = Export::of(record).context("it is not a run of plimsoll's")?;
             export.write(ExportFormat::Warp, Box::new(&mut file)).with_context(failed)?;
         } else {
             let document = of_run(record, &WarpQuestion::default())?;

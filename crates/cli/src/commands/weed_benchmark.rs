@@ -364,8 +364,8 @@ impl<'a> Reports<'a> {
         let deleted = self.results.iter().find(of_deletions).map_or(0, |(_, of)| of.ops_ok);
         if let left @ 1.. = self.to_delete.saturating_sub(deleted) {
             self.ui.warn(&format!(
-                "-deletePercent: {left} of the files that were to be removed are there still, and \
-                 not in the list; `plimsoll clean RUN` removes all that the run wrote"
+                "-deletePercent: {left} of the files that were to be removed still exist, and are \
+                not in the list; `plimsoll clean RUN` removes all that the run wrote"
             ));
         }
         let below = self.ui.result(&layout::below(&self.results));

@@ -129,7 +129,7 @@ fn json_is_warps_document_and_report_json_is_ours() {
     assert_eq!(serde_json::from_str::<Value>(&aggregated::text(&left)).unwrap(), document);
 
     let said = ran(&target, place.path(), "get --objects 40");
-    assert!(stderr(&said).contains("run.json.zst is there already"), "{}", stderr(&said));
+    assert!(stderr(&said).contains("run.json.zst already exists"), "{}", stderr(&said));
     let place = tempfile::tempdir().unwrap();
     let output = ran(&target, place.path(), &format!("{line} --report-json"));
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -49,7 +49,7 @@ fn lists_are_looked_at_before_anything_is_done() {
     std::fs::write(&list, "# nothing\n\n").unwrap();
     assert!(refused(directory.path(), line).contains("-list: l.txt names no files"));
     std::fs::write(&list, "3,01637037d6\nnotafid\n").unwrap();
-    assert!(refused(directory.path(), line).contains("line 2: `notafid` is no file id"));
+    assert!(refused(directory.path(), line).contains("line 2: `notafid` is not a file id"));
     std::fs::write(&list, "# mine\n3,01637037d6\n4,02637037d6").unwrap();
     let text = printed(directory.path(), &line.replace("-q ", ""));
     assert!(text.contains("list: l.txt") && text.contains("ops: 2"), "{text}");

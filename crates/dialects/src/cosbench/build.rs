@@ -289,7 +289,7 @@ impl Builder {
         }
         let written = written.filter(|written| *written != "normal").map(|written| {
             let kinds = WorkKind::SPECIAL.map(WorkKind::name).join(", ");
-            format!("; its type `{written}` is none of {kinds}, so it is normal work")
+            format!("; its type `{written}` is not one of {kinds}, so it is normal work")
         });
         let written = written.unwrap_or_default();
         if work.operations.is_empty() {

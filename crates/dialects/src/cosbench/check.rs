@@ -377,8 +377,8 @@ impl Reader<'_> {
         let (config, place) = (self.config, self.config.place);
         if self.operation.ratio != 100 {
             let more = format!(
-                "`{}` goes through all of its objects once, so nothing stands beside it in a work: \
-                 put it into a work of its own",
+                "`{}` goes through all of its objects once, so it must be alone in its work: put \
+                it into a separate work",
                 self.operation.kind
             );
             return Err(Refused::new(place, more));

@@ -63,7 +63,7 @@ const S3: &[Key] = &[
     ("proxyhost", Taken::Yes),
     ("proxyport", Taken::Yes),
     ("path_style_access", Taken::Yes),
-    ("max_connections", Taken::But("is ignored: every worker has a connection of its own")),
+    ("max_connections", Taken::But("is ignored: every worker has its own connection")),
     ("signer_version", Taken::Yes),
     ("aws_region", Taken::Yes),
     ("region", Taken::Yes),
@@ -82,7 +82,7 @@ const SWIFT: &[Key] = &[
     ("token", Taken::Yes),
     ("storage_url", Taken::Yes),
     ("policy", Taken::Yes),
-    ("transfer_rate", Taken::But("is ignored: it only asks the store for a header of its own")),
+    ("transfer_rate", Taken::But("is ignored: it only asks the store for a custom header")),
 ];
 const MOCK: &[Key] = &[
     LOGGING,
@@ -162,7 +162,7 @@ pub(super) fn taken(known: Option<&[Key]>, key: &str) -> Taken {
 pub(super) fn of_operation(key: &str) -> Taken {
     match key {
         "hashcheck" | "hash_check" | "HashCheck" => {
-            Taken::But("is no key, so nothing is checked by it, as there: write hashCheck")
+            Taken::But("is not a parameter, so nothing is checked, as in COSBench: write hashCheck")
         }
         "histogram" => Taken::But("is ignored: there are always percentiles"),
         "is_prefetch" => Taken::But("is ignored: nothing is fetched before it is asked for"),

@@ -234,8 +234,7 @@ impl Workload {
         let unknown = self.drivers().into_iter().filter(|name| !known.contains(name));
         let sentence = |name: &str| {
             format!(
-                "driver `{name}` is none of {}: its works are shared out among all, as COSBench \
-                 does",
+                "driver `{name}` is not one of {}: its works are divided among all, as in COSBench",
                 if known.is_empty() { "none".to_owned() } else { known.join(", ") }
             )
         };

@@ -252,7 +252,7 @@ impl<'a> At<'a> {
         let number = text.parse().ok().filter(|number| is_digits && *number <= NUMBER_MAX);
         number.ok_or_else(|| {
             let shown: String = text.chars().take(40).collect();
-            self.illegal(law, &format!("`{shown}` is no whole number of 0 to {NUMBER_MAX}"))
+            self.illegal(law, &format!("`{shown}` is not a whole number from 0 to {NUMBER_MAX}"))
         })
     }
 

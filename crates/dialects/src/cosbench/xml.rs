@@ -71,8 +71,8 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Element, Refused> {
                 tree.text(b"&", begin)?;
             }
             Event::DocType(_) => {
-                let why = "a document type is not allowed: no workload needs one, and entities of \
-                           its own are none";
+                let why = "a document type is not allowed: no workload needs one, and custom \
+                entities are refused";
                 return Err(refuse(tree.lines.place(begin), why));
             }
             Event::Eof => return tree.finish(text.len()),
@@ -82,7 +82,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Element, Refused> {
 }
 
 fn refuse(place: impl Into<Option<Place>>, why: &str) -> Refused {
-    Refused::parsing(place, why, "it is no well-formed XML, so nothing of it was read")
+    Refused::parsing(place, why, "it is not well-formed XML, so nothing of it was read")
 }
 
 /// The elements that are open, and what is read so far.
@@ -178,12 +178,12 @@ impl Tree<'_> {
 
 /// Returns a name of an element or attribute.
 fn name(bytes: &[u8]) -> Result<String, String> {
-    let text = str::from_utf8(bytes).map_err(|_| "a name is no UTF-8".to_owned())?;
+    let text = str::from_utf8(bytes).map_err(|_| "a name is not UTF-8".to_owned())?;
     let begins = text.chars().next().is_some_and(|first| first.is_alphabetic() || first == '_');
     let is_part = |letter: char| letter.is_alphanumeric() || "_-.:".contains(letter);
     match begins && text.chars().all(is_part) {
         true => Ok(text.to_owned()),
-        false => Err(format!("`{}` is no name", text.escape_default())),
+        false => Err(format!("`{}` is not a name", text.escape_default())),
     }
 }
 

@@ -113,7 +113,7 @@ pub fn from_args(args: &[String], options: &Options<'_>) -> Result<CommandLine, 
         match arg.strip_prefix("--") {
             Some(text) => line.long(text, &mut rest)?,
             None if arg.len() > 1 && arg.starts_with('-') => {
-                return Err(form(format!("`{arg}` is no option; fio's have two dashes")));
+                return Err(form(format!("`{arg}` is not an option; fio's have two dashes")));
             }
             None if line.clients.take_file(arg) => {}
             None => line.files.push(arg.to_owned()),

@@ -13,8 +13,9 @@ const PORT: u16 = 8765;
 /// What is done otherwise with the figures of all clients together.
 pub(super) const ALL_CLIENTS: Correction = correct(
     "All clients",
-    "one record merges every group of the file, so that its rates add up what ran at different times",
-    "each group of each stage has one of its own, with percentiles",
+    "one record merges every group of the file, so that its rates add up what ran at different \
+    times",
+    "each group of each stage has its own, with percentiles",
 );
 
 /// A client of a command line: the agent of that name.
@@ -98,8 +99,8 @@ impl Clients {
         let mut lists = self.given.iter().filter(|given| !given.files.is_empty());
         let files = lists.next().map(|given| given.files.clone()).unwrap_or_default();
         if let Some(other) = lists.find(|given| given.files != files) {
-            let why = "clients carry out the same job files here; run what differs by a command \
-                       line of its own";
+            let why = "clients carry out the same job files here; run what differs with a \
+            separate command line";
             let written = format!("{} {}", written(&other.option), other.files.join(" "));
             return Err(not_taken(&other.option, written, why.to_owned()));
         }
@@ -115,7 +116,7 @@ impl Clients {
             for client in &given.clients {
                 if !names.insert(&client.name) {
                     let why = format!(
-                        "`{}` is there twice, and agents are told apart by name",
+                        "`{}` appears twice, and agents are told apart by name",
                         client.name
                     );
                     return Err(refused(&given.option, why));
@@ -144,8 +145,8 @@ impl Clients {
             "agents of these names carry the jobs out, each of them all, as in fio: {names}"
         )];
         if self.given.iter().any(|given| given.has_ports) {
-            let what = "agents connect to the fleet, and nobody to them: ports stand in the JSON \
-                        alone";
+            let what = "agents connect to the fleet, never the other way round: ports only appear \
+            in the JSON";
             whats.push(what.to_owned());
         }
         whats.push(ALL_CLIENTS.to_string());
@@ -172,7 +173,7 @@ fn client(host: &str) -> Result<(Client, bool), String> {
     if name.is_empty() || !name.chars().all(is_plain) {
         return Err(format!("`{host}` names no agent; write HOST, HOST,PORT or a file of them"));
     }
-    let number = port.map(|port| port.parse().map_err(|_| format!("`{port}` is no port")));
+    let number = port.map(|port| port.parse().map_err(|_| format!("`{port}` is not a port")));
     let number = number.transpose()?;
     Ok((Client { name: name.to_owned(), port: number.unwrap_or(PORT) }, port.is_some()))
 }

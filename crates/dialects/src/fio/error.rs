@@ -72,7 +72,7 @@ pub enum Problem {
     #[error("{0}")]
     Form(String),
     /// Neither fio nor we have such an option.
-    #[error("`{option}` is no option of fio{}", did_you_mean(nearest))]
+    #[error("`{option}` is not an option of fio{}", did_you_mean(nearest))]
     Unknown {
         /// The option.
         option: String,

@@ -167,7 +167,7 @@ impl<'a> Reader<'a> {
             let place = Place { file: path.clone(), line: Some(number), ..place.clone() };
             let line = line.trim();
             if line.starts_with('[') {
-                let text = format!("`{line}`: a file that is included has no sections of its own");
+                let text = format!("`{line}`: an included file must not have sections");
                 return Err(FioError { place, problem: Problem::Form(text) });
             }
             self.line(line, place)?;
@@ -280,6 +280,6 @@ fn own_variables(text: String, host: Host) -> Result<String, String> {
     if !is_sum {
         return Ok(replaced);
     }
-    let number = |text: &str| text.parse().map_err(|_| format!("`{text}` is no number"));
+    let number = |text: &str| text.parse().map_err(|_| format!("`{text}` is not a number"));
     sums::evaluate(&replaced, false, &mut |text| number(text)).map(|sum| sum.to_string())
 }

@@ -33,11 +33,11 @@ pub struct Machine<'a> {
     pub cores: u32,
     /// Where the program runs.
     pub default_directory: &'a str,
-    /// Returns the size of a file, or of a device, that is there already.
+    /// Returns the size of a file, or of a device, that already exists.
     pub file_size: &'a dyn Fn(&str) -> Option<u64>,
     /// Returns whether a path is a device.
     pub is_device: &'a dyn Fn(&str) -> bool,
-    /// Whether what is there already may be written to: `--i-know-this-destroys-data`.
+    /// Whether what already exists may be written to: `--i-know-this-destroys-data`.
     pub destroys: bool,
     /// The run's seed.
     pub seed: u64,
@@ -357,8 +357,8 @@ impl<'a> Lowering<'a> {
             self.note(
                 job,
                 &option,
-                "when the jobs beside it have ended too, a stage of its own reads its files back \
-                 from end to end",
+                "when the jobs beside it have ended too, a separate stage reads its files back \
+                from end to end",
             );
         }
         let Some(&first) = indices_of_jobs.first() else { return };

@@ -268,7 +268,8 @@ impl Draft {
             && !files.directories.is_empty()
         {
             return Err(Problem::Job(format!(
-                "`filename` names {absolute} from the root and `directory` is given too; leave one out"
+                "`filename` names {absolute} from the root and `directory` is given too; leave \
+                one out"
             )));
         }
         let files = &self.job.files;
@@ -310,7 +311,7 @@ impl Draft {
         match named.as_slice() {
             [index] => flow.wait_for = Some(*index),
             [] => {
-                let text = format!("it waits for `{name}`, which is no job before it");
+                let text = format!("it waits for `{name}`, which is not a job before it");
                 return Err(Problem::Job(text));
             }
             more => {

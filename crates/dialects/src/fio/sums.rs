@@ -110,7 +110,7 @@ mod tests {
 
     fn sum(text: &str, is_exact: bool) -> Result<i128, String> {
         evaluate(text, is_exact, &mut |text| {
-            text.parse().map_err(|_| format!("`{text}` is no number"))
+            text.parse().map_err(|_| format!("`{text}` is not a number"))
         })
     }
 
@@ -134,8 +134,8 @@ mod tests {
     #[test]
     fn what_is_no_sum_is_refused() {
         for (text, why) in [
-            ("", "`` is no number"),
-            ("1 +", "`` is no number"),
+            ("", "`` is not a number"),
+            ("1 +", "`` is not a number"),
             ("(1", "a bracket is not closed"),
             ("1)", "`)` is left over"),
             ("1 / 0", "it divides by zero"),

@@ -88,7 +88,7 @@ impl<'t> Value<'t> {
     pub(super) fn size(&mut self, text: &str) -> Result<u64, String> {
         match self.amount(text)? {
             Amount::Bytes(bytes) => Ok(bytes),
-            Amount::Percent(_) => Err("a share in percent makes no sense here".to_owned()),
+            Amount::Percent(_) => Err("a share in percent is unexpected here".to_owned()),
         }
     }
 
@@ -100,7 +100,7 @@ impl<'t> Value<'t> {
             })?;
             return u64::try_from(bytes)
                 .map(Amount::Bytes)
-                .map_err(|_| format!("{bytes} is no number of bytes"));
+                .map_err(|_| format!("{bytes} is not a number of bytes"));
         }
         let parts = Parts::of(text)?;
         if parts.suffix == "%" && parts.fraction.is_none() {
@@ -131,7 +131,8 @@ impl<'t> Value<'t> {
             let letter = &parts.suffix[..1];
             let read = digits(bytes);
             return Err(format!(
-                "fio reads every suffix with `{letter}` in front alike, this as {read} bytes; write `{}{letter}`",
+                "fio reads every suffix with `{letter}` in front alike, this as {read} bytes; \
+                write `{}{letter}`",
                 parts.whole
             ));
         };
@@ -143,7 +144,8 @@ impl<'t> Value<'t> {
                 KbBase::Decimal => format!("{whole}{letter}iB"),
             };
             return Err(format!(
-                "fio reads this as {} bytes, not {}; write `{write}` or the number of bytes, or give `--fio-units` to have what fio reads",
+                "fio reads this as {} bytes, not {}; write `{write}` or the number of bytes, or \
+                give `--fio-units` to have what fio reads",
                 digits(bytes),
                 digits(plain)
             ));

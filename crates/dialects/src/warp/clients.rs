@@ -35,7 +35,7 @@ pub(super) fn adapt(
     let clients = hosts(&given.value).map_err(|why| given.wrong(why))?;
     let mut names = BTreeSet::new();
     if let Some(twice) = clients.iter().find(|client| !names.insert(&client.name)) {
-        let why = format!("`{}` is there twice, and agents are told apart by name", twice.name);
+        let why = format!("`{}` appears twice, and agents are told apart by name", twice.name);
         return Err(given.wrong(why));
     }
     let has_ports = clients.iter().any(|client| client.has_port);

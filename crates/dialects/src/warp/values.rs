@@ -56,7 +56,7 @@ fn switch(text: &str) -> Result<String, String> {
 
 /// Reads a number as Go's flags do: `0x10`, `0b11`, `0o17`, `017` and `1_000` too.
 fn number(text: &str) -> Result<u64, String> {
-    let wrong = || format!("`{text}` is no whole number from 0");
+    let wrong = || format!("`{text}` is not a whole number from 0");
     let (radix, digits) = match text.strip_prefix('+').unwrap_or(text) {
         plain if !plain.starts_with('0') || plain == "0" => (10, plain),
         marked => match marked.get(..2).map(str::to_ascii_lowercase).as_deref() {
@@ -76,7 +76,7 @@ fn number(text: &str) -> Result<u64, String> {
 fn fraction(text: &str) -> Result<String, String> {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() && number >= 0.0 => Ok(number.to_string()),
-        _ => Err(format!("`{text}` is no number from 0")),
+        _ => Err(format!("`{text}` is not a number from 0")),
     }
 }
 

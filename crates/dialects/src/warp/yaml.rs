@@ -113,7 +113,7 @@ fn take(section: &mut Section, name: &str) -> Result<String, WarpArgError> {
         Some((_, Node::Text(text))) => Ok(text),
         Some((key, _)) => {
             let written = place(&key, &format!("{ROOT}.{name}"));
-            Err(WarpArgError::Value { written, why: "it is no text".to_owned() })
+            Err(WarpArgError::Value { written, why: "it is not a string".to_owned() })
         }
         None => Err(WarpArgError::Form(format!("`{ROOT}.{name}` is missing"))),
     }
@@ -216,13 +216,13 @@ fn value(flag: &Flag, node: Node) -> Result<String, String> {
         (_, Node::List(nodes)) if may_list => {
             let text = |node| match node {
                 Node::Text(text) => Ok(text),
-                _ => Err("an entry is no text; put it in quotes".to_owned()),
+                _ => Err("an entry is not a string; put it in quotes".to_owned()),
             };
             nodes.into_iter().map(text).collect::<Result<Vec<_>, _>>().map(|all| all.join(","))
         }
         (_, Node::List(_)) => Err("it is one value, no list".to_owned()),
         (Kind::Duration, _) => Err("it is a duration such as `5m`".to_owned()),
-        _ => Err("it is no text; put it in quotes".to_owned()),
+        _ => Err("it is not a string; put it in quotes".to_owned()),
     }
 }
 

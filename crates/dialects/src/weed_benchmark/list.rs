@@ -15,7 +15,7 @@ pub fn write(ids: impl IntoIterator<Item = impl Display>) -> String {
 
 /// A line of a list that is no file id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: `{text}` is no file id such as 3,01637037d6")]
+#[error("line {line}: `{text}` is not a file id such as 3,01637037d6")]
 pub struct ListError {
     /// Which, from 1 on.
     pub line: usize,
@@ -92,7 +92,7 @@ mod tests {
             "3,é1637037d6",
         ] {
             let said = read(&format!("# a\n3,01637037d6\n{line}\n")).unwrap_err().to_string();
-            let expected = format!("line 3: `{line}` is no file id such as 3,01637037d6");
+            let expected = format!("line 3: `{line}` is not a file id such as 3,01637037d6");
             assert_eq!(said, expected);
         }
     }

@@ -137,8 +137,8 @@ pub(crate) fn parameters(differences: &[Difference]) -> String {
     );
     if differences.iter().any(is_open_on_one_side) {
         html += "<p class=\"bad\">One side is an open loop, whose latency is from the intended \
-                 start, waiting included; that of the other is not: these latencies are no measure \
-                 of a change.</p>\n";
+                 start, waiting included; that of the other is not: these latencies cannot be \
+                 compared.</p>\n";
     }
     html
 }

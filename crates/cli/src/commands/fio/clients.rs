@@ -85,7 +85,7 @@ impl Clients {
         let clones_max = settings.reading.jobs_max;
         let paths = paths_asked(file, DEFAULT_DIRECTORY, clones_max);
         if let Some(relative) = paths.iter().find(|path| !path.starts_with('/')) {
-            bail!("`{relative}` lies elsewhere for each agent: name files from the root on");
+            bail!("`{relative}` is a different place on each agent: use absolute paths");
         }
         if paths.len() > PLACES_MAX {
             bail!(

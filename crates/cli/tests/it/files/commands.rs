@@ -72,7 +72,7 @@ fn against(root: &Value, schema: &Value, value: &Value, at: &str) -> Option<Stri
     };
     let fits = kinds.contains(&kind) || (kind == "integer" && kinds.contains(&"number"));
     if !kinds.is_empty() && !fits {
-        return Some(format!("{at}: {kind} is none of {kinds:?}"));
+        return Some(format!("{at}: {kind} is not one of {kinds:?}"));
     }
     if let Some(items) = value.as_array() {
         let mut items = items.iter().enumerate();

@@ -76,7 +76,7 @@ pub(super) fn op(sets: &Sets, part: &Part, written: &Operation) -> Result<OpSpec
             return Err(Refused::new(part.understood.place, more));
         }
         Act::Scan(_) | Act::Pause => {
-            let more = format!("`{}` stands in a work of its own", written.kind);
+            let more = format!("`{}` must be alone in its work", written.kind);
             return Err(Refused::new(part.understood.place, more));
         }
     })

@@ -246,7 +246,7 @@ fn pattern(affixes: &Affixes, Span { from, to }: Span) -> Pattern {
         true => format!("{before}{from}{behind}"),
         false => format!("{before}{{{from}..{to}}}{behind}"),
     };
-    text.parse().expect("braces of its own are doubled, and there are fewer numbers than 2^31")
+    text.parse().expect("literal braces are doubled, and there are fewer numbers than 2^31")
 }
 
 /// Returns sizes as they are written here.

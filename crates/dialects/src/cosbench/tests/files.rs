@@ -29,7 +29,7 @@ const FILES: [File; 23] = [
     file!("gcs-config-sample.xml", "`<projectid>` is a placeholder"),
     file!("hashcheck.xml", 5, 2, 3),
     file!("librados-config-sample.xml", "`<accesskey>` is a placeholder"),
-    file!("librados-sample-annotated.xml", "line 22, column 2: it is no well-formed XML"),
+    file!("librados-sample-annotated.xml", "line 22, column 2: it is not well-formed XML"),
     file!("noop-config.xml", 5, 2, 0),
     file!("noop-read-config.xml", 5, 2, 0),
     file!("noop-write-config.xml", 5, 3, 0),
@@ -157,5 +157,5 @@ fn the_second_file_of_the_seed_once_it_is_edited() {
         r#"{"bucket":"ufs2","key":"myobjects{1..10000}.jpg"}"#
     );
     assert_eq!(lowered.notes.len(), 2);
-    assert!(lowered.notes[0].starts_with("driver `driver3` is none of driver1, driver2: "));
+    assert!(lowered.notes[0].starts_with("driver `driver3` is not one of driver1, driver2: "));
 }

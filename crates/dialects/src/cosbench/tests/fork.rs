@@ -28,7 +28,7 @@ fn keys_of_its_storages() {
     assert_eq!(
         told,
         [
-            "line 2: `max_connections` is ignored: every worker has a connection of its own",
+            "line 2: `max_connections` is ignored: every worker has its own connection",
             "line 2: `is_prefetch` is ignored: nothing is fetched before it is asked for"
         ]
     );

@@ -35,7 +35,8 @@ fn what_is_unknown_is_passed_over_and_told() {
             "line 8: attribute `weight` of operation is unknown and ignored",
             "line 8: the key `colour` is unknown and ignored",
             "line 8: `junk` has no `=` and is ignored, as there",
-            "line 8: `hashcheck` is no key, so nothing is checked by it, as there: write hashCheck",
+            "line 8: `hashcheck` is not a parameter, so nothing is checked, as in COSBench: write \
+            hashCheck",
             "line 8: `histogram` is ignored: there are always percentiles",
         ],
     );
@@ -169,7 +170,7 @@ fn drivers_that_nobody_knows() {
     assert_eq!(workload.unknown_drivers(&["d9"]), Vec::<String>::new());
     assert_eq!(
         workload.unknown_drivers(&["d1", "d2"]),
-        ["driver `d9` is none of d1, d2: its works are shared out among all, as COSBench does"]
+        ["driver `d9` is not one of d1, d2: its works are divided among all, as in COSBench"]
     );
-    assert!(workload.unknown_drivers(&[])[0].starts_with("driver `d9` is none of none"));
+    assert!(workload.unknown_drivers(&[])[0].starts_with("driver `d9` is not one of none"));
 }

@@ -170,7 +170,7 @@ fn parts_that_are_missing() {
     check(
         &of_works("<work name=\"m\" type=\"prepar\" workers=\"1\" runtime=\"4\"/>"),
         "work must have operations",
-        "its type `prepar` is none of init, prepare, mprepare, cleanup, dispose, delay",
+        "its type `prepar` is not one of init, prepare, mprepare, cleanup, dispose, delay",
     );
     let two = |first: u32, second: u32| {
         let operation = |ratio| READ.replace("/>", &format!(" ratio=\"{ratio}\"/>"));

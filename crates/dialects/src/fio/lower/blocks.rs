@@ -26,7 +26,7 @@ struct Ends {
 
 impl Lowering<'_> {
     /// Returns what a job of the job file comes to: one job, or one for each clone where files that
-    /// are there already are not the same for all.
+    /// already exist are not the same for all.
     pub(super) fn block_jobs(
         &mut self,
         index: usize,
@@ -153,7 +153,10 @@ impl Lowering<'_> {
             Some(Amount::Bytes(bytes)) => Some(self.scale.size(bytes)),
             Some(Amount::Percent(percent)) => {
                 let Some(all) = all else {
-                    let text = format!("`{percent}%` of files whose sizes are drawn is no amount");
+                    let text = format!(
+                        "`{percent}%` of files whose sizes are drawn is not an \
+                    amount"
+                    );
                     return Err(refuse(job, text));
                 };
                 let part = u128::from(all) * u128::from(percent) / 100;
@@ -226,7 +229,7 @@ fn check_direct(job: &Job) -> Result<(), FioError> {
         None => Ok(()),
         Some(size) => {
             let text = format!(
-                "`direct=1` needs blocks of whole sectors, and {size} bytes are no multiple of \
+                "`direct=1` needs blocks of whole sectors, and {size} bytes are not a multiple of \
                  {SECTOR_BYTES}"
             );
             Err(refuse(job, text))

@@ -12,7 +12,7 @@ use super::{Lowering, clones_each, label, refuse};
 
 /// How many files a job may have, over all clones.
 const FILES_MAX: u64 = 10_000_000;
-/// How many jobs one job may become, where the files of its clones are there already.
+/// How many jobs one job may become, where the files of its clones already exist.
 const PARTS_MAX: usize = 256;
 /// What must be given before anything is done to a device, or written to a file of others.
 const FLAG: &str = "--i-know-this-destroys-data";
@@ -75,7 +75,7 @@ impl Lowering<'_> {
         let paths = if existing { own } else { paths_of(job, &files, clones) };
         let size = self.size(job, &paths, sizes_there.as_deref())?;
         if !existing && files.directories.is_empty() {
-            let text = "`filename` names files of several directories; give each a job of its own";
+            let text = "`filename` names files in several directories; give each its own job";
             return Err(refuse(job, text.to_owned()));
         }
         let leads_out = |name: &&String| name.split('/').any(|part| part == "..");
@@ -91,7 +91,7 @@ impl Lowering<'_> {
         };
         if parts.len() > PARTS_MAX {
             let text = format!(
-                "its files are there already and each clone has its own: {PARTS_MAX} clones are the \
+                "its files already exist and each clone has its own: {PARTS_MAX} clones are the \
                  most"
             );
             return Err(refuse(job, text));
@@ -105,7 +105,7 @@ impl Lowering<'_> {
         whole_paths(files, self.machine.default_directory)
     }
 
-    /// Returns the sizes of a job's files if they are there already and it takes them as they are.
+    /// Returns the sizes of a job's files if they already exist and it takes them as they are.
     /// Files that it does not name are looked for only where it may not make them.
     fn sizes_there(&self, job: &Job, paths: &[String]) -> Result<Option<Vec<u64>>, FioError> {
         if self.null {
@@ -145,7 +145,7 @@ impl Lowering<'_> {
         match (missing, sizes.iter().position(Option::is_some)) {
             (Some(missing), Some(there)) => {
                 let there = &paths[there];
-                let text = format!("its file `{there}` is there already and `{missing}` is not");
+                let text = format!("its file `{there}` already exists and `{missing}` is not");
                 Err(refuse(job, text))
             }
             _ => Ok(None),
@@ -175,7 +175,7 @@ impl Lowering<'_> {
         let path = &paths[0];
         if job.writes() && !self.machine.destroys {
             let text = format!(
-                "`{path}` is there already and the job writes to it: the run is refused without \
+                "`{path}` already exists and the job writes to it: the run is refused without \
                  `{FLAG}`"
             );
             return Err(refuse(job, text));
@@ -220,7 +220,7 @@ impl Lowering<'_> {
             }
             (None, Some(Amount::Percent(percent)), None) => {
                 return refuse(format!(
-                    "`size={percent}%` is a share of files that are there already, and `{}` is not",
+                    "`size={percent}%` is a share of files that already exist, and `{}` is not",
                     paths[0]
                 ));
             }
@@ -260,7 +260,8 @@ impl Lowering<'_> {
             // A job may use the first part of a file.
             if known.size != size && size.max > known.size.min {
                 let text = format!(
-                    "`{path}` has {} here and {} in [{}], which comes first; make it as large there",
+                    "`{path}` has {} here and {} in [{}], which comes first; make it as large \
+                    there",
                     in_bytes(size),
                     in_bytes(known.size),
                     known.section

@@ -49,14 +49,15 @@ impl Lowering<'_> {
         } else if !job.files.names.is_empty() {
             "`filename` names each file; with this engine say how many by `nrfiles`"
         } else if job.timing.time_based {
-            "`time_based` begins anew, and each file is made, looked at or removed once; leave it out"
+            "`time_based` begins anew, and each file is made, looked at or removed once; leave it \
+            out"
         } else if job.timing.loops > 1 {
             "`loops` begins anew, and each file is made, looked at or removed once; leave it out"
         } else if has_rates {
             "rates are those of reads and writes, and this engine does neither"
         } else {
             let option = format!("ioengine={engine}");
-            let what = "each clone has a directory of its own, and files in it under names of ours";
+            let what = "each clone has its own directory, and files in it under Plimsoll's names";
             self.note(job, &option, what);
             return Ok(());
         };

@@ -59,7 +59,7 @@ impl Scale {
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
     clippy::cast_sign_loss,
-    reason = "a factor is no exact number either"
+    reason = "a factor is not an exact number either"
 )]
 fn times(value: u64, factor: f64) -> u64 {
     (value as f64 * factor) as u64

@@ -6,7 +6,7 @@ const CLOCK: &str = "all times are of the monotonic clock, in nanoseconds";
 const ALL_TIMES: &str = "all times are always taken";
 const NO_SUM: &str = "no sums are stored with the blocks; every byte is compared";
 const OWN_CONTENT: &str =
-    "every block written gets content of its own, which neither compresses nor repeats";
+    "every block written gets unique content, which neither compresses nor repeats";
 const NOT_PLACED: &str = "threads and memory are left to the kernel; place the whole program";
 const PRIORITY: &str = "priorities are left as they are";
 const BUFFERS: &str = "buffers are aligned memory of our own";
@@ -54,7 +54,7 @@ pub(super) const NOTED: &[Known] = &[
     note("log_alternate_epoch", &["0"], "logs count from the start of the run")
         .or(&["log_unix_epoch"]),
     note("log_alternate_epoch_clock_id", &[], "logs count from the start of the run"),
-    note("per_job_logs", &["1"], "each job has logs of its own"),
+    note("per_job_logs", &["1"], "each job has its own logs"),
     // The process.
     note("thread", &["1"], "clones are threads; here they always are"),
     note("comm", &[], "threads have names of our own"),

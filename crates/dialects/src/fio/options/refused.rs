@@ -7,7 +7,7 @@ const PLACEMENT: &str = "the placement of data on devices is not steered";
 const REPLAY: &str = "no record of operations is played back";
 const SEEK_LATENCY: &str = "no depth is searched for a latency; run jobs of several `iodepth`";
 const STEADY: &str = "a job ends by its time or size; native commands can stop when steady";
-const OFFSETS: &str = "a job works on whole files; give it a file of its own";
+const OFFSETS: &str = "a job works on whole files; give it its own file";
 const ALIGNMENT: &str = "blocks lie at multiples of their size";
 const TRIMS: &str = "nothing is trimmed";
 const COMMANDS: &str = "no commands are run; run it yourself before or after";
@@ -54,8 +54,8 @@ pub(super) const REFUSED: &[Known] = &[
     refuse("serialize_overlap", &["0"], "operations in flight may overlap"),
     refuse("io_submit_mode", &["inline"], "a clone issues its operations itself"),
     refuse("atomic", &["0"], FLAGS_OF_CALLS),
-    refuse("write_barrier", &["0"], "there is no such call; use `fdatasync`"),
-    refuse("sync_file_range", &[], "there is no such call; use `fdatasync`"),
+    refuse("write_barrier", &["0"], "Linux has no such call; use `fdatasync`"),
+    refuse("sync_file_range", &[], "Linux has no such call; use `fdatasync`"),
     refuse("fsync_on_close", &["0"], "use `end_fsync`"),
     refuse("end_syncfs", &["0"], "use `end_fsync`"),
     refuse("hipri", &["0"], FLAGS_OF_CALLS),

@@ -100,7 +100,7 @@ pub(super) const TAKEN: &[Known] = &[
                 "none" | "0" => Ok(SyncMode::Off),
                 "sync" | "1" => Ok(SyncMode::Sync),
                 "dsync" => Ok(SyncMode::Dsync),
-                _ => Err("it is none, sync or dsync".to_owned()),
+                _ => Err("it must be none, sync or dsync".to_owned()),
             },
         )
     }),
@@ -253,7 +253,7 @@ fn split(value: &mut Value<'_>, text: &str) -> Result<Vec<BlockShare>, String> {
                 blanks.push(shares.len());
                 0
             }
-            text => text.parse().map_err(|_| format!("`{text}` is no whole percentage"))?,
+            text => text.parse().map_err(|_| format!("`{text}` is not a whole percentage"))?,
         };
         left = left.checked_sub(percent).ok_or_else(|| "it adds up to more than 100".to_owned())?;
         shares.push(BlockShare { size_bytes, percent });
@@ -287,7 +287,7 @@ fn distribution(draft: &mut Draft, value: &mut Value<'_>) -> Result<(), String> 
         let text = text.ok_or_else(|| format!("write its {name}, such as `{kind}:{usual}`"))?;
         let number = text.trim_end_matches('%').parse::<f64>();
         let number = number.ok().filter(|number| number.is_finite());
-        number.ok_or_else(|| format!("`{text}` is no {name}"))
+        number.ok_or_else(|| format!("`{text}` is not a valid {name}"))
     };
     let chosen = match kind {
         "random" => Distribution::Uniform,
@@ -342,7 +342,7 @@ fn format(value: &Value<'_>) -> Result<String, String> {
             return Err("`$clientuid` is not taken; agents name their files themselves".to_owned());
         }
         if !["jobname", "jobnum", "filenum"].iter().any(|name| tail.starts_with(name)) {
-            return Err(format!("`${tail}` is none of `$jobname`, `$jobnum`, `$filenum`"));
+            return Err(format!("`${tail}` is not one of `$jobname`, `$jobnum`, `$filenum`"));
         }
     }
     Ok(word.to_owned())
@@ -380,7 +380,7 @@ fn verify(draft: &mut Draft, value: &mut Value<'_>) -> Result<(), String> {
             );
             Some(word.to_owned())
         }
-        _ => return Err("it is no way of checking that fio has, such as crc32c".to_owned()),
+        _ => return Err("fio has no such check; use one such as crc32c".to_owned()),
     };
     draft.job.verify.method = method;
     Ok(())
@@ -390,7 +390,7 @@ fn percentiles(value: &Value<'_>) -> Result<Vec<f64>, String> {
     let mut list = Vec::new();
     for text in value.word()?.split(':') {
         let number = text.trim().parse::<f64>().ok().filter(|n| *n > 0.0 && *n <= 100.0);
-        list.push(number.ok_or_else(|| format!("`{text}` is no percentile above 0 up to 100"))?);
+        list.push(number.ok_or_else(|| format!("`{text}` is not a percentile above 0 up to 100"))?);
     }
     if list.len() > PERCENTILES_MAX {
         return Err(format!("{PERCENTILES_MAX} percentiles are the most"));

@@ -58,13 +58,14 @@ fn what_is_said_of_clients() {
     assert_eq!(
         notes(&line.file),
         [
-            "[command line] `--client=hosts.txt`: agents of these names carry the jobs out, each of \
+            "[command line] `--client=hosts.txt`: agents of these names carry the jobs out, each \
+            of \
              them all, as in fio: h1, 10.0.0.2, fe80::1",
-            "[command line] `--client=hosts.txt`: agents connect to the fleet, and nobody to them: \
+            "[command line] `--client=hosts.txt`: agents connect to the fleet, never the other way round: \
              ports only appear in the JSON",
             "[command line] `--client=hosts.txt`: All clients: there one record merges every group \
-             of the file, so that its rates add up what ran at different times; here each group of \
-             each stage has one of its own, with percentiles",
+             of the file, so that its rates add up what ran at different times; here each group \
+             of each stage has its own, with percentiles",
         ]
     );
     super::super::clients::ALL_CLIENTS.assert_is_sentence();
@@ -79,7 +80,7 @@ fn clients_that_cannot_be_meant() {
         (
             "--client=h1 one.fio --client=h2 two.fio",
             "`--client=h2 two.fio` is not taken: clients carry out the same job files here; run \
-             what differs by a command line of its own",
+            what differs with a separate command line",
         ),
         (
             "--client=h1 --name=a --rw=read --client=h2 --name=b --rw=write",
@@ -88,7 +89,8 @@ fn clients_that_cannot_be_meant() {
         ),
         (
             "--client=h1 --client=h1,8766 one.fio",
-            "`--client=h1,8766` is not taken: `h1` is there twice, and agents are told apart by name",
+            "`--client=h1,8766` is not taken: `h1` appears twice, and agents are told apart by \
+            name",
         ),
         (
             "--client=4 one.fio",
@@ -96,7 +98,8 @@ fn clients_that_cannot_be_meant() {
         ),
         (
             "--client=sock:/tmp/fio one.fio",
-            "`--client=sock:/tmp/fio` is not taken: `sock:/tmp/fio` is a socket of fio's; write the \
+            "`--client=sock:/tmp/fio` is not taken: `sock:/tmp/fio` is a socket of fio's; write \
+            the \
              name of an agent",
         ),
         (
@@ -104,7 +107,7 @@ fn clients_that_cannot_be_meant() {
             "`--client=./gone.txt` is not taken: it cannot be read: no such file",
         ),
         ("--client=none.txt one.fio", "`--client=none.txt` is not taken: the file names no host"),
-        ("--client=h,http one.fio", "`--client=h,http` is not taken: `http` is no port"),
+        ("--client=h,http one.fio", "`--client=h,http` is not taken: `http` is not a port"),
         (
             "--client=h{1...4} one.fio",
             "`--client=h{1...4}` is not taken: `h{1...4}` names no agent; write HOST, HOST,PORT or \
@@ -150,7 +153,8 @@ fn what_stands_before_the_first_name_goes_for_all() {
     let name = |text: &str| text.to_owned();
     assert_eq!(
         seen(
-            "--iodepth=4 --rw=read --name=a --name=b --iodepth=8 --name=global --iodepth=16 --name=c"
+            "--iodepth=4 --rw=read --name=a --name=b --iodepth=8 --name=global --iodepth=16 \
+            --name=c"
         ),
         [(name("a"), 0, 0, 4), (name("b"), 0, 0, 8), (name("c"), 0, 0, 16)]
     );
@@ -200,20 +204,25 @@ fn refusals() {
         ("--rw=read", "command line: there is no job: give a job file, or `--name=NAME --rw=KIND`"),
         (
             "--name=a --bs=4k",
-            "command line: [a] the job has no `rw`; fio would read, so write `rw=read` if that is meant",
+            "command line: [a] the job has no `rw`; fio would read, so write `rw=read` if that is \
+            meant",
         ),
         ("--name=a --rw", "command line: [a] `rw`: it has no value"),
         ("--name=", "command line: `name=`: a job has no name"),
-        ("--name=a --rwx=read", "command line: [a] `rwx` is no option of fio; did you mean `rw`?"),
+        (
+            "--name=a --rwx=read",
+            "command line: [a] `rwx` is not an option of fio; did you mean \
+        `rw`?",
+        ),
         (
             "--outputformat=json one.fio",
-            "command line: `outputformat` is no option of fio; did you mean `output-format`?",
+            "command line: `outputformat` is not an option of fio; did you mean `output-format`?",
         ),
         (
             "--output-format=xml one.fio",
             "command line: `output-format=xml`: it is normal, terse, json or json+",
         ),
-        ("-x one.fio", "command line: `-x` is no option; fio's have two dashes"),
+        ("-x one.fio", "command line: `-x` is not an option; fio's have two dashes"),
         ("gone.fio", "command line: cannot read gone.fio: no such file"),
         (
             "--server",

@@ -20,8 +20,12 @@ fn how_a_job_file_is_written() {
         ("[]\nrw=read\n", "job.fio:1: a section has no name"),
         ("[a]\nrw=\n", "job.fio:2: [a] `rw=`: it has no value"),
         ("[a]\nrw\n", "job.fio:2: [a] `rw`: it has no value"),
-        ("[a]\niodept=4\n", "job.fio:2: [a] `iodept` is no option of fio; did you mean `iodepth`?"),
-        ("[a]\nxyzzyxyzzy=4\n", "job.fio:2: [a] `xyzzyxyzzy` is no option of fio"),
+        (
+            "[a]\niodept=4\n",
+            "job.fio:2: [a] `iodept` is not an option of fio; did you mean \
+        `iodepth`?",
+        ),
+        ("[a]\nxyzzyxyzzy=4\n", "job.fio:2: [a] `xyzzyxyzzy` is not an option of fio"),
         (
             "[a]\ndirectory=${HOMELESS}\n",
             "job.fio:2: [a] `directory=${HOMELESS}`: the environment has no variable HOMELESS",
@@ -38,7 +42,8 @@ fn how_a_job_file_is_written() {
     // What is wrong in a global section is said there, even before there is a job.
     assert_eq!(
         refusal("[global]\nbs=1MB0\n"),
-        "job.fio:2: [global] `bs=1MB0`: fio reads every suffix with `m` in front alike, this as 1,048,576 bytes; write `1m`"
+        "job.fio:2: [global] `bs=1MB0`: fio reads every suffix with `m` in front alike, this as \
+        1,048,576 bytes; write `1m`"
     );
 }
 
@@ -52,7 +57,7 @@ fn all_that_is_refused_is_said_at_once_and_once() {
         "job.fio:4: [a] `cgroup=x` is not taken: no control group is made or joined; start \
          plimsoll inside one",
         "job.fio:5: [a] `iodepth=0`: 1 is the least",
-        "job.fio:6: [a] `iodept` is no option of fio; did you mean `iodepth`?",
+        "job.fio:6: [a] `iodept` is not an option of fio; did you mean `iodepth`?",
         "job.fio:8: [b] `uid=5` is not taken: the program keeps its user and groups; ",
     ];
     assert_eq!(lines.len(), starts.len(), "{refusal}");
@@ -74,16 +79,16 @@ fn values_that_make_no_sense() {
         ("rwmixread=101", "it is a number from 0 to 100"),
         ("direct=yes", "it is 0 or 1"),
         ("direct", "it has no value"),
-        ("sync=2", "it is none, sync or dsync"),
+        ("sync=2", "it must be none, sync or dsync"),
         ("bs=4k-8k", "a range is written `bsrange=LOW-HIGH`"),
         ("bs=4k:8k", "a range is written `bsrange=LOW-HIGH`"),
         ("bs=1k,2k,3k,4k", "it is a list of three at most: read, write, trim"),
         ("bssplit=4k/60:8k/30", "it adds up to 90, not to 100"),
         ("bssplit=4k/60:8k/50", "it adds up to more than 100"),
-        ("bssplit=4k/half", "`half` is no whole percentage"),
+        ("bssplit=4k/half", "`half` is not a whole percentage"),
         ("random_distribution=zipf", "write its theta, such as `zipf:1.1`"),
         ("random_distribution=zipf:1", "theta is above 0 and not 1"),
-        ("random_distribution=zipf:x", "`x` is no theta"),
+        ("random_distribution=zipf:x", "`x` is not a valid theta"),
         ("random_distribution=pareto:1.5", "h lies between 0 and 1"),
         ("random_distribution=normal:0", "the deviation is above 0 and at most 100 percent"),
         ("random_distribution=zipf:1.2:0.5", "a centre is not taken"),
@@ -101,16 +106,16 @@ fn values_that_make_no_sense() {
         ),
         ("size=0", "0 bytes leave nothing to do"),
         ("filesize=0", "a file has one byte at least"),
-        ("filesize=50%", "a share in percent makes no sense here"),
+        ("filesize=50%", "a share in percent is unexpected here"),
         (
             "filename_format=$jobname.$clientuid",
             "`$clientuid` is not taken; agents name their files themselves",
         ),
-        ("filename_format=$user", "`$user` is none of `$jobname`, `$jobnum`, `$filenum`"),
-        ("percentile_list=99:nan", "`nan` is no percentile above 0 up to 100"),
-        ("percentile_list=101", "`101` is no percentile above 0 up to 100"),
+        ("filename_format=$user", "`$user` is not one of `$jobname`, `$jobnum`, `$filenum`"),
+        ("percentile_list=99:nan", "`nan` is not a percentile above 0 up to 100"),
+        ("percentile_list=101", "`101` is not a percentile above 0 up to 100"),
         ("rate_process=bursty", "it is linear or poisson"),
-        ("verify=crc99", "it is no way of checking that fio has, such as crc32c"),
+        ("verify=crc99", "fio has no such check; use one such as crc32c"),
         ("verify=null", "it checks nothing; leave it out"),
         ("kb_base=512", "it is 1024 or 1000"),
     ] {
@@ -129,7 +134,7 @@ fn values_that_make_no_sense() {
 fn options_of_fio_that_are_not_taken() {
     for (line, words) in [
         ("zonemode=zbd", "zoned devices are not measured"),
-        ("offset=1m", "a job works on whole files; give it a file of its own"),
+        ("offset=1m", "a job works on whole files; give it its own file"),
         ("rate_min=1m", "no job ends for being slow; the rate that it reached is reported"),
         ("rate_iops_min=5", "no job ends for being slow; the rate that it reached is reported"),
         ("verify_only", "what an earlier run wrote is not known; write and check in one run"),
@@ -162,7 +167,7 @@ fn options_that_cannot_hold_together() {
             "a block of 8192 bytes is larger than a file of 4096",
         ),
         ("rw=read\nsize=3\nnrfiles=4", "`size` is less than a byte for each of its files"),
-        ("rw=read\nwait_for=b", "it waits for `b`, which is no job before it"),
+        ("rw=read\nwait_for=b", "it waits for `b`, which is not a job before it"),
         (
             "create_only=1\nallow_file_create=0",
             "`create_only` makes files and `allow_file_create=0` forbids it",
@@ -201,7 +206,7 @@ fn files_that_include_wrongly() {
     );
     assert_eq!(
         refusal(&[("x.inc", "[b]\n")]),
-        Err("x.inc:1: [a] `[b]`: a file that is included has no sections of its own".to_owned())
+        Err("x.inc:1: [a] `[b]`: an included file must not have sections".to_owned())
     );
     assert_eq!(
         refusal(&[("x.inc", "bs=1MiB\n")]).map_err(|error| error[..29].to_owned()),

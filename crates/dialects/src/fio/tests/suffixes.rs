@@ -62,12 +62,14 @@ fn strictly_a_size_is_what_it_looks_like_or_refused() {
         (
             1024,
             "1MiB",
-            "fio reads this as 1,000,000 bytes, not 1,048,576; write `1Mi` or the number of bytes, or give `--fio-units` to have what fio reads",
+            "fio reads this as 1,000,000 bytes, not 1,048,576; write `1Mi` or the number of \
+            bytes, or give `--fio-units` to have what fio reads",
         ),
         (
             1000,
             "1Mi",
-            "fio reads this as 1,000,000 bytes, not 1,048,576; write `1MiB` or the number of bytes, or give `--fio-units` to have what fio reads",
+            "fio reads this as 1,000,000 bytes, not 1,048,576; write `1MiB` or the number of \
+            bytes, or give `--fio-units` to have what fio reads",
         ),
         (
             1024,
@@ -81,14 +83,15 @@ fn strictly_a_size_is_what_it_looks_like_or_refused() {
         (1024, "-4k", "it is less than nothing"),
         (1024, "99999999p", "it is too large"),
         (1024, "99999999999999999999", "it is too large"),
-        (1024, "50%", "a share in percent makes no sense here"),
+        (1024, "50%", "a share in percent is unexpected here"),
         (1024, "0", "a block has one byte at least"),
         (1024, "(4k", "a bracket is not closed"),
-        (1024, "(4k - 8k)", "-4096 is no number of bytes"),
+        (1024, "(4k - 8k)", "-4096 is not a number of bytes"),
         (
             1024,
             "(1MiB)",
-            "fio reads this as 1,000,000 bytes, not 1,048,576; write `1Mi` or the number of bytes, or give `--fio-units` to have what fio reads",
+            "fio reads this as 1,000,000 bytes, not 1,048,576; write `1Mi` or the number of \
+            bytes, or give `--fio-units` to have what fio reads",
         ),
     ] {
         let whole = format!("job.fio:3: [a] `bs={text}`: {why}");

@@ -97,7 +97,7 @@ fn what_is_wrong_is_named_with_what_was_meant() {
         ("analyze --host h f", "`--host` is no flag of `warp analyze`, but of benchmarks"),
         ("get --var A=b", "`--var` is no flag of `warp get`, but of `run`"),
         ("get --objects", "`--objects`: its value is missing"),
-        ("get --objects -5", "`--objects=-5`: `-5` is no whole number from 0"),
+        ("get --objects -5", "`--objects=-5`: `-5` is not a whole number from 0"),
         ("get --tls true", "`true` belongs to no flag; a switch is written `--flag=true`"),
         ("get bucket", "`bucket` belongs to no flag; `get` takes nothing else"),
         ("get -- --tls", "`--tls` belongs to no flag; `get` takes nothing else"),

@@ -52,7 +52,8 @@ fn what_is_said_of_clients() {
              to them",
             "`--syncstart=14:30`: this machine waits for it, and then all agents begin at one \
              instant",
-            "`--influxdb=*REDACTED*`: this machine sends the totals of all agents, not each its own",
+            "`--influxdb=*REDACTED*`: this machine sends the totals of all agents, not each its \
+            own",
         ]
     );
     let explained = line.explain();
@@ -68,7 +69,7 @@ fn lists_of_clients_that_mean_nothing_are_refused() {
         ("put --warp-client a", "`--warp-client=a`: name the store with `--host`; 127.0.0.1:9000"),
         ("put --host h:1 --warp-client 4", "`--warp-client=4`: it is a list of names, not a"),
         ("put --host h:1 --warp-client 4:7761", "`--warp-client=4:7761`: it is a list of names"),
-        ("put --host h:1 --warp-client a:1,a:2", "`--warp-client=a:1,a:2`: `a` is there twice"),
+        ("put --host h:1 --warp-client a:1,a:2", "`--warp-client=a:1,a:2`: `a` appears twice"),
         ("put --host h:1 --warp-client a,", "`--warp-client=a,`: a host is empty"),
     ] {
         let said = error(line);

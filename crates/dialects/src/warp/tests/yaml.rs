@@ -217,7 +217,7 @@ fn what_is_wrong_is_named_with_its_line() {
         ),
         (
             "  remote:\n    secret-key: 12345\n",
-            "line 5: `warp.remote.secret-key`: it is no text; put it in quotes",
+            "line 5: `warp.remote.secret-key`: it is not a string; put it in quotes",
         ),
         (
             "  remote:\n    region: [a, b]\n",
@@ -225,7 +225,7 @@ fn what_is_wrong_is_named_with_its_line() {
         ),
         (
             "  remote:\n    host: [a, 5]\n",
-            "line 5: `warp.remote.host`: an entry is no text; put it in quotes",
+            "line 5: `warp.remote.host`: an entry is not a string; put it in quotes",
         ),
         (
             "  io:\n    md5: true\n  params:\n    md5: false\n",
@@ -263,7 +263,7 @@ fn the_head_of_a_file_must_fit() {
         ("get:\n  api: v1\n", "line 1: `get`: no key of `warp run`; the only one here is `warp`"),
         ("warp:\n  benchmark: get\n", "`warp.api` is missing"),
         ("warp:\n  api: v2\n  benchmark: get\n", "`warp.api` is `v2`; only `v1` is known"),
-        ("warp:\n  api: 1\n  benchmark: get\n", "line 2: `warp.api`: it is no text"),
+        ("warp:\n  api: 1\n  benchmark: get\n", "line 2: `warp.api`: it is not a string"),
         ("warp:\n  api: v1\n", "`warp.benchmark` is missing"),
         (
             "warp:\n  api: v1\n  benchmark: gett\n",

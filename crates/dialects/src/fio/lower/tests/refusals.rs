@@ -18,17 +18,17 @@ fn what_is_there_already() {
     for (lines, words) in [
         (
             "rw=write\nfilename=/data/old",
-            "`/data/old` is there already and the job writes to it: the run is refused without \
+            "`/data/old` already exists and the job writes to it: the run is refused without \
              `--i-know-this-destroys-data`",
         ),
         (
             "rw=randrw\ndirectory=/data\nfilename=old",
-            "`/data/old` is there already and the job writes to it: the run is refused without \
+            "`/data/old` already exists and the job writes to it: the run is refused without \
              `--i-know-this-destroys-data`",
         ),
         (
             "rw=write\ndirectory=/data\nnumjobs=2\nallow_file_create=0",
-            "`/data/a.0.0` is there already and the job writes to it: the run is refused without \
+            "`/data/a.0.0` already exists and the job writes to it: the run is refused without \
              `--i-know-this-destroys-data`",
         ),
         (
@@ -57,7 +57,7 @@ fn what_is_there_already() {
         ),
         (
             "rw=read\nsize=64k\nfilename=/data/old:/data/gone",
-            "its file `/data/old` is there already and `/data/gone` is not",
+            "its file `/data/old` already exists and `/data/gone` is not",
         ),
         (
             "rw=read\nsize=64k\ndirectory=/data\nnumjobs=3\nallow_file_create=0",
@@ -87,16 +87,18 @@ fn files_without_a_size_or_with_two() {
         ("[a]\nrw=read\n", "job.fio:1: [a] it has no `size` and `/here/a.0.0` is not there"),
         (
             "[a]\nrw=read\nsize=50%\n",
-            "job.fio:1: [a] `size=50%` is a share of files that are there already, and \
+            "job.fio:1: [a] `size=50%` is a share of files that already exist, and \
              `/here/a.0.0` is not",
         ),
         (
             "[a]\nrw=write\nfilename=f\nsize=64k\n[b]\nrw=read\nstonewall\nfilename=f\nsize=96k\n",
-            "job.fio:5: [b] `/here/f` has 98304 bytes here and 65536 bytes in [a], which comes first; make it as large there",
+            "job.fio:5: [b] `/here/f` has 98304 bytes here and 65536 bytes in [a], which comes \
+            first; make it as large there",
         ),
         (
             "[a]\nrw=write\nfilename=f\nfilesize=4k-8k\n[b]\nrw=read\nfilename=f\nfilesize=8k\n",
-            "job.fio:5: [b] `/here/f` has 8192 bytes here and 4096 to 8192 bytes in [a], which comes first; make it as large there",
+            "job.fio:5: [b] `/here/f` has 8192 bytes here and 4096 to 8192 bytes in [a], which \
+            comes first; make it as large there",
         ),
         (
             "[a]\nrw=write\nsize=64k\nfilename=../x\n",
@@ -104,11 +106,12 @@ fn files_without_a_size_or_with_two() {
         ),
         (
             "[a]\nrw=randrw\nsize=64k\nbs=4k,1000\ndirect=1\n",
-            "job.fio:1: [a] `direct=1` needs blocks of whole sectors, and 1000 bytes are no multiple of 512",
+            "job.fio:1: [a] `direct=1` needs blocks of whole sectors, and 1000 bytes are not a \
+            multiple of 512",
         ),
         (
             "[a]\nrw=read\nfilesize=8k-16k\nio_size=50%\n",
-            "job.fio:1: [a] `50%` of files whose sizes are drawn is no amount",
+            "job.fio:1: [a] `50%` of files whose sizes are drawn is not an amount",
         ),
         (
             "[a]\nrw=read\nfilesize=8k-16k\nloops=2\n",
@@ -116,7 +119,7 @@ fn files_without_a_size_or_with_two() {
         ),
         (
             "[a]\nrw=write\nsize=64k\nfilename=/x/f:/y/g\n",
-            "job.fio:1: [a] `filename` names files of several directories; give each a job of its own",
+            "job.fio:1: [a] `filename` names files in several directories; give each its own job",
         ),
         (
             "[a]\nrw=write\nsize=1t\nnrfiles=10000\nnumjobs=1001\n",
@@ -132,7 +135,8 @@ fn engines_that_cannot_do_it() {
     for (text, words) in [
         (
             "[a]\nrw=read\nsize=64k\n[b]\nrw=read\nsize=64k\nioengine=null\n",
-            "job.fio:1: [a] `ioengine=null` measures the instrument: all jobs of a run take it or none",
+            "job.fio:1: [a] `ioengine=null` measures the instrument: all jobs of a run take it or \
+            none",
         ),
         (
             "[a]\nioengine=null\ncreate_only=1\nsize=64k\n",
@@ -149,7 +153,8 @@ fn engines_that_cannot_do_it() {
         ("filename=f", "`filename` names each file; with this engine say how many by `nrfiles`"),
         (
             "time_based\nruntime=5",
-            "`time_based` begins anew, and each file is made, looked at or removed once; leave it out",
+            "`time_based` begins anew, and each file is made, looked at or removed once; leave it \
+            out",
         ),
         (
             "loops=2",

@@ -382,8 +382,8 @@ fn what_is_written_with_verify_is_read_back() {
     assert_eq!(
         notes(&lowered).last().map(String::as_str),
         Some(
-            "[a] `verify=crc32c`: when the jobs beside it have ended too, a stage of its own reads \
-             its files back from end to end"
+            "[a] `verify=crc32c`: when the jobs beside it have ended too, a separate stage reads \
+            its files back from end to end"
         )
     );
 }
@@ -489,8 +489,8 @@ fn files_by_name_get_a_directory_for_each_clone() {
     assert_eq!((look.workers, look.ops), (2, Some(Limit::Each { each: 50 })));
     assert_eq!(
         notes(&lowered)[0],
-        "[make] `ioengine=filecreate`: each clone has a directory of its own, and files in it under \
-         names of ours"
+        "[make] `ioengine=filecreate`: each clone has its own directory, and files in it under \
+        Plimsoll's names"
     );
     // By default files are named after their job, so each job has its own.
     let lowered = super::lowered("[a]\nioengine=filecreate\n[b c]\nioengine=filestat\n");
