@@ -235,6 +235,12 @@ pub(crate) struct ReportArgs {
     /// The run directory or raw file of warp's
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
+    /// Candidate runs: the page then compares them with RUN, as `plimsoll compare` does
+    #[arg(value_name = "AFTER")]
+    pub(crate) after: Vec<PathBuf>,
+    /// One more baseline run; can be given several times
+    #[arg(long = "before", value_name = "RUN", requires = "after")]
+    pub(crate) more_before: Vec<PathBuf>,
     /// The file to write
     #[arg(long, short, value_name = "FILE.html")]
     pub(crate) output: PathBuf,

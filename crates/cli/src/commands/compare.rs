@@ -74,7 +74,8 @@ fn compared(
     Ok(side(before, &asked, ui)?.compare(side(after, &asked, ui)?, margin))
 }
 
-fn side(paths: &[PathBuf], args: &AnalysisArgs, ui: &Ui) -> Result<Side> {
+/// Reads the runs of a side.
+pub(super) fn side(paths: &[PathBuf], args: &AnalysisArgs, ui: &Ui) -> Result<Side> {
     let asked = args.asked()?;
     let mut side = Side::default();
     for path in runs(paths)? {

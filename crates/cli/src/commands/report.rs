@@ -1,23 +1,50 @@
-//! `plimsoll report`: a run as one HTML file.
+//! `plimsoll report`: a run, or a comparison of runs, as one HTML file.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use plimsoll_analysis::compare::{Margin, Presence};
 use plimsoll_conduct::output::Named;
 use plimsoll_report::html;
 use plimsoll_results::{Asked, Record, environment};
 
-use crate::args::{ReportArgs, overwrite};
+use super::compare;
+use crate::args::{AnalysisArgs, ReportArgs, overwrite};
 use crate::shown;
 use crate::ui::Ui;
 
 /// Writes the report of what was measured.
 pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
+    if !args.after.is_empty() {
+        return compared(args);
+    }
     let record = Record::open(&args.run)?;
     let asked = Asked { details: true, ..args.analysis.asked()? };
     let report = shown::report(&record, &asked);
     let report = report.map_err(|error| shown::in_flags(error, &args.analysis))?;
     write(args, &html::render(&report, &record.manifest().map(environment).unwrap_or_default()))
+}
+
+/// Writes the comparison of the first run, and of others before, with those after.
+fn compared(args: &ReportArgs) -> Result<ExitCode> {
+    let before: Vec<PathBuf> =
+        std::iter::once(&args.run).chain(&args.more_before).cloned().collect();
+    let asked = AnalysisArgs { details: true, ..args.analysis.clone() };
+    let ui = Ui::plain();
+    let before = compare::side(&before, &asked, &ui)?;
+    let after = compare::side(&args.after, &asked, &ui)?;
+    let curves = [&before, &after].map(|side| side.curves().to_vec());
+    let (comparison, differences) = before.compare(after, Margin::default());
+    if !comparison.kinds.iter().any(|kind| kind.presence == Presence::Both) {
+        bail!(
+            "{} and {} have no kind of operation in common: there is nothing to compare",
+            comparison.before.join(", "),
+            comparison.after.join(", ")
+        );
+    }
+    let [before, after] = &curves;
+    write(args, &html::comparison(&comparison, &differences, before, after))
 }
 
 fn write(args: &ReportArgs, page: &str) -> Result<ExitCode> {

@@ -280,6 +280,7 @@ pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
         "report",
         &[
             "plimsoll report my-run -o report.html",
+            "plimsoll report run-before run-after -o changed.html",
             "plimsoll report my-run -o report.html --analyze.skip 10s --overwrite",
         ],
     ),

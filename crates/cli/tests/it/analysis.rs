@@ -539,6 +539,30 @@ fn the_html_report_is_written() {
     assert!(page.contains("plimsoll.report/2") && page.contains("<svg"));
 }
 
+#[test]
+fn a_comparison_is_written_as_a_page() {
+    let place = tempfile::tempdir().unwrap();
+    ["a", "b", "c", "d"].iter().for_each(|name| drop(null_run(place.path(), name)));
+    printed(place.path(), "report a b -o two.html");
+    printed(place.path(), "report a --before b c d -o four.html");
+    let page = |name: &str| fs::read_to_string(place.path().join(name)).unwrap();
+    let (two, four) = (page("two.html"), page("four.html"));
+    assert!(two.contains("one run a side gives no verdict"));
+    for text in ["plimsoll.compare/", "<dt>before</dt><dd>a, b</dd>", "<dd>c, d</dd>"] {
+        assert!(four.contains(text), "{text}");
+    }
+    assert!(two.len().max(four.len()) < 900_000);
+    // What is there stays, and what cannot be compared is refused before a file is written.
+    assert!(refused(place.path(), "report a b -o two.html").contains("already exists"));
+    let missing = refused(place.path(), "report a nowhere -o five.html");
+    assert!(missing.contains("nowhere") && !place.path().join("five.html").exists());
+    let puts = "s3 put --obj.size 1KiB --duration 300ms --concurrent 2 -q --run-dir puts";
+    printed(place.path(), puts);
+    let apart = refused(place.path(), "report a puts -o five.html");
+    assert!(apart.contains("have no kind of operation in common"), "{apart}");
+    assert!(!place.path().join("five.html").exists());
+}
+
 /// Returns the conditions of the query in the page on the op log that are not about the stage, and
 /// what the page says of the stage and the percentile.
 fn recipe() -> String {

@@ -199,8 +199,12 @@ impl<'a> Charts<'a> {
     fn offered(&self) -> Option<Vec<Point>> {
         let started = self.analysis().started;
         let at = |offset: Duration| self.at(started.after(offset)).clamp(0.0, self.seconds);
+        // Lines over each other share their places, of which each has one value: a step ends a
+        // little before the next begins, less than is seen and more than six digits hide.
+        let gap = self.seconds * 2e-5;
         let level = |from: Duration, length: Duration, rate: f64| {
-            [(at(from), Some(rate)), (at(from + length), Some(rate))]
+            let end = (at(from + length) - gap).max(at(from));
+            [(at(from), Some(rate)), (end, Some(rate))]
         };
         if !self.report.row.steps.is_empty() {
             let steps = self.report.row.steps.iter();

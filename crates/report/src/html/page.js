@@ -78,6 +78,7 @@
     ctx.lineWidth = devicePixelRatio;
     ctx.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
     ctx.font = 12 * devicePixelRatio + "px system-ui, sans-serif";
+    ctx.textAlign = "left";
     ctx.textBaseline = "top";
     for (const [at, number, , label] of chart.uprights) {
       ctx.strokeStyle = colour(number);

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use plimsoll_analysis::{Depth, Question, RowAnalysis, RowAsked, Rows, Span, analyze};
+use plimsoll_analysis::{Depth, Question, RowAnalysis, RowAsked, Rows, Span, StepFigures, analyze};
 use plimsoll_model::{
-    EndpointId, ErrorClass, Moment, ObjectId, OpKind, OpRecord, StageId, WorkerId,
+    EndpointId, ErrorClass, Moment, ObjectId, OpKind, OpRate, OpRecord, StageId, WorkerId,
 };
 use plimsoll_testkit::browser;
 
@@ -244,6 +244,33 @@ fn charts_over_time_reach_over_the_whole_span_and_mark_what_failed() {
         .filter_map(|series| series["name"].as_str())
         .collect();
     assert_eq!(names, ["PUT", "GET", "DELETE", "STAT", "total"]);
+}
+
+#[test]
+fn the_offered_rate_changes_at_once_where_a_step_ends() {
+    let mut report = mixed(30);
+    let step = |from: u64, offered: f64| StepFigures {
+        from: Duration::from_secs(from),
+        length: Duration::from_secs(15),
+        offered: OpRate(offered),
+        achieved: OpRate(offered),
+        issued_count: 1_000,
+        late_count: 0,
+        failed_count: 0,
+        latency_ns_p50: None,
+        latency_ns_p99: None,
+        is_kept: true,
+    };
+    report.stages[1].rows[0].steps = vec![step(0, 400.0), step(15, 1_600.0)];
+    let charts = live(&render(&report, &environment()));
+    let chart = &charts["chart-operations"];
+    let series = chart["series"].as_array().unwrap();
+    let offered = series.iter().find(|of| of["name"] == "offered").unwrap();
+    let at = chart["xs"][offered["x"].as_u64().unwrap() as usize].clone();
+    let at: Vec<f64> = serde_json::from_value(at).unwrap();
+    let rates: Vec<f64> = serde_json::from_value(offered["y"].clone()).unwrap();
+    assert_eq!(rates, [400.0, 400.0, 1_600.0, 1_600.0]);
+    assert!(at.is_sorted_by(|a, b| a < b) && at[2] - at[1] < 0.001, "{at:?}");
 }
 
 #[test]
