@@ -252,7 +252,7 @@ pub(crate) fn goodput(report: &RowView<'_>) -> Option<String> {
         let bytes = total.moves_bytes.then(|| format!("{}, ", byte_rate(rates.bytes)));
         format!("{}{}", bytes.unwrap_or_default(), op_rate(rates.ops))
     });
-    Some(format!("{rates}: failures are in no rate and in no time"))
+    Some(format!("{rates}: failures are excluded from rates and latencies"))
 }
 
 /// Returns what a stage did in one line. In virtual time there is no rate: it would be one of

@@ -18,7 +18,7 @@ const KEYS: &str = "q ends this stage, Ctrl-C the run: both with a report";
 /// Fewer columns than this hold no chart beside another.
 const CHART_COLUMNS_MIN: u16 = 36;
 /// A chart is this many rows high where there is room, and never less than the second.
-const CHART_ROWS: (u16, u16) = (15, 3);
+const CHART_ROWS: (u16, u16) = (24, 3);
 /// So many lines of what was said are shown where something else needs the room.
 const SAID_MIN: usize = 2;
 
