@@ -13,7 +13,8 @@ use anyhow::{Context, Result};
 use plimsoll_conduct::Stop;
 use plimsoll_engine::RunClock;
 use plimsoll_model::{Clock, Moment};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+use plimsoll_report::format;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
 
 use crate::ui;
@@ -37,12 +38,14 @@ pub(crate) fn exit_code() -> Option<u8> {
 }
 
 /// Begins to listen for SIGINT, SIGTERM and SIGHUP; the last only where it is not ignored already,
-/// as under `nohup`. Before SIGTSTP (Ctrl-Z) stops the process the terminal is given back.
+/// as under `nohup`. Before SIGTSTP (Ctrl-Z) and SIGQUIT (Ctrl-\) take their course the terminal
+/// is given back.
 pub(crate) fn listen() -> Result<Stop> {
     let stop = Stop::default();
     let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
     let suspend = (!is_ignored(SIGTSTP)).then_some(SIGTSTP);
-    let heeded = [SIGINT, SIGTERM].into_iter().chain(hangup).chain(suspend);
+    let quit = (!is_ignored(SIGQUIT)).then_some(SIGQUIT);
+    let heeded = [SIGINT, SIGTERM].into_iter().chain(hangup).chain(suspend).chain(quit);
     let mut signals = Signals::new(heeded).context("cannot listen for Ctrl-C")?;
     let heard = stop.clone();
     std::thread::Builder::new()
@@ -51,9 +54,13 @@ pub(crate) fn listen() -> Result<Stop> {
             let clock = RunClock::start();
             let mut last: Option<Moment> = None;
             for signal in signals.forever() {
-                if signal == SIGTSTP {
-                    suspend_process();
-                    continue;
+                match signal {
+                    SIGTSTP => {
+                        suspend_process(&clock);
+                        continue;
+                    }
+                    SIGQUIT => quit_process(),
+                    _ => {}
                 }
                 let now = clock.now();
                 // A shell that goes away, or `timeout`, sends one to the process and one to its
@@ -72,17 +79,31 @@ pub(crate) fn listen() -> Result<Stop> {
 fn hear(signal: i32, stop: &Stop) {
     HEARD.store(signal, Ordering::SeqCst);
     if !stop.request() {
-        ui::restore_terminal();
+        ui::give_terminal_back();
         std::process::exit(EXIT_SIGNALLED + signal);
     }
 }
 
 /// Stops this process as the signal would have, with the terminal as the shell needs it. Returns
 /// when it is continued.
-fn suspend_process() {
-    ui::restore_terminal();
+fn suspend_process(clock: &RunClock) {
+    ui::give_terminal_back();
+    let stopped = clock.now();
     // What cannot be stopped goes on.
     let _ = signal_hook::low_level::emulate_default_handler(SIGTSTP);
+    ui::take_terminal_again();
+    let pause = format::duration(clock.now().since(stopped));
+    ui::write_stderr(&format!(
+        "warning: plimsoll itself was stopped for {pause} (Ctrl-Z): figures include that time, and \
+         an outage of that length is not the store's"
+    ));
+}
+
+/// Ends this process as Ctrl-\\ does, with the terminal as the shell needs it.
+fn quit_process() {
+    ui::give_terminal_back();
+    // It does not return.
+    let _ = signal_hook::low_level::emulate_default_handler(SIGQUIT);
 }
 
 /// Tells whether this process was started with a signal ignored.

@@ -64,6 +64,17 @@ pub(crate) fn restore_terminal() {
     keys::restore_modes();
 }
 
+/// Gives the terminal back until [`take_terminal_again`]: the process stops or ends.
+pub(crate) fn give_terminal_back() {
+    keys::give_back(true);
+    restore_terminal();
+}
+
+/// Lets a display that goes on have the terminal again.
+pub(crate) fn take_terminal_again() {
+    keys::give_back(false);
+}
+
 /// How a run is shown while it goes on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LiveMode {
@@ -191,9 +202,7 @@ impl Ui {
         if self.quiet {
             return work();
         }
-        if !self.shows_screen() {
-            self.note(stage.doing);
-        }
+        self.note(stage.doing);
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let done = &done;
@@ -257,6 +266,8 @@ impl Display {
                 }
                 *ticks += 1;
             }
+            // In the background it would write over what the shell shows.
+            Self::Line(_) if !keys::may_touch(std::io::stderr()) => {}
             Self::Line(line) => {
                 let width = screen::size().map_or(ui.width, |(columns, _)| columns);
                 line.draw(stage, usize::from(width));

@@ -177,6 +177,13 @@ impl Write for NewFile {
     }
 }
 
+/// Makes a directory for files that are to be written, with those above it; one that already exists
+/// is taken as it is.
+#[expect(clippy::disallowed_methods, reason = "the owner of files that the user names")]
+pub fn make_directory(path: &Path) -> io::Result<()> {
+    fs::create_dir_all(path)
+}
+
 /// Removes a file that the program itself made.
 pub fn remove(path: &Path) -> io::Result<()> {
     #[expect(clippy::disallowed_methods, reason = "a list that a check kept, and needs no more")]

@@ -29,6 +29,16 @@ pub use markdown::markdown;
 
 /// What a comparison of one run a side ends with.
 const NO_VERDICT: &str = "one run a side: not a verdict";
+
+/// Returns why a figure that is known of several runs has no verdict.
+fn too_few_runs(comparison: &Comparison) -> &'static str {
+    /// So many runs a side give a verdict.
+    const RUNS_MIN: usize = 3;
+    match comparison.before.len().min(comparison.after.len()) {
+        RUNS_MIN.. => "a figure without a verdict is known of fewer than 3 runs of a side",
+        _ => "one or two runs on a side: too few for a verdict, 3 a side are needed",
+    }
+}
 /// How many columns of 80 the name of a parameter takes at most.
 const NAME_CHARS_MAX: usize = 24;
 
@@ -326,7 +336,7 @@ impl Writer<'_> {
             );
         }
         if too_few {
-            let text = "one or two runs on a side: too few for a verdict, 3 a side are needed";
+            let text = too_few_runs(self.comparison);
             self.out.push_str(&self.paint.apply(Tone::Warn, text));
             self.out.push('\n');
         }

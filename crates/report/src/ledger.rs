@@ -99,8 +99,8 @@ fn outage(report: &RowView<'_>, of: &Outage) -> String {
     if let Some(rate) = of.rate_before {
         let rate = number(rate);
         text += &match of.regained_after {
-            Some(Duration::ZERO) => format!("; 95 % of {rate} ops/s again at once"),
-            Some(after) => format!("; 95 % of {rate} ops/s again {} later", duration(after)),
+            Some(Duration::ZERO) => format!("; back to 95 % of {rate} ops/s at once"),
+            Some(after) => format!("; back to 95 % of {rate} ops/s {} later", duration(after)),
             None => format!("; not back at 95 % of {rate} ops/s by the end"),
         };
     }
@@ -200,7 +200,7 @@ mod tests {
         let told = "no success for 2.00 s, from +3.00 s to +5.00 s; failed: 80 connect";
         let flat: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(flat.contains(told), "{text}");
-        assert!(flat.contains("95 % of 800 ops/s again at once"), "{text}");
+        assert!(flat.contains("back to 95 % of 800 ops/s at once"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         // What the ledger says is said once.
         assert!(!text.contains("no operation succeeded for"), "{text}");

@@ -6,12 +6,15 @@ use anyhow::Result;
 use clap::CommandFactory;
 
 use crate::args::{Cli, CompletionsArgs};
+use crate::help::{self, Depth};
 use crate::ui::Ui;
 
 /// Prints the script.
 pub(crate) fn run(args: &CompletionsArgs) -> Result<ExitCode> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "plimsoll", &mut script);
+    // The arranged command has the benchmarks of `as warp`, too.
+    let mut program = help::arranged(Cli::command(), Depth::Long);
+    clap_complete::generate(args.shell, &mut program, "plimsoll", &mut script);
     Ui::plain().result(&String::from_utf8(script)?)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Arg, Command, CommandFactory};
 use clap_mangen::Man;
-use plimsoll_conduct::output::Named;
+use plimsoll_conduct::output::{self, Named};
 
 use crate::args::{Cli, ManArgs, overwrite};
 use crate::help::{self, Depth};
@@ -26,6 +26,8 @@ pub(crate) fn run(args: &ManArgs) -> Result<ExitCode> {
         ui.result(&manual(&program, "plimsoll")?)?;
         return Ok(ExitCode::SUCCESS);
     };
+    let made = output::make_directory(directory);
+    made.with_context(|| format!("--dir: cannot make {}", directory.display()))?;
     for (name, command) in &commands {
         let (ending, page) = match args.markdown {
             true => ("md", markdown(command, name)?),

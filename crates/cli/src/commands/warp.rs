@@ -143,16 +143,18 @@ fn carry_out(
     let serverprof = parsed("serverprof", &run.serverprof)?;
     let show = |recording: &mut Recording, ui: &Ui| {
         let record = Record::of_run(&recording.directory)?;
+        // Whoever reads stdout may be gone, or its disk full; what was measured is there all the
+        // same.
+        ui.note(&format!("run kept in {}", recording.directory.path().display()));
+        if let Some(benchdata) = &benchdata {
+            benchdata.write(&record, ui)?;
+        }
         if is_ours {
             let report = shown::report_of_run(recording, &Asked::default())?;
             shown::print(&report, Form::Json, ui)?;
         } else {
             warp_shown::print_run(&record, &run, ui)?;
         }
-        if let Some(benchdata) = &benchdata {
-            benchdata.write(&record, ui)?;
-        }
-        ui.note(&format!("run kept in {}", recording.directory.path().display()));
         Ok(())
     };
     let settings = Settings {

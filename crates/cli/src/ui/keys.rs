@@ -1,6 +1,8 @@
 //! The keyboard, read key by key, and the modes of the terminal that this takes.
 
 use std::io::{IsTerminal, Read};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -9,12 +11,26 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 /// The terminal's modes as they were found, to be put back.
 static FOUND_MODES: Mutex<Option<Termios>> = Mutex::new(None);
 
-/// Tells whether this process is in the foreground of the terminal on stdin: one in the background
-/// would be stopped for touching it.
+/// Whether nothing may touch the terminal, as the process is about to stop or to end.
+static GIVEN_BACK: AtomicBool = AtomicBool::new(false);
+
+/// Says whether the terminal is given back.
+pub(super) fn give_back(is_given_back: bool) {
+    GIVEN_BACK.store(is_given_back, Ordering::SeqCst);
+}
+
+/// Tells whether this process may touch the terminal of a stream: one in the background would be
+/// stopped for it, or write over what the shell shows.
+pub(super) fn may_touch(terminal: impl AsFd + IsTerminal) -> bool {
+    let owner = rustix::termios::tcgetpgrp(&terminal);
+    terminal.is_terminal()
+        && !GIVEN_BACK.load(Ordering::SeqCst)
+        && owner.is_ok_and(|owner| owner == rustix::process::getpgrp())
+}
+
+/// Tells whether there is a keyboard that may be read.
 pub(super) fn is_in_foreground() -> bool {
-    let stdin = std::io::stdin();
-    stdin.is_terminal()
-        && rustix::termios::tcgetpgrp(&stdin).is_ok_and(|group| group == rustix::process::getpgrp())
+    may_touch(std::io::stdin())
 }
 
 /// Puts the terminal's modes back as they were found.
@@ -65,10 +81,11 @@ impl Drop for Keys {
 /// Has the terminal hand over each key at once and unseen, unless it does already. Returns whether
 /// there is a keyboard to read.
 fn read_key_by_key() -> bool {
+    let mut kept = FOUND_MODES.lock().unwrap_or_else(PoisonError::into_inner);
+    // Asked with the lock held, so that nobody gives the terminal back in between.
     if !is_in_foreground() {
         return false;
     }
-    let mut kept = FOUND_MODES.lock().unwrap_or_else(PoisonError::into_inner);
     if kept.is_some() {
         return true;
     }

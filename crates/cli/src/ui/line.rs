@@ -63,7 +63,12 @@ static DRAWN: Mutex<Option<MultiProgress>> = Mutex::new(None);
 pub(super) fn beside_the_line(write: impl FnOnce()) {
     let drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner).clone();
     match drawn {
-        Some(bars) => bars.suspend(write),
+        // The line is drawn again at the next tick. Its library's own way of making room panics
+        // where the terminal is gone.
+        Some(bars) => {
+            let _ = bars.clear();
+            write();
+        }
         None => write(),
     }
 }

@@ -328,7 +328,8 @@ fn failures(stage: &StageView<'_>, all: &LiveDetail) -> Vec<FailureRow> {
 
 /// Returns how long it goes on in a few words.
 pub(super) fn left_in_words(left: Duration) -> String {
-    let seconds = left.as_secs() + u64::from(left.subsec_millis() >= 500);
+    // With the whole seconds that have passed it makes up all of the time.
+    let seconds = left.as_secs() + u64::from(left.subsec_nanos() > 0);
     match (seconds / 3_600, seconds / 60 % 60, seconds % 60) {
         (0, 0, seconds) => format!("{seconds} s left"),
         (0, minutes, seconds) => format!("{minutes} min {seconds} s left"),

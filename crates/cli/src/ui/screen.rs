@@ -15,7 +15,7 @@ use ratatui::layout::Rect;
 use ratatui::{Terminal, TerminalOptions, Viewport};
 use rustix::termios::tcgetwinsize;
 
-use super::keys::is_in_foreground;
+use super::keys::may_touch;
 use super::sample::View;
 use super::view::{Look, draw};
 
@@ -37,7 +37,7 @@ struct Screen {
 }
 
 struct Drawn {
-    terminal: Terminal<CrosstermBackend<BufWriter<Stderr>>>,
+    terminal: Terminal<CrosstermBackend<Lossy>>,
     area: Rect,
     view: View,
     look: Look,
@@ -60,10 +60,11 @@ pub(super) fn may_show() -> bool {
 
 /// Shows `view`, now and until something else is shown. In the background nothing is drawn.
 pub(super) fn show(view: View, look: Look) {
-    if !is_in_foreground() {
+    let mut screen = screen();
+    // Asked with the lock held, so that nobody gives the terminal back in between.
+    if !may_touch(std::io::stderr()) {
         return;
     }
-    let mut screen = screen();
     let said = screen.said.make_contiguous().to_vec();
     if screen.drawn.is_none() {
         screen.drawn = Drawn::enter(look);
@@ -120,7 +121,7 @@ impl Drawn {
         static HOOK: Once = Once::new();
         HOOK.call_once(leave_before_panics_are_told);
         let area = area()?;
-        let mut stderr = BufWriter::new(std::io::stderr());
+        let mut stderr = Lossy(BufWriter::new(std::io::stderr()));
         queue!(stderr, EnterAlternateScreen, Hide).ok()?;
         let options = TerminalOptions { viewport: Viewport::Fixed(area) };
         let terminal = Terminal::with_options(CrosstermBackend::new(stderr), options).ok()?;
@@ -136,6 +137,22 @@ impl Drawn {
         }
         let (view, look) = (&self.view, self.look);
         let _ = self.terminal.draw(|frame| draw(frame, view, said, look));
+    }
+}
+
+/// Writes to a terminal as long as there is one. The library panics where it cannot show the cursor
+/// again, and a window that was closed must not end the run.
+struct Lossy(BufWriter<Stderr>);
+
+impl Write for Lossy {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        Ok(self.0.write(bytes).unwrap_or(bytes.len()))
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        // There is nobody to tell.
+        let _ = self.0.flush();
+        Ok(())
     }
 }
 

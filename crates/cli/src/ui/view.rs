@@ -210,7 +210,10 @@ fn draw_charts(frame: &mut Frame<'_>, view: &View, area: Rect, look: Look) {
         let highest = past.iter().copied().max().unwrap_or_default();
         let [title, bars] =
             Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
-        let text = format!("{name} by second, up to {}", words(name, highest));
+        let text = match past {
+            [] => format!("{name} by second"),
+            _ => format!("{name} by second, up to {}", words(name, highest)),
+        };
         frame
             .render_widget(Line::styled(cut(&text, usize::from(title.width)), look.faint()), title);
         let chart = Sparkline::default().data(past.to_vec()).max(highest.max(1));

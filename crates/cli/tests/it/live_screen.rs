@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
@@ -12,6 +12,24 @@ use rustix::termios::{LocalModes, tcgetattr};
 const ENTER: &str = "\x1b[?1049h";
 const LEAVE: &str = "\x1b[?1049l";
 const SHOW_CURSOR: &str = "\x1b[?25h";
+
+/// Returns both ends of a pseudo-terminal of that size. No child but the one that is given it may
+/// hold an end, or its closing would be no hang-up.
+fn terminal(columns: u16, rows: u16) -> (File, OwnedFd) {
+    let flags = libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC;
+    let mut name = [0; 64];
+    let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: the descriptors have just been opened and belong to nobody else; the name has room
+    // for what it is said to have.
+    unsafe {
+        let master = libc::posix_openpt(flags);
+        assert!(master >= 0 && libc::grantpt(master) == 0 && libc::unlockpt(master) == 0);
+        assert_eq!(libc::ptsname_r(master, name.as_mut_ptr(), name.len()), 0);
+        let tty = libc::open(name.as_ptr(), flags);
+        assert!(tty >= 0 && libc::ioctl(tty, libc::TIOCSWINSZ, &raw const size) == 0);
+        (File::from_raw_fd(master), OwnedFd::from_raw_fd(tty))
+    }
+}
 
 /// A run on a terminal of its own.
 struct OnTerminal {
@@ -22,26 +40,12 @@ struct OnTerminal {
     /// What it has printed so far.
     seen: String,
     /// Where it keeps its record.
-    _directory: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 impl OnTerminal {
     fn start(line: &str, columns: u16, rows: u16) -> Self {
-        let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-        let (mut master, mut tty) = (-1, -1);
-        // SAFETY: both numbers are valid for writing, and the others may be null.
-        let opened = unsafe {
-            libc::openpty(
-                &raw mut master,
-                &raw mut tty,
-                std::ptr::null_mut(),
-                std::ptr::null(),
-                &raw const size,
-            )
-        };
-        assert_eq!(opened, 0);
-        // SAFETY: both have just been opened and belong to nobody else.
-        let (master, tty) = unsafe { (File::from_raw_fd(master), OwnedFd::from_raw_fd(tty)) };
+        let (master, tty) = terminal(columns, rows);
         let directory = tempfile::tempdir().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
         command.args(line.split_whitespace()).current_dir(directory.path());
@@ -58,7 +62,7 @@ impl OnTerminal {
             });
         }
         let child = command.spawn().unwrap();
-        Self { child, master, tty: Some(tty), seen: String::new(), _directory: directory }
+        Self { child, master, tty: Some(tty), seen: String::new(), directory }
     }
 
     /// Reads until a text has come that had not been seen before, and returns all up to its end.
@@ -82,6 +86,12 @@ impl OnTerminal {
         let mut rest = Vec::new();
         let _ = self.master.read_to_end(&mut rest);
         std::mem::take(&mut self.seen) + &String::from_utf8_lossy(&rest)
+    }
+
+    /// Takes the terminal away, as a closed window does.
+    fn hang_up(&mut self) {
+        self.tty = None;
+        self.master = File::open("/dev/null").unwrap();
     }
 
     fn press(&mut self, key: u8) {
@@ -110,6 +120,7 @@ impl Drop for OnTerminal {
 const LINE: &str = "s3 get --objects 20 --obj.size 1KiB --duration 600s --concurrent 2";
 const CTRL_C: u8 = 3;
 const CTRL_Z: u8 = 26;
+const CTRL_BACKSLASH: u8 = 28;
 
 #[test]
 fn a_large_terminal_is_taken_over_and_given_back_with_what_was_said_and_the_report() {
@@ -147,6 +158,7 @@ fn ctrl_z_gives_the_terminal_back_until_it_goes_on() {
     assert!(status.stopped());
     assert!(run.echoes());
     kill_process(run.pid(), Signal::CONT).unwrap();
+    run.await_text("warning: plimsoll itself was stopped for ");
     run.await_text(ENTER);
     run.await_text("GET");
     assert!(!run.echoes());
@@ -155,6 +167,32 @@ fn ctrl_z_gives_the_terminal_back_until_it_goes_on() {
     run.await_text("run kept in ");
     let code = run.child.wait().unwrap().code();
     assert_eq!(code, Some(0));
+    assert!(run.echoes());
+}
+
+#[test]
+fn a_closed_window_ends_the_run_in_order() {
+    for mode in ["full", "line"] {
+        let line = format!("{LINE} --live {mode} --run-dir run");
+        let mut run = OnTerminal::start(&line, 80, 24);
+        run.await_text(if mode == "full" { "GET" } else { " of 600 s, no errors" });
+        run.hang_up();
+        assert_eq!(run.child.wait().unwrap().code(), Some(129), "{mode}");
+        let manifest = std::fs::read(run.directory.path().join("run/run.json")).unwrap();
+        let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+        assert_eq!(manifest["state"], "interrupted", "{mode}");
+        assert_eq!(manifest["cleanup"]["state"], "complete", "{mode}: {}", manifest["cleanup"]);
+    }
+}
+
+#[test]
+fn ctrl_backslash_gives_the_terminal_back_before_it_ends() {
+    let mut run = OnTerminal::start(LINE, 80, 24);
+    run.await_text("GET");
+    run.press(CTRL_BACKSLASH);
+    run.await_text(LEAVE);
+    run.await_text(SHOW_CURSOR);
+    assert_eq!(run.child.wait().unwrap().signal(), Some(libc::SIGQUIT));
     assert!(run.echoes());
 }
 

@@ -4,7 +4,7 @@ use plimsoll_analysis::compare::{Comparison, Difference, KindComparison, Presenc
 
 use super::figure::{figure, percent_signed, percent_spread};
 use super::headline::{headline, runs_needed};
-use super::{NO_VERDICT, is_open_on_one_side, is_shown, label, place_name, word};
+use super::{NO_VERDICT, is_open_on_one_side, is_shown, label, place_name, too_few_runs, word};
 use crate::format::{UNKNOWN, known};
 use crate::html::escaped;
 use crate::table::Tone;
@@ -97,7 +97,7 @@ pub(crate) fn notes(comparison: &Comparison) -> String {
         ));
     }
     if rows().any(|row| matches!(row.verdict, Verdict::TooFewRuns)) {
-        notes.push("one or two runs on a side: a verdict needs 3 a side".to_owned());
+        notes.push(too_few_runs(comparison).to_owned());
     }
     if rows().any(|row| row.verdict.evidence().is_some()) {
         let margin = percent_spread(comparison.margin.percent());

@@ -211,7 +211,8 @@ impl Writer<'_> {
         if let Some((low, high)) = latency.p99_low.zip(latency.p99_high) {
             let of = if row.analysis.kinds.len() > 1 { " of all" } else { "" };
             let (low, high) = (duration(low), duration(high));
-            let text = format!("p99{of}: {low} to {high} with 95 %, were operations independent");
+            let text =
+                format!("95 % interval of p99{of}: {low} to {high}, if operations are independent");
             self.toned(Tone::Dim, "  ", &text);
         }
     }
