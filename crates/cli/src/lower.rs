@@ -380,7 +380,10 @@ mod tests {
             ("mixed --put-distrib 5", "--delete-distrib"),
             ("mixed --pick sequential", "--pick: zipf and sequential are for operations"),
             ("get --objects 0", "--objects: must be at least 1"),
-            ("get --versions 3 --list-existing", "--list-existing: only of objects of the run's"),
+            (
+                "get --versions 3 --list-existing",
+                "--list-existing: versions are only known for the run's",
+            ),
             ("get --data.compress 0.5", "--data.compress: 0.5 is out of range"),
             ("get --obj.generator zero --data.dedupe 2", "--data.dedupe: needs random content"),
             ("multipart --parts 10001", "--parts: must be 1 to 10000"),

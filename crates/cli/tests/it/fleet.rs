@@ -236,7 +236,7 @@ fn an_agent_that_is_killed_is_missed_and_the_run_goes_on() {
     let line = "s3 get --objects 30 --obj.size 1KiB --concurrent 6 --duration 4s --run-dir run";
     let mut running = fleet.measuring(&target, line);
     fleet.agents[1].signal(Signal::KILL);
-    running.await_line("agent b has not been heard of");
+    running.await_line("agent b has not responded");
     let (code, text, heard) = running.end();
     assert_eq!(code, Some(1), "{heard}");
     assert!(heard.contains("agent b is lost"), "{heard}");
@@ -281,7 +281,7 @@ fn an_agent_that_is_back_before_the_end_hands_in_what_it_recorded() {
         assert!(!running.has_ended(), "nothing was saved");
     }
     fleet.agents[1].signal(Signal::KILL);
-    running.await_line("agent b has not been heard of");
+    running.await_line("agent b has not responded");
     fleet.join("b", &[]);
     running.await_line("agent b is back, and hands in what it recorded");
     let (code, text, heard) = running.end();
@@ -315,7 +315,7 @@ fn a_frozen_agent_comes_back() {
     let line = "s3 get --objects 30 --obj.size 1KiB --concurrent 4 --duration 4s";
     let mut running = fleet.measuring(&target, line);
     fleet.agents[0].signal(Signal::STOP);
-    running.await_line("agent a has not been heard of");
+    running.await_line("agent a has not responded");
     fleet.agents[0].signal(Signal::CONT);
     running.await_line("agent a is back");
     let (code, text, heard) = running.end();
@@ -412,7 +412,7 @@ fn what_a_fleet_cannot_do_is_refused_before_anything_is_made() {
     };
     let flag = &*fleet.flag;
     assert!(
-        alone(&["s3", "get", flag]).contains("agents do not reach a store inside this process")
+        alone(&["s3", "get", flag]).contains("agents cannot reach a store inside this process")
     );
     // What no fleet can do is refused before one is looked for.
     for words in [
@@ -421,7 +421,7 @@ fn what_a_fleet_cannot_do_is_refused_before_anything_is_made() {
         &["as", "mdtest", "--fleet=nowhere", "--np", "2", "-n", "5", "-d", "."],
     ] {
         let files = alone(words);
-        assert!(files.contains("`.` lies elsewhere for each agent"), "{files}");
+        assert!(files.contains("`.` is a different place on each agent"), "{files}");
     }
     let nowhere = alone(&["s3", "get", "--host", "127.0.0.1:1", "--fleet=nowhere"]);
     assert!(nowhere.contains("start one with `plimsoll fleet up`"), "{nowhere}");

@@ -56,7 +56,7 @@ fn agents_work_on_files_that_all_of_them_see_and_caches_of_names_are_excluded() 
     let output = run("file metadata --fleet --dir data --files 10");
     assert_eq!(output.status.code(), Some(2));
     let said = stderr(&output);
-    assert!(said.contains("`data` lies elsewhere for each agent"), "{said}");
+    assert!(said.contains("`data` is a different place on each agent"), "{said}");
 }
 
 /// Returns a command as it is, but for a file system of its own in a directory.

@@ -130,7 +130,7 @@ fn a_run_goes_on_when_an_agent_is_cut_off_for_a_while() {
     let Some(fleet) = fleet(&namespace) else { return };
     let mut running = measuring(&fleet, 8);
     namespace.set("down");
-    running.await_line("agent far has not been heard of");
+    running.await_line("agent far has not responded");
     namespace.set("up");
     running.await_line("agent far is back");
     let (code, text, said) = running.end();

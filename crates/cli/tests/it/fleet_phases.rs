@@ -162,7 +162,7 @@ impl Scene {
         };
         // For a minute agents may still work; the test does not wait for that.
         let (code, _, said) = clean();
-        assert!(code == Some(2) && said.contains("is under way"), "{phase}: {said}");
+        assert!(code == Some(2) && said.contains("is still going on"), "{phase}: {said}");
         let marks = self.target.listed().into_iter().filter(|key| key.contains(".live/"));
         self.target.remove(&marks.collect::<Vec<_>>());
         let (code, _, said) = clean();

@@ -21,7 +21,7 @@ fn a_file_is_judged_without_being_run() {
             "2.yaml",
             second.replace("SET", "o"),
             second.replace("SET", "p"),
-            "2.yaml:6:61: stages[1].jobs[0].work.objects[0].get: there is no set `p`",
+            "2.yaml:6:61: stages[1].jobs[0].work.objects[0].get: unknown set `p`",
         ),
         ("1.yaml", first.replace("WORKERS", "2"), first.replace("WORKERS", "9"), "objects.count"),
         ("job.fio", job.replace("BYTES", "1m"), job.replace("BYTES", "10"), "job.fio"),
@@ -339,7 +339,7 @@ fn a_judgement_is_told_as_json() {
     let path = "stages[1].jobs[0].work.objects[0].get";
     assert_eq!(
         judge(&text.replace("SET", "p"), "--check"),
-        refused(Some(path), [6, 58], "there is no set `p`; there are o")
+        refused(Some(path), [6, 58], "unknown set `p`; there are o")
     );
     assert_eq!(
         judge("schema: plimsoll.workload/2\nseed: .nan\n", "--check"),

@@ -41,7 +41,7 @@ const fn of_minio(row: Row, lack: &'static str) -> Row {
 }
 
 const fn versions(row: Row) -> Row {
-    Row { lacked_by: &[LiveKind::Versitygw], lack: "versions", ..row }
+    Row { lacked_by: &[LiveKind::Versitygw], lack: "version", ..row }
 }
 
 /// What MinIO offers; all of it but to add to objects.
@@ -51,9 +51,12 @@ const ROWS: [Row; 16] = [
     row("multipart --parts 3", &["GET"], true),
     row("multipart-put --parts 3 --part.concurrent 2", PARTS, false),
     of_minio(row("zip --files 30 --obj.size 1KiB", &["GET"], true), "zip archives"),
-    of_minio(row("snowball --objs.per 5 --obj.size 1KiB", &["PUT"], false), "apart"),
-    of_minio(row("snowball --objs.per 5 --obj.size 1KiB --compress", &["PUT"], false), "apart"),
-    of_minio(row("fanout --copies 5 --obj.size 1KiB", &["POST"], false), "several names"),
+    of_minio(row("snowball --objs.per 5 --obj.size 1KiB", &["PUT"], false), "extract archives"),
+    of_minio(
+        row("snowball --objs.per 5 --obj.size 1KiB --compress", &["PUT"], false),
+        "extract archives",
+    ),
+    of_minio(row("fanout --copies 5 --obj.size 1KiB", &["POST"], false), "several keys"),
     row("put --post --obj.size 10KiB", &["POST"], false),
     versions(row("get --versions 3 --objects 8 --obj.size 10KiB", &["GET"], true)),
     versions(row("list --versions 3 --objects 40 --max-keys 7", &["LIST"], false)),

@@ -189,7 +189,7 @@ fn conditions_that_nothing_can_miss_are_refused() {
     let plain = run_line(here, "run plain.yaml --virtual --run-dir plain --quiet");
     assert!(plain.status.success());
     let said = refused(here, "analyze plain --slo errors<=1%");
-    assert!(said.contains("--slo: this is not a search"), "{said}");
+    assert!(said.contains("--slo: this is not a load-line search"), "{said}");
 }
 
 #[test]

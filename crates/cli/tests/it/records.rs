@@ -22,7 +22,7 @@ fn a_flipped_bit_is_said_of_runs_on_files_and_others() {
         fs::write(&part, bytes).unwrap();
         let output = run_line(place.path(), &format!("analyze {name}"));
         let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output));
-        let sentence = "part-000000.parquet is damaged (its checksum does not fit";
+        let sentence = "part-000000.parquet is damaged (its checksum does not match";
         assert!(said.contains(sentence), "{name}: {said}");
     }
 }

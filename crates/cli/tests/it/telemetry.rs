@@ -91,7 +91,7 @@ fn a_server_that_cannot_be_profiled_is_refused_before_anything_is_written() {
     };
     let said = refused("cpu");
     assert_eq!(said.lines().count(), 1, "{said}");
-    assert!(said.contains(&format!("--serverprof: {} is no MinIO", target.host)), "{said}");
+    assert!(said.contains(&format!("--serverprof: {} is not MinIO", target.host)), "{said}");
     assert!(
         refused("heap").contains("`heap` is not a kind of profile; the kinds are cpu, cpuio, mem")
     );
@@ -133,5 +133,5 @@ fn versitygw_is_no_minio() {
     let line = "s3 stat --objects 5 --concurrent 2 --duration 1s --serverprof cpu";
     let output = run(target.command(directory.path(), line));
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(stderr(&output).contains("is no MinIO"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("is not MinIO"), "{}", stderr(&output));
 }

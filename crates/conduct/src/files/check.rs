@@ -42,7 +42,9 @@ pub(super) fn check(
         }
         let name = &entry.path;
         let Some(size) = size_bytes(path) else {
-            return refused(format!("{name} is not there, or neither a file nor a block device"));
+            return refused(format!(
+                "{name} does not exist, or is neither a file nor a block device"
+            ));
         };
         // A file that is only written grows; what lies behind its end cannot be read.
         let grows = || !is_device(path) && destroys(plan, name) && !reads(plan, name);

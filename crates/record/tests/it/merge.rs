@@ -517,26 +517,26 @@ fn what_cannot_be_is_refused_before_anything_is_written() {
     let cases: [Refusal; 5] = [
         (
             |manifest| manifest.stages[1].ended_ns = Some(u64::MAX),
-            "the manifest of run a cannot be: it names the moment 18446744073709551615 ns",
+            "the manifest of run a contradicts itself: it names the moment 18446744073709551615 ns",
         ),
         (
             |manifest| manifest.started_unix_ns = 1 << 63,
-            "the manifest of run a cannot be: it names the moment 9223372036854775808 ns",
+            "the manifest of run a contradicts itself: it names the moment 9223372036854775808 ns",
         ),
         (
             |manifest| manifest.stages[1].bytes = Some(u64::MAX / 2),
-            "the manifest of run a cannot be: it counts 9223372036854775807 of something",
+            "the manifest of run a contradicts itself: it counts 9223372036854775807 of something",
         ),
         (
             |manifest| {
                 let wrong = WrongCount { kind: "torn".to_owned(), count: u64::MAX };
                 manifest.stages[1].wrong = vec![wrong];
             },
-            "the manifest of run a cannot be: it counts 18446744073709551615 of something",
+            "the manifest of run a contradicts itself: it counts 18446744073709551615 of something",
         ),
         (
             |manifest| manifest.stages = vec![manifest.stages[0].clone(); 257],
-            "the manifest of run a cannot be: it has 257 stages, and there can be 256",
+            "the manifest of run a contradicts itself: it has 257 stages, and there can be 256",
         ),
     ];
     for (change, sentence) in cases {

@@ -31,11 +31,11 @@ fn what_makes_no_sense_is_refused_with_the_flag_to_change() {
     dirs.write("empty", "");
     dirs.write("short", &"x".repeat(6_000));
     for (line, words) in [
-        ("--dir nowhere", ["nowhere", "not there"].as_slice()),
+        ("--dir nowhere", ["nowhere", "does not exist"].as_slice()),
         ("--dir short", &["short", "not a directory"]),
         ("--dir short/below", &["short/below", "not a directory"]),
         ("--dir /proc --direct off", &["/proc"]),
-        ("--dir DIR --dir nowhere", &["nowhere", "not there"]),
+        ("--dir DIR --dir nowhere", &["nowhere", "does not exist"]),
         ("--dir DIR --jobs 0", &["--jobs", "1 to 1000000"]),
         ("--dir DIR --depth 0", &["--depth", "1 to 65536"]),
         ("--dir DIR --files 0", &["--files", "at least 1"]),
@@ -64,7 +64,7 @@ fn what_makes_no_sense_is_refused_with_the_flag_to_change() {
         ("--dir DIR --interface aio", &["--interface", "aio"]),
         ("--dir DIR --file", &["--file"]),
         ("--dir DIR --on short", &["--on short", "--op read", "--i-know-this-destroys-data"]),
-        ("--dir DIR --op read --on nowhere", &["nowhere", "not there"]),
+        ("--dir DIR --op read --on nowhere", &["nowhere", "does not exist"]),
         ("--dir DIR --op read --on DIR", &["neither a file nor a block device"]),
         ("--dir DIR --op read --on empty", &["empty", "holds 0 B"]),
         ("--dir DIR --op read --on short --block 8KiB", &["short", "5.86 KiB", "8.00 KiB"]),
@@ -89,7 +89,7 @@ fn what_makes_no_sense_is_refused_with_the_flag_to_change() {
         ("metadata --dir DIR --jobs 1000000", &["--jobs", "10,000"]),
         ("metadata --dir DIR --file-size 8GiB", &["--file-size"]),
         ("metadata --dir DIR --file-size 2GiB", &["--file-size"]),
-        ("metadata --dir nowhere", &["nowhere", "not there"]),
+        ("metadata --dir nowhere", &["nowhere", "does not exist"]),
         ("suite --dir DIR --scale 2", &["--scale", "1/1024"]),
         ("suite --dir DIR --scale 1/1048576 --iterations 60", &["--iterations", "256"]),
     ] {
@@ -132,7 +132,7 @@ fn job_files_that_cannot_be_run_are_refused_with_file_and_line() {
         ("run circle.fio", &["round.fio:1", "circle.fio → round.fio → circle.fio"]),
         ("as fio circle.fio", &["round.fio:1", "circle"]),
         ("as mdtest -np 0 -F -n 5 -d DIR", &["-np 0"]),
-        ("as mdtest -F -n 5 -d nowhere", &["nowhere", "not there"]),
+        ("as mdtest -F -n 5 -d nowhere", &["nowhere", "does not exist"]),
         ("as mdtest -Q -n 5 -d DIR", &["-Q", "no flag"]),
         ("as mdtest -F -n 50 -i 60 -d DIR", &["-i 60", "256"]),
         (
@@ -146,7 +146,7 @@ fn job_files_that_cannot_be_run_are_refused_with_file_and_line() {
         (0..200).map(|number| format!("[a{number}]\nstonewall\nrw=read\nsize=4k\n")).collect();
     for (text, words) in [
         ("[a]\nsize=64k\n", ["job.fio:1", "no `rw`", "rw=read"].as_slice()),
-        ("[a]\nsize=64k\nbananas=3\n", &["job.fio:3", "`bananas`", "no option"]),
+        ("[a]\nsize=64k\nbananas=3\n", &["job.fio:3", "`bananas`", "not an option"]),
         ("[a]\nsize=64k\nrw=sideways\n", &["job.fio:3", "randrw"]),
         ("[a]\nsize=64k\nrw=read\nzonemode=zbd\n", &["zonemode=zbd", "not taken"]),
         ("[a]\nsize=64KiB\nrw=read\n", &["64,000", "--fio-units"]),
@@ -157,7 +157,7 @@ fn job_files_that_cannot_be_run_are_refused_with_file_and_line() {
         ("[a]\nrw=read\nsize=64k\nfilename=../x\n", &["../x", "leads out"]),
         (
             "[a]\nrw=write\nsize=4k\nfilename=THERE\n",
-            &["there already", "--i-know-this-destroys-data"],
+            &["already exists", "--i-know-this-destroys-data"],
         ),
         ("[a]\nrw=read\nsize=1m\nfilename=THERE\n", &["4096 bytes", "1048576"]),
         ("[a]\nrw=read\nsize=400t\n", &["free"]),
