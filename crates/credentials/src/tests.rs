@@ -287,14 +287,7 @@ fn a_web_token_is_exchanged_at_the_store_or_at_the_named_service() {
 fn a_refused_token_is_said_without_the_token() {
     let refused = "<ErrorResponse><Error><Type>Sender</Type><Code>InvalidIdentityToken</Code>\
                    <Message>hush.token is\nno token</Message></Error></ErrorResponse>";
-    for (body, said) in [
-        (
-            refused,
-            ": InvalidIdentityToken: … is not a \
-    token",
-        ),
-        ("hush.token", ""),
-    ] {
+    for (body, said) in [(refused, ": InvalidIdentityToken: … is no token"), ("hush.token", "")] {
         let (authority, server) = serve(&[(400, body)]);
         let (web_token, store) = (Some("hush.token"), Some(authority.as_str()));
         let refusal = Asked { web_token, store, ..Asked::default() }.refusal();

@@ -20,7 +20,7 @@ const USED_UP: &str = "no volume is writable and no more can be made: give volum
                        more of them (`-max`; of a type of disk: `-disk`), or remove collections";
 
 /// What a master says beside that where no volume server has disks of the type.
-const NO_DISK: &str = "no volume server has the";
+const NO_DISK: &str = "no volume server carries the";
 const NO_DISK_TOLD: &str = "no volume server has disks of that type";
 
 /// What it means when a server takes no token.

@@ -339,7 +339,7 @@ fn a_judgement_is_told_as_json() {
     let path = "stages[1].jobs[0].work.objects[0].get";
     assert_eq!(
         judge(&text.replace("SET", "p"), "--check"),
-        refused(Some(path), [6, 58], "unknown set `p`; there are o")
+        refused(Some(path), [6, 58], "unknown set `p`; the sets are o")
     );
     assert_eq!(
         judge("schema: plimsoll.workload/2\nseed: .nan\n", "--check"),
