@@ -260,7 +260,6 @@ impl Display {
     fn draw(&mut self, ui: &Ui, stage: &StageView<'_>) {
         match self {
             Self::Full { sampler, look, ticks } => {
-                // The first look is a blank one, at once.
                 if ticks.is_multiple_of(TICKS_OF_SCREEN) {
                     screen::show(sampler.look(stage), *look);
                 }

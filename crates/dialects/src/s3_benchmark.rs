@@ -256,8 +256,7 @@ fn read(args: &[String]) -> Result<Written, S3BenchmarkError> {
         if name.is_empty() {
             let text = format!(
                 "`{word}` is no flag; s3-benchmark would pass over it and all that follows, so \
-                leave \
-                 it out"
+                 leave it out"
             );
             return Err(S3BenchmarkError::Form(text));
         }

@@ -67,8 +67,7 @@ impl AgentReport {
         let untold = self.rows.is_none().then(|| {
             format!(
                 "DEGRADED: everything that agent {} did is missing here (`plimsoll fleet collect` \
-                fetches \
-                 what it kept)",
+                 fetches what it kept)",
                 self.name
             )
         });

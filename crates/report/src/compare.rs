@@ -39,6 +39,26 @@ fn too_few_runs(comparison: &Comparison) -> &'static str {
         _ => "one or two runs on a side: too few for a verdict, 3 a side are needed",
     }
 }
+
+/// Returns by how much a figure changed in percent, with half of the width of its 95 % interval
+/// where several runs a side tell one.
+fn change_text(row: &Row) -> String {
+    let change = known(row.percent, percent_signed);
+    match row.verdict.evidence().and_then(|evidence| evidence.percent) {
+        Some(range) => format!("{change} ± {}", percent_spread(range.half_width())),
+        None => change,
+    }
+}
+
+/// Returns a verdict, with how many runs would make one of what is unclear.
+fn verdict_text(verdict: &Verdict) -> String {
+    let (word, _) = word(verdict);
+    match verdict {
+        Verdict::Unclear(evidence) => format!("{word}: {}", headline::runs_needed(evidence)),
+        _ => word.to_owned(),
+    }
+}
+
 /// How many columns of 80 the name of a parameter takes at most.
 const NAME_CHARS_MAX: usize = 24;
 

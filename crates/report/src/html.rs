@@ -82,11 +82,8 @@ pub fn render(report: &Report, environment: &Environment) -> String {
     html += &section("agents", "The agents", &tables::agents(&report.agents));
     let facts = tables::environment(report, environment);
     html += &section("environment", "Environment", &facts);
-    let document = Document {
-        title: format!("{}{}", report.what, report.state.remark()),
-        body: html,
-        charts: live.into_json(),
-    };
+    let title = format!("{}{}", report.what, report.state.remark());
+    let document = Document::new(&title, html, live.into_json());
     let (data, left_out) = data(report, SIZE_MAX.saturating_sub(document.len()));
     let left_out = left_out.map_or(String::new(), |note| format!(" ({})", escaped(&note)));
     let note = format!(
@@ -317,7 +314,7 @@ fn body<'a>(report: RowView<'a>, prefix: &str, live: &Live) -> String {
         let figure =
             |chart: &Chart| figure_as(&format!("{prefix}{}", chart.id), prefix, chart, live);
         let figures = charts.iter().map(figure).collect::<String>();
-        if figures.is_empty() { figures } else { format!("<div class=\"charts\">{figures}</div>") }
+        grouped(&figures)
     };
     let section = |id: &str, heading: &str, content: &str| {
         section(&format!("{prefix}{id}"), heading, content)
@@ -339,6 +336,14 @@ fn body<'a>(report: RowView<'a>, prefix: &str, live: &Live) -> String {
     html += &section("outages", "Outages", &tables::facts(ledger));
     html += &section("accesses", "First and last access of an object", &tables::accesses(&report));
     html + &section("errors", "Errors", &(draw(&Charts::errors) + &tables::errors(&report)))
+}
+
+/// Returns charts that stand beside each other where there is room; nothing without one.
+fn grouped(figures: &str) -> String {
+    if figures.is_empty() {
+        return String::new();
+    }
+    format!("<div class=\"charts\">{figures}</div>\n")
 }
 
 /// Returns a chart under that name, with its title, its legend and its caption, and adds it to the

@@ -69,8 +69,7 @@ fn of_stage(stage: &StageReport, lead: &str, max_error_rate: f64, flaws: &mut Ve
         let more = if lead.is_empty() { "; the report says what to change" } else { "" };
         flaws.push(format!(
             "{lead}SCHEDULE NOT KEPT{job}: more than 1 % of the operations were late or skipped, \
-            so \
-             this is not the load that was asked for{more}"
+             so this is not the load that was asked for{more}"
         ));
     }
 }

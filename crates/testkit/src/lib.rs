@@ -4,6 +4,7 @@
 //! A dev-dependency only; nothing that ships may know it.
 
 pub mod browser;
+pub mod documents;
 pub mod grammar;
 pub mod weed;
 

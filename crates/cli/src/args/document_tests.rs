@@ -6,6 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::{CommandFactory, FromArgMatches};
+use plimsoll_testkit::documents;
 
 use super::tests::{files, repository};
 use crate::args::{AsCommand, Cli, Command, WarpCommand};
@@ -22,18 +23,9 @@ const NOT_PARSED: [(&str, &str); 4] = [
     ("--host ...", "stands for the hosts of the reader"),
 ];
 
-/// Returns the command lines in the fenced blocks of a text, with what follows a `\` joined.
+/// Returns the command lines in the fenced blocks of a text.
 fn command_lines(text: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for block in text.split("```").skip(1).step_by(2) {
-        let body = block.split_once('\n').map_or("", |(_, body)| body).replace("\\\n", " ");
-        for line in body.lines().map(|line| line.strip_prefix("$ ").unwrap_or(line)) {
-            if line.starts_with("plimsoll ") {
-                found.push(line.to_owned());
-            }
-        }
-    }
-    found
+    documents::blocks(text).into_iter().flat_map(|block| block.lines).collect()
 }
 
 /// Returns the words of the program in a line of a shell: up to a pipe or a redirection.

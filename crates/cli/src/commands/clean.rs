@@ -178,8 +178,7 @@ fn clean_objects(
         if runtime.block_on(marked).map_err(in_words)? {
             bail!(
                 "run {} is still going on, as a mark below `{}` says; nothing is removed until it \
-                has \
-                 ended. The mark of a run that was killed ends a minute after that",
+                 has ended. The mark of a run that was killed ends a minute after that",
                 manifest.run_id,
                 lease::marks_of(prefix)
             );

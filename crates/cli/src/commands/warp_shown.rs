@@ -9,7 +9,7 @@ use plimsoll_dialects::warp::layout::WarpNames;
 use plimsoll_dialects::warp::report::{self, ReportShown};
 use plimsoll_dialects::warp::{self, WarpRun};
 use plimsoll_foreign::warp::aggregated::{self, Aggregated};
-use plimsoll_results::{Export, ExportFormat, Record, WarpRecord, typed_again};
+use plimsoll_results::{Export, ExportFormat, Record, typed_again};
 
 use crate::args::{AnalysisArgs, WarpAnalyzeArgs, overwrite};
 use crate::commands::analyze;
@@ -37,10 +37,7 @@ pub(super) fn print_run(record: &Record, run: &WarpRun, ui: &Ui) -> Result<()> {
 
 /// Returns warp's document of a run of ours: of what was measured.
 fn of_run(record: &Record, question: &WarpQuestion) -> Result<Aggregated> {
-    summed(record, &record.as_warp_measured()?, question)
-}
-
-fn summed(record: &Record, seen: &WarpRecord, question: &WarpQuestion) -> Result<Aggregated> {
+    let seen = record.as_warp_measured()?;
     let command = record.manifest().map(|manifest| typed_again(&manifest.command_line));
     let summary = seen.sums(question).ok_or_else(|| anyhow!("there is no operation"))?;
     let names = WarpNames { endpoints: &seen.endpoints, clients: &seen.clients };

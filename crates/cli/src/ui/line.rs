@@ -82,8 +82,14 @@ pub(super) fn share(goal: Goal, ended: u64, elapsed: Duration) -> f64 {
     share.min(1.0)
 }
 
-/// A time without a success is told from here on.
-pub(super) const SILENT_MIN: Duration = Duration::from_secs(2);
+/// Returns what is said at a moment of a time without a success, where it is worth saying; there
+/// was one at `success_seen`, if there was any.
+pub(super) fn silence_in_words(success_seen: Option<Moment>, at: Moment) -> Option<String> {
+    /// A shorter time is none.
+    const SILENT_MIN: Duration = Duration::from_secs(2);
+    let silent = at.since(success_seen?);
+    (silent >= SILENT_MIN).then(|| format!("NO SUCCESS FOR {} s", silent.as_secs()))
+}
 
 /// Turns counters into rates.
 pub(super) struct Meter {
@@ -148,11 +154,9 @@ impl Meter {
         };
         let rate = format::count(self.ops_per_sec.round() as u64);
         let text = format!("{progress}, {errors}: {rate} ops/s");
-        let silent = self.success_seen.map(|seen| stage.clock.now().since(seen));
-        let silent = silent.filter(|silent| *silent >= SILENT_MIN);
         let bytes = (self.now.bytes > 0).then(|| format::byte_rate(ByteRate(self.bytes_per_sec)));
         let more = [
-            silent.map(|silent| format!("NO SUCCESS FOR {} s", silent.as_secs())),
+            silence_in_words(self.success_seen, stage.clock.now()),
             bytes,
             self.latency.map(|latency| format!("{} mean", format::duration(latency))),
         ];
@@ -271,11 +275,9 @@ fn agent_lines(
             0 => String::new(),
             failed => format!(", {} failed", format::count(failed)),
         };
-        let state = match state {
-            PartState::Works => format!("{} ops/s{failed}", format::count(rate.round() as u64)),
-            PartState::Done => format!("done{failed}"),
-            PartState::Silent => format!("not responding{failed}"),
-            PartState::Lost => format!("LOST{failed}"),
+        let state = match state_in_words(*state) {
+            Some(words) => format!("{words}{failed}"),
+            None => format!("{} ops/s{failed}", format::count(rate.round() as u64)),
         };
         format!("{name:width$}  {state}")
     };
@@ -284,6 +286,16 @@ fn agent_lines(
         lines.push(format!("and {}", format::plural(more as u64, "more agent")));
     }
     lines
+}
+
+/// Returns how an agent stands in a few words; nothing while it works.
+pub(super) fn state_in_words(state: PartState) -> Option<&'static str> {
+    match state {
+        PartState::Works => None,
+        PartState::Done => Some("done"),
+        PartState::Silent => Some("not responding"),
+        PartState::Lost => Some("LOST"),
+    }
 }
 
 /// Returns how the agents stand in a few words; nothing where all of them work.

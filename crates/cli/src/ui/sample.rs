@@ -8,7 +8,7 @@ use plimsoll_engine::{LiveDetail, PartState};
 use plimsoll_model::{ErrorClass, Moment, OpKind};
 use plimsoll_report::format;
 
-use super::line::{SILENT_MIN, progress, share};
+use super::line::{progress, share, silence_in_words, state_in_words};
 
 /// What is shown as of now is of this long at least.
 const NOW_SPAN: Duration = Duration::from_secs(1);
@@ -27,8 +27,8 @@ pub(super) struct View {
     /// The same in words.
     pub(super) progress: String,
     pub(super) left: Option<Duration>,
-    /// How long no operation has succeeded, where that is worth saying.
-    pub(super) silent: Option<Duration>,
+    /// That no operation has succeeded for a while.
+    pub(super) silent: Option<String>,
     /// By kind of operation, and of all of them where there are several.
     pub(super) kinds: Vec<Row>,
     pub(super) hosts: Vec<Row>,
@@ -189,14 +189,13 @@ impl Sampler {
             let total = self.row(Of::All, "total", elapsed);
             kinds.extend(total.map(|total| Row { in_flight: Some(in_flight), ..total }));
         }
-        let silent = self.success_seen.map(|seen| at.since(seen));
         View {
             // How to end it stands elsewhere.
             doing: stage.doing.split(';').next().unwrap_or_default().to_owned(),
             share: share(stage.goal, ended, elapsed),
             progress: progress(stage, ended, elapsed),
             left: self.left(stage.goal, ended, elapsed),
-            silent: silent.filter(|silent| *silent >= SILENT_MIN),
+            silent: silence_in_words(self.success_seen, at),
             kinds,
             hosts: self.hosts(stage, elapsed),
             agents: self.agents(stage, elapsed),
@@ -244,12 +243,13 @@ impl Sampler {
         for (slot, part) in parts.iter().enumerate() {
             let named = || Row { name: part.name.clone(), ..Row::default() };
             let row = self.row(Of::Agent(slot), &part.name, elapsed).unwrap_or_else(named);
-            let (order, state) = match part.state {
-                PartState::Lost => (0, Some("LOST")),
-                PartState::Silent => (1, Some("not responding")),
-                PartState::Works => (2, None),
-                PartState::Done => (3, Some("done")),
+            let order = match part.state {
+                PartState::Lost => 0,
+                PartState::Silent => 1,
+                PartState::Works => 2,
+                PartState::Done => 3,
             };
+            let state = state_in_words(part.state);
             let in_flight = Some(stage.live.slot_in_flight(slot));
             rows.push((order, Row { state, in_flight, ..row }));
         }

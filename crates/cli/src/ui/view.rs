@@ -130,10 +130,7 @@ fn head<'a>(view: &'a View, width: usize, look: Look) -> Vec<Line<'a>> {
         Span::raw(format!(" {words}")),
     ]);
     let mut lines = vec![Line::styled(cut(&view.doing, width), look.strong()), bar];
-    if let Some(silent) = view.silent {
-        let text = format!("NO SUCCESS FOR {} s", silent.as_secs());
-        lines.push(Line::styled(text, look.bad()));
-    }
+    lines.extend(view.silent.clone().map(|silent| Line::styled(silent, look.bad())));
     if let Some((offered, achieved)) = view.offered {
         let share = if offered > 0.0 { 100.0 * achieved / offered } else { 100.0 };
         let [offered, achieved] = [offered, achieved].map(|rate| format::op_rate(OpRate(rate)));

@@ -115,7 +115,7 @@ fn now_is_the_last_second_and_percentiles_are_of_the_last_five() {
     assert_eq!(view.left, Some(Duration::from_secs(52)));
     assert_eq!(view.silent, None);
     let view = look(11, detail(3_800, 100, 1_000));
-    assert_eq!((view.kinds[0].now, view.silent), (0.0, Some(Duration::from_secs(3))));
+    assert_eq!((view.kinds[0].now, view.silent), (0.0, Some("NO SUCCESS FOR 3 s".to_owned())));
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn busy() -> View {
         share: 0.5,
         progress: "150 of 300 s".to_owned(),
         left: Some(Duration::from_secs(150)),
-        silent: Some(Duration::from_secs(3)),
+        silent: Some("NO SUCCESS FOR 3 s".to_owned()),
         kinds: vec![
             row("PUT", 12_345.0, 0),
             row("GET", 123_456.0, 41),

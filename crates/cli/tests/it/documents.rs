@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+use plimsoll_testkit::documents::{Block, blocks};
 use plimsoll_testkit::{LiveKind, live};
 
 use crate::harness::{self, oracle, plimsoll, stderr};
@@ -38,23 +39,9 @@ fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// A block of commands of a page.
-struct Block {
-    /// The word behind `sh`: what it runs against.
-    against: Option<String>,
-    lines: Vec<String>,
-}
-
-fn blocks(text: &str) -> Vec<Block> {
-    let block = |block: &str| {
-        let (info, body) = block.split_once('\n')?;
-        let lines = body.lines().map(|line| line.strip_prefix("$ ").unwrap_or(line));
-        let lines = lines.filter(|line| line.starts_with("plimsoll ")).map(str::to_owned);
-        let lines: Vec<String> = lines.collect();
-        let against = info.strip_prefix("sh ").map(str::to_owned);
-        (!lines.is_empty()).then_some(Block { against, lines })
-    };
-    text.split("```").skip(1).step_by(2).filter_map(block).collect()
+/// Returns the word behind `sh`: what the commands of a block run against.
+fn against_of(block: &Block) -> Option<&str> {
+    block.info.strip_prefix("sh ")
 }
 
 /// Returns the pages, each by its path from the root, with its blocks of commands.
@@ -106,7 +93,7 @@ fn run(page: &str, blocks: &[Block], against: &str, target: &harness::Target) ->
     let place = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(repository().join("docs"), place.path().join("docs")).unwrap();
     let mut count = 0;
-    for block in blocks.iter().filter(|block| block.against.as_deref() == Some(against)) {
+    for block in blocks.iter().filter(|block| against_of(block) == Some(against)) {
         for line in &block.lines {
             let mut command = plimsoll(place.path());
             command.args(words(line));
@@ -141,7 +128,7 @@ fn what_does_not_run_has_a_reason() {
     let mut untried = BTreeSet::new();
     for (page, blocks) in pages() {
         for block in blocks {
-            match block.against.as_deref() {
+            match against_of(&block) {
                 Some("run" | "minio") => {}
                 Some(other) => panic!("{page}: a block says `sh {other}`"),
                 None => drop(untried.insert(page.clone())),
@@ -159,7 +146,7 @@ fn what_does_not_run_has_a_reason() {
 fn blocks_are_read_and_cut() {
     let text = "```sh run\nplimsoll s3 get --duration 1m --slo 'a b'\n```\n```\n$ plimsoll x\n```";
     let found = blocks(text);
-    assert_eq!(found[0].against.as_deref(), Some("run"));
+    assert_eq!(against_of(&found[0]), Some("run"));
     assert_eq!(words(&found[0].lines[0]), ["s3", "get", "--duration", "1s", "--slo", "a b"]);
-    assert_eq!((found[1].against.as_deref(), &*found[1].lines[0]), (None, "plimsoll x"));
+    assert_eq!((against_of(&found[1]), &*found[1].lines[0]), (None, "plimsoll x"));
 }

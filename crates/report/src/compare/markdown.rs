@@ -4,9 +4,9 @@ use plimsoll_analysis::compare::{
     Comparison, Difference, GateResult, KindComparison, Metric, Outcome, Presence, Row,
 };
 
-use super::figure::{figure, percent_signed, percent_spread};
-use super::headline::{headline, runs_needed};
-use super::{doubt_text, found, label, outcome, place_name, word};
+use super::figure::figure;
+use super::headline::headline;
+use super::{change_text, doubt_text, found, label, outcome, place_name, verdict_text};
 use crate::format::{UNKNOWN, known};
 use crate::table::harmless;
 
@@ -69,17 +69,7 @@ fn table_of(kind: &KindComparison, out: &mut String) {
     for row in METRICS.iter().filter_map(|metric| kind.row(*metric)).filter(is_told) {
         let unit = row.metric.unit();
         let side = |mean| known(mean, |value| figure(unit, value));
-        let evidence = row.verdict.evidence();
-        let change = known(row.percent, percent_signed);
-        let change = match evidence.and_then(|evidence| evidence.percent) {
-            Some(range) => format!("{change} ± {}", percent_spread(range.half_width())),
-            None => change,
-        };
-        let (word, _) = word(&row.verdict);
-        let verdict = match evidence.filter(|_| word == "unclear") {
-            Some(evidence) => format!("{word}: {}", runs_needed(evidence)),
-            None => word.to_owned(),
-        };
+        let (change, verdict) = (change_text(row), verdict_text(&row.verdict));
         let (_, label) = label(row.metric);
         let (before, after) = (side(row.before.mean), side(row.after.mean));
         let label = label.trim();

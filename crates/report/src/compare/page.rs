@@ -3,8 +3,11 @@
 use plimsoll_analysis::compare::{Comparison, Difference, KindComparison, Presence, Verdict};
 
 use super::figure::{figure, percent_signed, percent_spread};
-use super::headline::{headline, runs_needed};
-use super::{NO_VERDICT, is_open_on_one_side, is_shown, label, place_name, too_few_runs, word};
+use super::headline::headline;
+use super::{
+    NO_VERDICT, change_text, is_open_on_one_side, is_shown, label, place_name, too_few_runs,
+    verdict_text, word,
+};
 use crate::format::{UNKNOWN, known};
 use crate::html::escaped;
 use crate::table::Tone;
@@ -52,19 +55,9 @@ pub(crate) fn table(kind: &KindComparison) -> String {
                 let [low, high] = [noise.low, noise.high].map(percent_signed);
                 format!("{} ({low} to {high})", known(row.percent, percent_signed))
             }
-            _ => match row.verdict.evidence().and_then(|evidence| evidence.percent) {
-                Some(interval) => {
-                    let spread = percent_spread(interval.half_width());
-                    format!("{} ± {spread}", known(row.percent, percent_signed))
-                }
-                None => known(row.percent, percent_signed),
-            },
+            _ => change_text(row),
         };
-        let (word, tone) = word(&row.verdict);
-        let verdict = match row.verdict {
-            Verdict::Unclear(evidence) => format!("{word}: {}", runs_needed(&evidence)),
-            _ => word.to_owned(),
-        };
+        let (_, tone) = word(&row.verdict);
         let tone = match tone {
             Tone::Bad => " class=\"bad\"",
             Tone::Good => " class=\"good\"",
@@ -77,7 +70,7 @@ pub(crate) fn table(kind: &KindComparison) -> String {
             escaped(&side(row.before.mean)),
             escaped(&side(row.after.mean)),
             escaped(&change),
-            escaped(&verdict)
+            escaped(&verdict_text(&row.verdict))
         );
     }
     format!(

@@ -11,7 +11,7 @@ use super::document::{Document, within_script};
 use super::live::Live;
 use super::plot::{Mark, Plot, Stroke, WIDE};
 use super::thin::{Point, thinned};
-use super::{escaped, figure_as, section};
+use super::{escaped, figure_as, grouped, section};
 use crate::compare::{json, page};
 use crate::report::{Report, StageReport};
 use crate::stage_words::stage_title;
@@ -92,14 +92,11 @@ pub fn comparison(
         let charts = charts(kind, [before, after]);
         let figure = |chart: &Chart| figure_as(&format!("{id}-{}", chart.id), &id, chart, &live);
         let figures: String = charts.iter().map(figure).collect();
-        let figures = match figures.is_empty() {
-            true => figures,
-            false => format!("<div class=\"charts\">{figures}</div>\n"),
-        };
-        body += &section(&id, &escaped(&page::title(kind)), &(page::table(kind) + &figures));
+        let content = page::table(kind) + &grouped(&figures);
+        body += &section(&id, &escaped(&page::title(kind)), &content);
     }
     body += &section("parameters", "Parameters that differ", &page::parameters(differences));
-    let document = Document { title: "What changed".to_owned(), body, charts: live.into_json() };
+    let document = Document::new("What changed", body, live.into_json());
     let data = within_script(&json::json(comparison, differences, &[]));
     document.render(&page::notes(comparison), &data)
 }

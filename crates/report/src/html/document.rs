@@ -16,25 +16,32 @@ const SCRIPT: &str =
 
 /// A page that is put together.
 pub(super) struct Document {
-    pub(super) title: String,
-    /// What stands in its main part, as HTML.
-    pub(super) body: String,
-    /// The charts for the script, as JSON within a script.
-    pub(super) charts: String,
+    /// What it is called, as HTML.
+    title: String,
+    body: String,
+    charts: String,
+    style: String,
 }
 
 impl Document {
+    /// Returns a page with `body` as HTML in its main part, and `charts` for the script as JSON
+    /// within a script.
+    pub(super) fn new(title: &str, body: String, charts: String) -> Self {
+        let (colours, rules) = (colour::variables(), plot::style_rules(&body));
+        let style = format!("\n{UPLOT_STYLE}\n{colours}\n{STYLE}{rules}");
+        Self { title: escaped(title), body, charts, style }
+    }
+
     /// Returns about how long it is without its data.
     pub(super) fn len(&self) -> usize {
         const HEAD: usize = 2_000;
-        let (style, _) = self.style();
-        HEAD + SCRIPT.len() + style.len() + self.body.len() + self.charts.len()
+        HEAD + SCRIPT.len() + self.style.len() + self.body.len() + self.charts.len()
     }
 
     /// Returns the page; `note` is HTML below its body, `data` JSON within a script.
     pub(super) fn render(&self, note: &str, data: &str) -> String {
-        let (style, policy) = self.style();
-        let (title, body, charts) = (escaped(&self.title), &self.body, &self.charts);
+        let Self { title, body, charts, style } = self;
+        let policy = format!("{}; style-src {}", policy(), hash(style));
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
@@ -46,14 +53,6 @@ impl Document {
              <script>{SCRIPT}</script>\n\
              <script type=\"application/json\" id=\"data\">{data}</script>\n</body>\n</html>\n"
         )
-    }
-
-    /// Returns the style sheet and the policy that allows it.
-    fn style(&self) -> (String, String) {
-        let (colours, rules) = (colour::variables(), plot::style_rules(&self.body));
-        let style = format!("\n{UPLOT_STYLE}\n{colours}\n{STYLE}{rules}");
-        let policy = format!("{}; style-src {}", policy(), hash(&style));
-        (style, policy)
     }
 }
 

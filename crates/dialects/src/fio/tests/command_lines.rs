@@ -59,8 +59,7 @@ fn what_is_said_of_clients() {
         notes(&line.file),
         [
             "[command line] `--client=hosts.txt`: agents of these names carry the jobs out, each \
-            of \
-             them all, as in fio: h1, 10.0.0.2, fe80::1",
+             of them all, as in fio: h1, 10.0.0.2, fe80::1",
             "[command line] `--client=hosts.txt`: agents connect to the fleet, never the other way round: \
              ports only appear in the JSON",
             "[command line] `--client=hosts.txt`: All clients: there one record merges every group \
@@ -99,8 +98,7 @@ fn clients_that_cannot_be_meant() {
         (
             "--client=sock:/tmp/fio one.fio",
             "`--client=sock:/tmp/fio` is not taken: `sock:/tmp/fio` is a socket of fio's; write \
-            the \
-             name of an agent",
+             the name of an agent",
         ),
         (
             "--client=./gone.txt one.fio",

@@ -39,8 +39,7 @@ fn pages_that_cannot_be_listed() {
                 listed(named, "{list: o, account: true}")
             ),
             "stages[0].jobs[0].work: target `s3` is of kind s3, which does not offer list of \
-            an \
-             account",
+             an account",
         ),
     ]);
 }
