@@ -5,7 +5,7 @@ use std::time::Duration;
 use plimsoll_model::{ErrorClass, OpKind};
 
 use crate::accumulator::Accumulator;
-use crate::{Cliff, Question, RowAnalysis, RowAsked, Span, SpanRule, Times, ns};
+use crate::{Cliff, Ledger, Question, RowAnalysis, RowAsked, Span, SpanRule, Times, ns};
 
 /// A warning about the trust of a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -175,9 +175,11 @@ pub(crate) fn collect(
     advice
 }
 
-/// Returns in what way the rate was not steady; an outage explains what it does to the rate.
+/// Returns in what way the rate was not steady; an outage, or a client that stood still,
+/// explains what it does to the rate.
 fn unsteady(analysis: &RowAnalysis) -> Option<Advice> {
-    let had_outage = analysis.ledger.as_ref().is_some_and(|ledger| ledger.outages_count > 0);
+    let explains = |ledger: &Ledger| ledger.outages_count > 0 || !ledger.standstills.is_empty();
+    let had_outage = analysis.ledger.as_ref().is_some_and(explains);
     let found = analysis.steadiness.filter(|_| !had_outage)?;
     let cliff = found.cliff.map(Advice::Cliff);
     let pauses = found.period.map(|period| Advice::Pauses { period });

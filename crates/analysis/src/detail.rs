@@ -18,6 +18,18 @@ use crate::{ns, serial};
 /// With more segments than this none of them has percentiles: they would take too much memory.
 const SEGMENTS_WITH_TIMES_MAX: usize = 1_000;
 
+/// How much is given beside the figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Depth {
+    /// Nothing.
+    #[default]
+    Figures,
+    /// The whole distributions of times, and every segment.
+    Distributions,
+    /// Also sizes, clients and accesses.
+    Details,
+}
+
 /// Everything about a row beyond its figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -45,6 +45,8 @@ pub struct Ledger {
     pub outages: Vec<Outage>,
     /// When the latency was far above the usual; null where that cannot be judged.
     pub brown_outs: Option<BrownOuts>,
+    /// When clients stood still, which is in no outage and no brown-out; at most a hundred.
+    pub standstills: Vec<StoodStill>,
 }
 
 impl Ledger {
@@ -52,6 +54,7 @@ impl Ledger {
     pub fn is_clean(&self) -> bool {
         self.outages.is_empty()
             && self.failures.is_none()
+            && self.standstills.is_empty()
             && self.brown_outs.as_ref().is_none_or(|of| of.stretches.is_empty())
     }
 }
@@ -65,6 +68,28 @@ pub struct Gap {
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub from: Moment,
     /// From there to the end of the next success.
+    #[serde(rename = "length_ns", serialize_with = "serial::ns")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
+    pub length: Duration,
+    /// For how long of it all clients stood still.
+    #[serde(rename = "stood_still_ns", serialize_with = "serial::ns")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
+    pub stood_still: Duration,
+}
+
+/// A time for which a client stood still: it was stopped, had no processor, or its machine was
+/// paused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StoodStill {
+    /// The client; null where there is but one.
+    #[serde(rename = "client_id")]
+    pub client: Option<u16>,
+    /// When it stood still.
+    #[serde(rename = "from_ns", serialize_with = "serial::moment")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
+    pub from: Moment,
+    /// From there until it went on.
     #[serde(rename = "length_ns", serialize_with = "serial::ns")]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub length: Duration,

@@ -20,6 +20,7 @@ pub mod load_line;
 mod serial;
 mod series;
 mod span;
+mod standstills;
 mod steadiness;
 mod steps;
 mod times;
@@ -43,8 +44,8 @@ pub use addresses::{host_of, is_loopback};
 pub use advice::Advice;
 pub use crimes::{Crime, CrimeFacts, crimes};
 pub use detail::{
-    ClientDetails, ClientKind, EndpointSeries, KindDetails, RateSummary, RowDetails, SegmentRow,
-    SegmentTimes, SizeClass,
+    ClientDetails, ClientKind, Depth, EndpointSeries, KindDetails, RateSummary, RowDetails,
+    SegmentRow, SegmentTimes, SizeClass,
 };
 pub use ended::EndedInterval;
 pub use figures::{
@@ -54,8 +55,10 @@ pub use figures::{
 pub use in_flight::{FullLoad, InFlight, Level};
 pub use ledger::{
     BrownOut, BrownOuts, ClassFailures, FailedAt, FailedOf, FailureSpan, Gap, Ledger, Outage,
+    StoodStill,
 };
 pub use span::{KindSpan, MeasuredSpan, Span, SpanRule, StageSurvey, Survey};
+pub use standstills::{Standstills, common as common_standstills};
 pub use steadiness::{Cliff, Steadiness};
 pub use steps::{StepAsked, StepFigures, find_steps};
 pub use times::Times;
@@ -200,22 +203,12 @@ pub struct Question<'a> {
     pub endpoint: Option<EndpointId>,
     /// Which client each worker belongs to, by the worker's number; empty when there is but one.
     pub client_of: &'a [u16],
+    /// When its clients stood still.
+    pub standstills: &'a Standstills,
     /// What the 99th percentile of the latency must not exceed, where that is asked for.
     pub latency_p99_max: Option<Duration>,
     /// How much is given beside the figures.
     pub depth: Depth,
-}
-
-/// How much is given beside the figures.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Depth {
-    /// Nothing.
-    #[default]
-    Figures,
-    /// The whole distributions of times, and every segment.
-    Distributions,
-    /// Also sizes, clients and accesses.
-    Details,
 }
 
 impl<'a> Question<'a> {
@@ -231,6 +224,7 @@ impl<'a> Question<'a> {
             kind: None,
             endpoint: None,
             client_of: &[],
+            standstills: Standstills::NONE,
             latency_p99_max: None,
             depth: Depth::Figures,
         }

@@ -94,8 +94,8 @@ fn suspend_process(clock: &RunClock) {
     ui::take_terminal_again();
     let pause = format::duration(clock.now().since(stopped));
     ui::write_stderr(&format!(
-        "warning: plimsoll itself was stopped for {pause} (Ctrl-Z): figures include that time, and \
-         an outage of that length is not the store's"
+        "warning: plimsoll itself was stopped for {pause} (Ctrl-Z): rates and latencies include that \
+         time, outages do not"
     ));
 }
 

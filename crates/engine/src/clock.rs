@@ -60,6 +60,11 @@ pub(crate) fn block_for(duration: Duration) {
     std::thread::sleep(duration);
 }
 
+/// Blocks the thread for `duration`, or until it is unparked.
+pub(crate) fn park_for(duration: Duration) {
+    std::thread::park_timeout(duration);
+}
+
 /// Blocks the thread until `clock` has reached `until`, to a few microseconds, or until it is
 /// stopped.
 pub(crate) fn block_until(clock: &dyn Clock, until: Moment, is_stopped: impl Fn() -> bool) {

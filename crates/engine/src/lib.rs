@@ -20,6 +20,7 @@ mod server_names;
 mod source;
 mod sources;
 mod stage;
+mod standstill;
 mod thread_usage;
 mod threads;
 mod timing;

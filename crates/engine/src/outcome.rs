@@ -7,7 +7,7 @@ use std::time::Duration;
 use plimsoll_driver::{DriverError, Settled};
 use plimsoll_model::{
     EndpointId, ErrorClass, JobId, Moment, OpKind, OpRecord, PackedOp, SeriesKey, SocketsSeen,
-    ThreadUsage,
+    Standstill, ThreadUsage,
 };
 use plimsoll_stats::{ProbeCounts, Timeline};
 use plimsoll_workload::data::WrongKind;
@@ -179,6 +179,8 @@ pub struct StageOutcome {
     pub threads: Vec<ThreadUsage>,
     /// What the connections of all worker threads told.
     pub sockets: SocketsSeen,
+    /// When this process stood still; empty in virtual time, and of parts that others carried out.
+    pub standstills: Vec<Standstill>,
 }
 
 impl StageOutcome {
@@ -224,6 +226,7 @@ impl StageOutcome {
         }
         self.threads.extend(other.threads);
         self.sockets.merge(other.sockets);
+        self.standstills.extend(other.standstills);
     }
 }
 

@@ -15,6 +15,7 @@ use crate::outcome::{
     keep_first_errors,
 };
 use crate::records::{JobTally, Outlet, ThreadOutcome};
+use crate::standstill::Watcher;
 use crate::thread_usage;
 use crate::timing::{Stops, Verdict};
 use crate::watch::Watch;
@@ -107,6 +108,7 @@ impl<'a> StageThreads<'a> {
             let begun = gate.open(threads, &handles);
             let watch = watch(begun.at);
             sink.begun(begun.at);
+            let standstills = Watcher::begin(scope, clock);
             let mut recorder = Recorder { clock, stop, sink, watch, tells, rule: stops.rule };
             let drained = recorder.drain(&mut consumers, &handles);
             // Threads whose records nobody takes any more must not wait for room.
@@ -122,6 +124,7 @@ impl<'a> StageThreads<'a> {
             let ended = joined.into_iter().map(|(thread, cpu, _)| (thread, cpu));
             let mut outcome = sum(stops, jobs, begun, ended);
             outcome.threads = usage;
+            outcome.standstills = standstills.seen();
             outcome.cpu_time += thread_cpu_time() - recorder_cpu;
             drained?;
             Ok(outcome)
@@ -200,6 +203,7 @@ pub(crate) fn sum(
         probe: None,
         threads: Vec::new(),
         sockets: all.sockets,
+        standstills: Vec::new(),
     }
 }
 

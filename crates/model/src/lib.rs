@@ -22,7 +22,7 @@ pub use op::OpKind;
 pub use outcome::ErrorClass;
 pub use record::{OpRecord, PackedOp};
 pub use secret::Secret;
-pub use seen::{SOCKET_SAMPLES_MAX, SocketsSeen, ThreadUsage};
+pub use seen::{SOCKET_SAMPLES_MAX, SocketsSeen, Standstill, ThreadUsage};
 pub use series::SeriesKey;
 pub use time::{Clock, Moment, SharedClock, WallTime};
 pub use units::{ByteRate, Bytes, OpRate, UnitError, parse_duration};

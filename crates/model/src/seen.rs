@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::Moment;
+
 /// What a thread used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadUsage {
@@ -9,6 +11,28 @@ pub struct ThreadUsage {
     pub cpu: Duration,
     /// Time ready to run without a processor; `None` where the kernel does not tell.
     pub run_delay: Option<Duration>,
+}
+
+/// A time in which a whole process stood still: it was stopped (`SIGSTOP`, Ctrl-Z), had no
+/// processor, or its machine was paused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Standstill {
+    /// When a thread that was due to run did not.
+    pub from: Moment,
+    /// From there until it ran.
+    pub length: Duration,
+}
+
+impl Standstill {
+    /// Returns when the process went on.
+    pub fn until(&self) -> Moment {
+        self.from.after(self.length)
+    }
+
+    /// Returns when it began and ended, in nanoseconds since the epoch of its clock.
+    pub fn bounds_ns(&self) -> (u64, u64) {
+        (self.from.as_ns(), self.until().as_ns())
+    }
 }
 
 /// How many times of connections one thread keeps of each kind; those after them are counted only.

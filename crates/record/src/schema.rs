@@ -25,7 +25,8 @@ pub(crate) use check::STAGES_MAX;
 pub use events::Event;
 pub use evidence::{
     ClientEvidence, DeviceEvidence, EVIDENCE_KEPT_MAX, InterfaceEvidence, ProcessorsEvidence,
-    QuotaEvidence, SocketsEvidence, ThreadEvidence, ThreadsEvidence, join_evidence,
+    QuotaEvidence, SocketsEvidence, StandstillEvidence, ThreadEvidence, ThreadsEvidence,
+    join_evidence,
 };
 pub use files::{FilesStage, OlderFilesStage, ProcessUsage};
 pub use histogram::{Histogram, StoredHistogram};

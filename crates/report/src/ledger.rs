@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_analysis::{BrownOuts, FailureSpan, Failures, Ledger, Outage};
+use plimsoll_analysis::{BrownOuts, FailureSpan, Failures, Gap, Ledger, Outage};
 use plimsoll_model::Moment;
 
 use crate::format::{count, duration, number, plural};
@@ -21,6 +21,7 @@ pub(crate) fn lines(report: &RowView<'_>) -> Vec<(&'static str, String)> {
     let events = report.stage.events.iter().filter(|_| is_first);
     lines.extend(events.map(|of| ("event", of.line(report.row.analysis.started))));
     let Some(ledger) = &report.row.analysis.ledger else { return lines };
+    lines.extend(stood_still(report, ledger).filter(|_| is_first).map(|text| ("client", text)));
     let told = ledger.outages.iter().take(OUTAGES_TOLD_MAX);
     lines.extend(told.map(|of| ("outage", outage(report, of))));
     let more = ledger.outages_count.saturating_sub(OUTAGES_TOLD_MAX as u64);
@@ -51,10 +52,39 @@ fn gap(report: &RowView<'_>, ledger: &Ledger) -> Option<String> {
     let ok = u32::try_from(total.counts.ok).unwrap_or(u32::MAX);
     let between = report.row.analysis.span.length().checked_div(ok)?;
     let usual = total.latency.p99?.max(between).saturating_mul(TIMES_MIN).max(GAP_MIN);
-    (gap.length > usual).then(|| {
-        let (length, from) = (duration(gap.length), offset(report, gap.from));
+    (gap.length.saturating_sub(gap.stood_still) > usual).then(|| {
+        let (length, from) = (gap_length(gap), offset(report, gap.from));
         format!("the longest time without a success was {length}, from {from}")
     })
+}
+
+/// Returns how long a gap is, and for how long of it the client stood still.
+fn gap_length(gap: Gap) -> String {
+    let length = duration(gap.length);
+    match gap.stood_still.is_zero() {
+        true => length,
+        false => format!("{length} ({} of it the client's)", duration(gap.stood_still)),
+    }
+}
+
+/// Returns when clients stood still, if they did.
+fn stood_still(report: &RowView<'_>, ledger: &Ledger) -> Option<String> {
+    let longest = ledger.standstills.iter().max_by_key(|of| of.length)?;
+    let who =
+        longest.client.map_or(String::new(), |client| format!(" ({})", report.client(client)));
+    let (length, from) = (duration(longest.length), offset(report, longest.from));
+    let which = match &ledger.standstills[..] {
+        [_] => format!("for {length} from {from}"),
+        all => {
+            let sum = duration(all.iter().map(|of| of.length).sum());
+            let times = plural(all.len() as u64, "time");
+            format!("{times}, {sum} in all, the longest {length} from {from}")
+        }
+    };
+    Some(format!(
+        "plimsoll itself stood still {which}{who}: stopped, starved or its machine paused; rates and \
+         latencies include that, outages do not"
+    ))
 }
 
 /// Returns how long after the stage's start a moment was: `+4.20 s`.
@@ -139,7 +169,7 @@ fn failures(report: &RowView<'_>, of: &FailureSpan, ledger: &Ledger) -> String {
         format!(" (the last success before it at {})", offset(report, at))
     });
     let gap = ledger.gap_longest.map_or(String::new(), |gap| {
-        let (length, from) = (duration(gap.length), offset(report, gap.from));
+        let (length, from) = (gap_length(gap), offset(report, gap.from));
         format!("; the longest time without a success is {length}, from {from}")
     });
     format!(
@@ -169,6 +199,7 @@ fn brown_outs(report: &RowView<'_>, of: &BrownOuts) -> String {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_analysis::StoodStill;
     use plimsoll_model::{ErrorClass, OpKind, OpRecord};
 
     use super::*;
@@ -210,6 +241,40 @@ mod tests {
         let outage = &json["stages"][1]["rows"][0]["ledger"]["outages"][0];
         assert_eq!(outage["gap_ns"], 2_005_000_000u64);
         assert_eq!(outage["failed_by_class"]["connect"], 80);
+    }
+
+    #[test]
+    fn a_client_that_stood_still_is_told_and_charged_to_nobody() {
+        let gap = Gap {
+            from: Moment::from_ns(3_000_000_000),
+            length: Duration::from_millis(2_010),
+            stood_still: Duration::from_millis(1_960),
+        };
+        let of = |from: u64, length: u64| StoodStill {
+            client: None,
+            from: Moment::from_ns(from * 1_000_000),
+            length: Duration::from_millis(length),
+        };
+        let mut report = outage();
+        let ledger = report.stages[1].rows[0].analysis.ledger.as_mut().unwrap();
+        (ledger.gap_longest, ledger.outages) = (Some(gap), Vec::new());
+        ledger.standstills = vec![of(3_040, 1_960)];
+        let told = |report: &crate::Report| lines(&fixture::view(report));
+        let [(name, once), (_, failures)] = &told(&report)[..] else { panic!("{report:?}") };
+        assert_eq!(*name, "client");
+        assert!(
+            once.starts_with("plimsoll itself stood still for 1.96 s from +3.04 s: "),
+            "{once}"
+        );
+        assert!(failures.contains("is 2.01 s (1.96 s of it the client's), from +3.00 s"));
+        let ledger = report.stages[1].rows[0].analysis.ledger.as_mut().unwrap();
+        ledger.failures = None;
+        ledger.standstills.push(of(7_000, 300));
+        let [(_, twice)] = &told(&report)[..] else { panic!("{report:?}") };
+        assert!(
+            twice.contains("stood still 2 times, 2.26 s in all, the longest 1.96 s"),
+            "{twice}"
+        );
     }
 
     #[test]

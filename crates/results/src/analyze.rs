@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use plimsoll_analysis::{
-    Depth, Question, RowAnalysis, RowAsked, Rows as RowsAsked, Span, StageAnalysis, Survey, Window,
-    WorkerRow, measure,
+    Depth, Question, RowAnalysis, RowAsked, Rows as RowsAsked, Span, StageAnalysis, Standstills,
+    Survey, Window, WorkerRow, measure,
 };
 use plimsoll_model::Moment;
 use plimsoll_record::schema::{self, LoopModel, Manifest, StageKind};
@@ -14,6 +14,7 @@ use crate::clients::{ClientStage, Clients, RowJobs, Rows, lay_out};
 use crate::error::{AskedFor, ResultsError};
 use crate::names::row_name;
 use crate::open::{Origin, Record, RecordStage};
+use crate::standstills::standstills;
 
 /// One stage with the figures of its rows.
 #[derive(Debug)]
@@ -45,7 +46,9 @@ impl Record {
             self.refuse_windows(asked, &wanted)?;
         }
         let laid: Vec<Laid> = wanted.iter().map(|stage| self.laid(stage, asked)).collect();
-        let question = |(stage, laid): (&&RecordStage, &Laid)| {
+        let standstills: Vec<Standstills> =
+            wanted.iter().map(|stage| self.standstills(stage)).collect();
+        let question = |(stage, laid): (&&RecordStage, &Laid), standstills| {
             let filtered = self.is_filtered(stage, asked);
             Question {
                 stages: stage.stages,
@@ -57,6 +60,7 @@ impl Record {
                 kind: asked.kind.filter(|_| filtered),
                 endpoint: endpoint.filter(|_| filtered),
                 client_of: self.agent_of.get(stage.index).unwrap_or(&self.client_of),
+                standstills,
                 latency_p99_max: asked.latency_p99_max(),
                 depth: depth(asked),
             }
@@ -64,12 +68,13 @@ impl Record {
         let questions: Vec<Question<'_>> = wanted
             .iter()
             .zip(&laid)
-            .map(|of| {
+            .zip(&standstills)
+            .map(|(of, standstills)| {
                 let rows = match of.1.workers.is_empty() {
                     true => RowsAsked::One(of.1.asked[0]),
                     false => RowsAsked::Several { workers: &of.1.workers, rows: &of.1.asked },
                 };
-                Question { rows, ..question(of) }
+                Question { rows, ..question(of, standstills) }
             })
             .collect();
         let answers = self.answers(asked, &questions)?;
@@ -81,6 +86,14 @@ impl Record {
         };
         let analyzed = wanted.iter().zip(laid).zip(answers).map(of_stage).collect();
         self.without_empty(asked, self.of_job(asked, analyzed)?)
+    }
+
+    /// Returns when the clients of a stage stood still.
+    fn standstills(&self, stage: &RecordStage) -> Standstills {
+        match &self.origin {
+            Origin::Run { manifest, .. } => standstills(manifest, stage.index),
+            Origin::Warp { .. } => Standstills::default(),
+        }
     }
 
     /// Tells whether what is asked for is taken out of a stage: what was only made ready is told

@@ -22,6 +22,7 @@ mod open;
 mod raw_file;
 mod read_back;
 mod report;
+mod standstills;
 mod steady;
 mod steps;
 mod verdict;

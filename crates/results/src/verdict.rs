@@ -88,6 +88,8 @@ fn facts_of_client(of: &ClientEvidence, several: bool) -> ClientFacts {
     ClientFacts {
         name: of.agent.clone().or_else(|| of.host.clone()).filter(|_| several),
         took,
+        standstills_count: of.standstills_count,
+        stood_still: ns(of.stood_still_ns),
         cores: of.cores_milli.map(|milli| milli as f64 / 1e3),
         threads_count: of.threads.count,
         threads: of.threads.busiest.iter().map(thread).collect(),

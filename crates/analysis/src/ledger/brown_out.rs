@@ -5,7 +5,6 @@ use std::time::Duration;
 use plimsoll_model::Moment;
 use plimsoll_stats::{CoarseHistogram, Percentile};
 
-use super::stall::Stall;
 use super::{BrownOut, BrownOuts, TOLD_MAX};
 use crate::ns;
 
@@ -51,16 +50,17 @@ impl Latencies {
         super::watch::at(&mut self.intervals, index).get_or_insert_default().record(ns(latency));
     }
 
-    /// Returns when the latency was above the limit; an interval that an outage touches tells of
-    /// that, and is passed over.
-    pub(super) fn brown_outs(&self, stalls: &[Stall]) -> Option<BrownOuts> {
+    /// Returns when the latency was above the limit. An interval that an outage touches, or a
+    /// standstill of a client, tells of that and is passed over: `apart` has their bounds.
+    pub(super) fn brown_outs(&self, apart: &[(u64, u64)]) -> Option<BrownOuts> {
         let (interval_ns, intervals) = self.joined();
         let judged: Vec<Option<u64>> = (0u64..)
             .zip(&intervals)
             .map(|(index, times)| {
                 let from = self.started + index * interval_ns;
-                let is_apart = |of: &Stall| of.until < from || of.from >= from + interval_ns;
-                let whole = from + interval_ns <= self.ended && stalls.iter().all(is_apart);
+                let is_apart =
+                    |&(begun, over): &(u64, u64)| over < from || begun >= from + interval_ns;
+                let whole = from + interval_ns <= self.ended && apart.iter().all(is_apart);
                 let enough = whole && times.count() >= SAMPLES_MIN;
                 enough.then(|| times.percentile(Percentile::P99)).flatten()
             })

@@ -9,6 +9,7 @@ use plimsoll_model::{EndpointId, OpRecord};
 use plimsoll_stats::normal_quantile;
 
 use super::watch::{Cell, Cells};
+use crate::standstills;
 
 /// Nothing shorter is a stall.
 const STALL_NS_MIN: u64 = 500_000_000;
@@ -41,7 +42,7 @@ pub(super) struct Open {
     pub(super) from: Option<u64>,
     /// When the next success ended; `None` at the end of the stage.
     pub(super) to: Option<u64>,
-    /// How long of it an operation was waited for.
+    /// How long of it an operation was waited for by a client that did not stand still.
     waited: u64,
     /// Whether something failed in it.
     failed: bool,
@@ -118,10 +119,13 @@ fn opened(cells: &Cells, last: Option<u64>, next: Option<&Cell>, failed_wanted: 
     let to = next.map(|cell| cell.first_ok);
     let (begun, ended) = (last.unwrap_or(cells.started), to.unwrap_or(cells.ended));
     let wanted = next.map_or(u64::MAX, |cell| cell.ok_wanted).min(failed_wanted);
+    let wanted = wanted.max(begun);
+    // While its client stands still nobody waits for the store.
+    let stood_still = standstills::within(&cells.standstills, wanted, ended);
     Open {
         from: last,
         to,
-        waited: ended.saturating_sub(wanted.max(begun)),
+        waited: ended.saturating_sub(wanted).saturating_sub(stood_still),
         failed: failed_wanted < u64::MAX,
         class: next.map_or(0, |cell| cell.class),
     }

@@ -116,7 +116,10 @@ impl RowTelling<'_> {
         let outages_count = told.len() as u64;
         told.truncate(TOLD_MAX);
         let outages = told.into_iter().map(OutageTelling::told).collect();
-        let brown_outs = self.latencies.brown_outs(&of_all);
+        let apart = of_all.iter().map(|stall| (stall.from, stall.until));
+        let standstills = self.question.standstills.of_any();
+        let apart: Vec<_> = apart.chain(standstills.map(|(_, of)| of.bounds_ns())).collect();
+        let brown_outs = self.latencies.brown_outs(&apart);
         let ledger = Ledger { failures, outages_count, outages, brown_outs, ..self.ledger };
         (ledger, self.steadiness)
     }

@@ -1,9 +1,9 @@
 //! Stalls worked out by hand, and sound runs of many kinds, which have none.
 
-use plimsoll_model::{ErrorClass, JobId, OpKind, StageId, WorkerId};
+use plimsoll_model::{ErrorClass, JobId, OpKind, StageId, Standstill, WorkerId};
 
 use super::*;
-use crate::{OpRecord, Question, RowAsked, Rows, Span, analyze};
+use crate::{OpRecord, Question, RowAsked, Rows, Span, Standstills, analyze};
 
 const MS: u64 = 1_000_000;
 
@@ -401,6 +401,65 @@ fn a_client_that_stands_still_is_no_outage_of_the_store() {
         (op.start, op.end) = (woken, woken.after(Duration::from_millis(2)));
     }
     assert_eq!(ledger(&ops).outages, []);
+}
+
+fn stood_still(from_ms: u64, until_ms: u64) -> Standstill {
+    let length = Duration::from_millis(until_ms - from_ms);
+    Standstill { from: Moment::from_ns(from_ms * MS), length }
+}
+
+#[test]
+fn a_client_that_was_stopped_with_operations_in_flight_is_no_outage_of_the_store() {
+    // As `a_freeze_is_an_outage_from_success_to_success`, but that it was the client.
+    let ops = closed(4, 12_000_000, frozen(4_002_000, 7_002_000, 5_000));
+    let told =
+        |standstills: &Standstills| ledger_of(&ops, &Question { standstills, ..question(&ops) });
+    let all = Standstills::of_clients(vec![vec![stood_still(4_050, 7_002)]]);
+    let stopped = told(&all);
+    assert_eq!((stopped.outages_count, &stopped.outages[..]), (0, &[][..]));
+    let gap = stopped.gap_longest.unwrap();
+    assert_eq!(gap.length, Duration::from_millis(3_005));
+    assert_eq!(gap.stood_still, Duration::from_millis(2_952));
+    let [of] = stopped.standstills[..] else { panic!("{stopped:?}") };
+    assert_eq!((of.client, of.from), (None, Moment::from_ns(4_050 * MS)));
+    // Most of a second says nothing of the other two, in which the store was silent.
+    let some = Standstills::of_clients(vec![vec![stood_still(4_050, 5_000)]]);
+    assert_eq!(told(&some).outages_count, 1);
+}
+
+#[test]
+fn a_latency_that_is_a_standstill_is_no_brown_out() {
+    // 200 operations a second on four workers; 0.3 s of silence in which all of them wait.
+    let ops = closed(4, 12_000_000, frozen(6_002_000, 6_302_000, 20_000));
+    let limit = Some(Duration::from_millis(25));
+    let question = Question { latency_p99_max: limit, ..question(&ops) };
+    let stretches = |standstills: &Standstills| {
+        let told = ledger_of(&ops, &Question { standstills, ..question });
+        told.brown_outs.unwrap().stretches_count
+    };
+    assert_eq!(stretches(Standstills::NONE), 1);
+    assert_eq!(stretches(&Standstills::of_clients(vec![vec![stood_still(6_040, 6_302)]])), 0);
+}
+
+#[test]
+fn one_client_that_was_stopped_is_no_outage_of_its_own() {
+    // Two clients of four workers; the second stands still for 3 s.
+    let frozen = frozen(4_002_000, 7_002_000, 5_000);
+    let ops = closed(8, 12_000_000, |worker, index, now| match worker {
+        0..4 => 5_000,
+        _ => frozen(worker, index, now),
+    });
+    let client_of = [0, 0, 0, 0, 1, 1, 1, 1];
+    let told = |standstills: &Standstills| {
+        let question = Question { client_of: &client_of, standstills, ..question(&ops) };
+        ledger_of(&ops, &question)
+    };
+    let outages = told(Standstills::NONE).outages;
+    assert_eq!(outages.iter().map(|of| of.client).collect::<Vec<_>>(), [Some(1)]);
+    let of_second = vec![Vec::new(), vec![stood_still(4_050, 7_002)]];
+    let told = told(&Standstills::of_clients(of_second));
+    assert_eq!(told.outages, []);
+    assert_eq!(told.standstills.iter().map(|of| of.client).collect::<Vec<_>>(), [Some(1)]);
 }
 
 #[test]

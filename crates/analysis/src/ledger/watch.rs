@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plimsoll_model::{EndpointId, Moment, OpRecord};
+use plimsoll_model::{EndpointId, Moment, OpRecord, Standstill};
 use plimsoll_stats::{CoarseHistogram, Percentile};
 
 use super::brown_out::Latencies;
@@ -13,7 +13,7 @@ use super::{ClassFailures, Gap, Ledger};
 use crate::steadiness::{
     self, INTERVALS_MAX as STEADY_INTERVALS_MAX, INTERVALS_MIN as STEADY_INTERVALS_MIN, OKS_MIN,
 };
-use crate::{Question, Steadiness, ns};
+use crate::{Question, Steadiness, ns, standstills};
 
 /// Cells of a row, and of all its endpoints or all its clients together.
 const CELLS_MAX: u64 = 65_536;
@@ -54,13 +54,15 @@ pub(super) struct Cells {
     pub(super) ended: u64,
     pub(super) cell_ns: u64,
     pub(super) cells: Vec<Cell>,
+    /// When those who asked stood still.
+    pub(super) standstills: Vec<Standstill>,
 }
 
 impl Cells {
-    fn new(started: u64, ended: u64, cells_max: u64) -> Self {
+    fn new(started: u64, ended: u64, cells_max: u64, standstills: &[Standstill]) -> Self {
         let cells_max = cells_max.max(CELLS_MIN);
         let cell_ns = ended.saturating_sub(started).div_ceil(cells_max).max(CELL_NS_MIN);
-        Self { started, ended, cell_ns, cells: Vec::new() }
+        Self { started, ended, cell_ns, cells: Vec::new(), standstills: standstills.to_vec() }
     }
 
     fn add(&mut self, op: &OpRecord, class: u16) {
@@ -125,7 +127,7 @@ impl<'a> RowWatch<'a> {
         Self {
             question,
             rows_count,
-            whole: Cells::new(started, ended, CELLS_MAX / rows_count),
+            whole: Cells::new(started, ended, CELLS_MAX / rows_count, &question.standstills.all),
             endpoints: Vec::new(),
             clients: Vec::new(),
             services: Vec::new(),
@@ -144,9 +146,11 @@ impl<'a> RowWatch<'a> {
         self.whole.add(op, class);
         let share = CELLS_MAX / self.rows_count / 16;
         let (started, ended) = (self.whole.started, self.whole.ended);
-        let new = || Cells::new(started, ended, share);
-        at(&mut self.endpoints, op.endpoint.0).get_or_insert_with(new).add(op, class);
+        let standstills = self.question.standstills;
+        let new = |client| Cells::new(started, ended, share, standstills.of(client));
+        at(&mut self.endpoints, op.endpoint.0).get_or_insert_with(|| new(None)).add(op, class);
         if let Some(&client) = self.question.client_of.get(op.worker.0 as usize) {
+            let new = || new(Some(client));
             at(&mut self.clients, client).get_or_insert_with(new).add(op, class);
         }
         if !op.outcome.is_ok() {
@@ -198,6 +202,7 @@ impl<'a> RowWatch<'a> {
             outages_count: 0,
             outages: Vec::new(),
             brown_outs: None,
+            standstills: self.question.standstills.told(),
         };
         let steadiness = self.steadiness();
         let Self { latencies, failed, .. } = self;
@@ -206,7 +211,7 @@ impl<'a> RowWatch<'a> {
 
     /// Returns how steady the successes came.
     fn steadiness(&self) -> Option<Steadiness> {
-        let Cells { cells, cell_ns, started, ended } = &self.whole;
+        let Cells { cells, cell_ns, started, ended, .. } = &self.whole;
         let oks: u64 = cells.iter().map(|cell| u64::from(cell.oks)).sum();
         let wanted = (oks / OKS_MIN).min(STEADY_INTERVALS_MAX);
         let width = (ended - started).div_ceil(wanted.max(1)).div_ceil(*cell_ns).max(1);
@@ -247,5 +252,9 @@ pub(super) fn at<T>(list: &mut Vec<Option<T>>, index: u16) -> &mut Option<T> {
 fn longest_gap(cells: &Cells) -> Option<Gap> {
     let gaps = stall::gaps(cells).into_iter().filter_map(|gap| Some((gap.from?, gap.to?)));
     let (from, to) = gaps.max_by_key(|(from, to)| (to - from, std::cmp::Reverse(*from)))?;
-    Some(Gap { from: Moment::from_ns(from), length: Duration::from_nanos(to - from) })
+    Some(Gap {
+        from: Moment::from_ns(from),
+        length: Duration::from_nanos(to - from),
+        stood_still: Duration::from_nanos(standstills::within(&cells.standstills, from, to)),
+    })
 }

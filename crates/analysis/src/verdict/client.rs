@@ -16,6 +16,9 @@ pub(super) const THROTTLED_SHARE: f64 = 0.10;
 /// Fewer periods (of 100 ms, the kernel's default) tell nothing.
 const PERIODS_MIN: u64 = 5;
 
+/// Of a client's time: how much it may stand still. Rates are lower by as much.
+pub(super) const STILL_SHARE: f64 = 0.05;
+
 /// Of the machine's time: how much a hypervisor may take. It is taken from all processors alike,
 /// and operations that are under way wait.
 pub(super) const STEAL_SHARE: f64 = 0.05;
@@ -36,8 +39,8 @@ const MACHINE_FULL: f64 = 0.90;
 const KERNEL_SHARE: f64 = 0.50;
 
 /// What a client may be short of beside connections, in the order in which it is looked for.
-const SHORTAGES: [fn(&ClientFacts) -> Option<Finding>; 4] =
-    [behind_recorder, throttled, stolen, starved];
+const SHORTAGES: [fn(&ClientFacts) -> Option<Finding>; 5] =
+    [stopped, behind_recorder, throttled, stolen, starved];
 
 /// Returns that a client could not make its connections, if one could not.
 pub(super) fn closed_in(clients: &[ClientFacts]) -> Option<Finding> {
@@ -84,6 +87,22 @@ fn cannot_open(client: &ClientFacts) -> Option<Finding> {
         sentence: sentence.to_owned(),
         because: vec![line],
         experiment: experiment.to_owned(),
+    })
+}
+
+fn stopped(client: &ClientFacts) -> Option<Finding> {
+    client.still_share().filter(|share| *share >= STILL_SHARE)?;
+    Some(Finding {
+        class: LimitClass::ClientCpu,
+        sentence: "the client itself stood still (stopped, without a processor, or its machine \
+                   paused)"
+            .to_owned(),
+        because: [words::stood_still(client), words::processors(client)]
+            .into_iter()
+            .flatten()
+            .collect(),
+        experiment: "run it again without stopping it (Ctrl-Z, SIGSTOP, a paused virtual machine)"
+            .to_owned(),
     })
 }
 

@@ -61,6 +61,10 @@ pub struct ClientFacts {
     pub name: Option<String>,
     /// From its first reading to its last.
     pub took: Duration,
+    /// How often it stood still.
+    pub standstills_count: u64,
+    /// For how long in all.
+    pub stood_still: Duration,
     /// How many processors it may use at once.
     pub cores: Option<f64>,
     /// How many worker threads it had.
@@ -176,6 +180,11 @@ impl ClientFacts {
     /// Returns how much of its time each worker thread had a processor, 0 to 1, on average.
     pub(crate) fn cpu_share(&self) -> Option<f64> {
         self.of_threads(self.threads_cpu?)
+    }
+
+    /// Returns how much of its time it stood still, 0 to 1.
+    pub(crate) fn still_share(&self) -> Option<f64> {
+        share(self.stood_still, self.took)
     }
 
     /// Returns how much of its time each worker thread waited for a processor.

@@ -407,11 +407,14 @@ proptest! {
         throttled in 0_u64..40,
         waited in 0_u32..100,
         steal in 0.0_f64..0.3,
+        still in 0_u32..20,
     ) {
         let thread = ThreadFacts { cpu: TOOK * cpu / 100, delay: TOOK * delay / 100 };
         let client = ClientFacts {
             quota: Some(QuotaFacts { cores: Some(1.0), periods: 40, throttled }),
             recorder_wait: Some(TOOK * 2 * waited / 100),
+            standstills_count: u64::from(still.min(1)),
+            stood_still: TOOK * still / 100,
             machine: Some(MachineFacts { busy: 0.5, steal, own: None }),
             ..busy(thread.cpu, thread.delay)
         };
@@ -422,6 +425,7 @@ proptest! {
             || delay >= 10
             || throttled >= 4
             || waited >= 5
+            || still >= 5
             || steal >= client::STEAL_SHARE;
         if is_short {
             prop_assert!(verdict.is_client, "{verdict:#?}");

@@ -56,6 +56,7 @@ pub(super) fn known(load: &LoadFacts<'_>, clients: &[ClientFacts]) -> Vec<String
     for client in clients.iter().take(CLIENTS_TOLD_MAX) {
         let own = [
             processors(client),
+            stood_still(client),
             delay(client),
             throttled(client),
             steal(client),
@@ -104,6 +105,18 @@ pub(super) fn processors(client: &ClientFacts) -> Option<String> {
         "{}{threads} used a processor {} of the time{busiest}{machine}",
         of(client),
         percent(share)
+    ))
+}
+
+/// Says how often the client stood still, if it did.
+pub(super) fn stood_still(client: &ClientFacts) -> Option<String> {
+    let share = client.still_share().filter(|_| client.standstills_count > 0)?;
+    Some(format!(
+        "{}the client itself stood still {}, {} of the time ({} in all)",
+        of(client),
+        plural(client.standstills_count, "time"),
+        percent(share),
+        time(client.stood_still)
     ))
 }
 

@@ -84,6 +84,42 @@ fn a_store_that_is_stopped_has_an_outage_as_long_as_the_command_that_stops_it() 
 }
 
 #[test]
+fn a_client_that_is_stopped_charges_nothing_to_the_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::start(directory.path());
+    let mut command = store.command(
+        directory.path(),
+        "s3 get --concurrent 4 --objects 50 --obj.size 1KiB --duration 6s --run-dir run",
+    );
+    // The shell that an event runs in is a child of plimsoll.
+    command.args(["--event", "2s:kill -STOP $PPID; sleep 2; kill -CONT $PPID"]);
+    let report = run_json(command, 0);
+    let stage = measured_stage(&report);
+    let row = measured(&report);
+    let standstills = row["ledger"]["standstills"].as_array().unwrap();
+    let longest = standstills.iter().max_by_key(|of| ns(&of["length_ns"])).unwrap();
+    assert!(ns(&longest["length_ns"]) >= 1_800_000_000, "{standstills:?}");
+    let (began, ended) = {
+        let event = &stage["events"][0];
+        (ns(&event["began_ns"]), ns(&event["ended_ns"]))
+    };
+    assert!(ns(&longest["from_ns"]) >= began && ns(&longest["from_ns"]) < ended);
+    // The store answered all the time.
+    let touches = |outage: &&Value| {
+        let from = ns(&outage["last_success_ns"]);
+        from < ended && from + ns(&outage["gap_ns"]) > began
+    };
+    let outages = row["ledger"]["outages"].as_array().unwrap();
+    assert_eq!(outages.iter().find(touches), None);
+    let verdict = &stage["verdict"];
+    assert_eq!(verdict["class"], "client-cpu", "{verdict}");
+    assert!(verdict["sentence"].as_str().unwrap().starts_with("the client itself stood still"));
+    let text = run(plimsoll_line(directory.path(), "analyze run"));
+    let text = String::from_utf8(text.stdout).unwrap();
+    assert!(text.contains("\nclient      plimsoll itself stood still"), "{text}");
+}
+
+#[test]
 fn what_was_acknowledged_is_read_back_when_the_store_is_there_again() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::start(directory.path());

@@ -10,10 +10,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use plimsoll_engine::StageOutcome;
-use plimsoll_model::{SocketsSeen, ThreadUsage};
+use plimsoll_model::{SocketsSeen, Standstill, ThreadUsage};
 use plimsoll_record::schema::{
-    ClientEvidence, DeviceEvidence, EVIDENCE_KEPT_MAX, InterfaceEvidence, ProcessUsage,
-    ProcessorsEvidence, SocketsEvidence, ThreadEvidence, ThreadsEvidence,
+    ClientEvidence, DeviceEvidence, InterfaceEvidence, ProcessUsage, ProcessorsEvidence,
+    SocketsEvidence, StandstillEvidence, ThreadEvidence, ThreadsEvidence,
 };
 
 /// What was read at one moment.
@@ -48,9 +48,11 @@ impl Readings {
         let quota = now.quotas.since(&self.quotas);
         let bound = quota.and_then(|quota| quota.cores_milli);
         let cores = super::cores() as u64 * 1_000;
-        Some(ClientEvidence {
+        let stood_still = outcome.standstills.iter().map(|of| ns(of.length));
+        let mut seen = ClientEvidence {
             host: super::describe().hostname,
             agent: None,
+            run_id: None,
             took_ns: ns(outcome.ended.since(outcome.started)),
             cores_milli: Some(bound.map_or(cores, |bound| bound.min(cores))),
             threads: threads(&outcome.threads),
@@ -71,7 +73,12 @@ impl Readings {
             descriptors_count: descriptors(),
             interfaces: now.interfaces_since(self),
             devices: now.devices_since(self),
-        })
+            standstills_count: outcome.standstills.len() as u64,
+            stood_still_ns: stood_still.sum(),
+            standstills: standstills(outcome),
+        };
+        seen.truncate();
+        Some(seen)
     }
 
     fn interfaces_since(&self, before: &Self) -> Vec<InterfaceEvidence> {
@@ -88,7 +95,6 @@ impl Readings {
         };
         let mut all: Vec<_> = self.interfaces.iter().filter_map(since).collect();
         all.sort_by_key(|of| std::cmp::Reverse(of.received_bytes.max(of.sent_bytes)));
-        all.truncate(EVIDENCE_KEPT_MAX);
         all
     }
 
@@ -104,9 +110,16 @@ impl Readings {
         };
         let mut all: Vec<_> = self.devices.iter().filter_map(since).collect();
         all.sort_by_key(|of| std::cmp::Reverse(of.busy_ns));
-        all.truncate(EVIDENCE_KEPT_MAX);
         all
     }
+}
+
+fn standstills(outcome: &StageOutcome) -> Vec<StandstillEvidence> {
+    let of = |of: &Standstill| StandstillEvidence {
+        from_ns: ns(of.from.since(outcome.started)),
+        length_ns: ns(of.length),
+    };
+    outcome.standstills.iter().map(of).collect()
 }
 
 fn ns(time: Duration) -> u64 {
@@ -126,7 +139,6 @@ fn threads(all: &[ThreadUsage]) -> ThreadsEvidence {
     };
     let mut busiest: Vec<ThreadEvidence> = all.iter().map(each).collect();
     busiest.sort_by_key(|of| std::cmp::Reverse(of.cpu_ns + of.run_delay_ns));
-    busiest.truncate(EVIDENCE_KEPT_MAX);
     if delays.is_none() {
         // A delay that is not known is not 0.
         busiest.clear();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use plimsoll_conduct::{FilesReady, Recording};
 use plimsoll_record::schema::{
-    self, Cleanup, CleanupState, ClientEvidence, EVIDENCE_KEPT_MAX, FilesStage, FilesTarget,
+    self, Cleanup, CleanupState, ClientEvidence, FilesStage, FilesTarget,
 };
 use plimsoll_report::format;
 
@@ -43,9 +43,8 @@ impl OnFiles {
 pub(super) fn evidence(name: &str, told: Vec<ClientEvidence>) -> Option<ClientEvidence> {
     let mut own = told.into_iter().next()?;
     own.agent = Some(name.to_owned());
-    own.threads.busiest.truncate(EVIDENCE_KEPT_MAX);
-    own.interfaces.truncate(EVIDENCE_KEPT_MAX);
-    own.devices.truncate(EVIDENCE_KEPT_MAX);
+    own.run_id = None;
+    own.truncate();
     Some(own)
 }
 

@@ -271,6 +271,7 @@ impl OutcomeDoc {
             // What was seen of an agent travels beside, as its record keeps it.
             threads: Vec::new(),
             sockets: SocketsSeen::default(),
+            standstills: Vec::new(),
         })
     }
 }

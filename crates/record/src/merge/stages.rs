@@ -443,7 +443,9 @@ fn sum<E>(index: u8, column: &Column, parts: &[MergePart<'_, E>]) -> Option<Stag
         // Owners have other numbers in a merged record.
         server_names: BTreeMap::new(),
         files: FilesStage::sum(&on_files),
-        evidence: join_evidence(own().map(|stage| &stage.evidence)),
+        evidence: join_evidence(
+            column.own(parts).map(|(part, stage)| (&*parts[part].manifest.run_id, &stage.evidence)),
+        ),
         ..first.clone()
     })
 }

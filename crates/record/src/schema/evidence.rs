@@ -5,7 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How many threads, interfaces and devices of one client are kept, the busiest first.
+/// How many threads, interfaces and devices of one client are kept, the busiest first, and how many
+/// standstills, the longest.
 pub const EVIDENCE_KEPT_MAX: usize = 64;
 
 /// What was seen of one client of a stage.
@@ -17,6 +18,9 @@ pub struct ClientEvidence {
     /// What people call it, where it is an agent of a fleet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// The run that it carried out, where the record was merged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
     /// From when its workers were let go to the end of the last of them.
     pub took_ns: u64,
     /// How many processors it may use at once, in thousandths.
@@ -47,6 +51,26 @@ pub struct ClientEvidence {
     /// The devices below its files under test, the busiest first; none where these are in memory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceEvidence>,
+    /// How often it stood still for 250 ms or more: stopped, without a processor, or on a machine
+    /// that was paused.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub standstills_count: u64,
+    /// For how long in all.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub stood_still_ns: u64,
+    /// When that was, in the order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub standstills: Vec<StandstillEvidence>,
+}
+
+/// A time for which a client stood still.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StandstillEvidence {
+    /// From when the client began the stage to when it stood still.
+    pub from_ns: u64,
+    /// From there until it went on.
+    pub length_ns: u64,
 }
 
 /// The worker threads of a client, without its recorder.
@@ -166,12 +190,32 @@ pub struct DeviceEvidence {
     pub queue_ns: u64,
 }
 
-/// Returns what was seen of all clients of several parts of a stage, in an order that does not
-/// depend on theirs.
+impl ClientEvidence {
+    /// Keeps no more of anything than one client has.
+    pub fn truncate(&mut self) {
+        self.threads.busiest.truncate(EVIDENCE_KEPT_MAX);
+        self.interfaces.truncate(EVIDENCE_KEPT_MAX);
+        self.devices.truncate(EVIDENCE_KEPT_MAX);
+        self.standstills.sort_by_key(|of| std::cmp::Reverse(of.length_ns));
+        self.standstills.truncate(EVIDENCE_KEPT_MAX);
+        self.standstills.sort_unstable();
+    }
+}
+
+/// Returns what was seen of all clients of several runs of a stage, each with the run's id, in an
+/// order that does not depend on theirs.
 pub fn join_evidence<'a>(
-    parts: impl Iterator<Item = &'a Vec<ClientEvidence>>,
+    runs: impl Iterator<Item = (&'a str, &'a Vec<ClientEvidence>)>,
 ) -> Vec<ClientEvidence> {
-    let mut all: Vec<ClientEvidence> = parts.flatten().cloned().collect();
+    let of_run = |(run_id, evidence): (&str, &'a Vec<ClientEvidence>)| {
+        let run_id = run_id.to_owned();
+        // Of a run that was merged before each knows whose it is.
+        evidence.iter().map(move |of| ClientEvidence {
+            run_id: Some(of.run_id.clone().unwrap_or_else(|| run_id.clone())),
+            ..of.clone()
+        })
+    };
+    let mut all: Vec<ClientEvidence> = runs.flat_map(of_run).collect();
     all.sort();
     all
 }
