@@ -3,6 +3,7 @@
 pub mod json;
 pub mod junit;
 
+mod brief;
 mod figure;
 mod headline;
 mod markdown;
@@ -12,8 +13,8 @@ pub(crate) mod page;
 mod tests;
 
 use plimsoll_analysis::compare::{
-    Comparison, Difference, Doubt, GateResult, KindComparison, Limit, Metric, Outcome, Presence,
-    RUNS_MAX, Row, Verdict,
+    Comparison, Difference, Doubt, Evidence, GateResult, KindComparison, Limit, Metric, Outcome,
+    Presence, RUNS_MAX, Row, Verdict,
 };
 use plimsoll_model::OpKind;
 
@@ -25,6 +26,7 @@ use crate::text::Look;
 use figure::{figure, percent_signed, percent_spread, signed};
 use headline::headline;
 
+pub use brief::brief;
 pub use markdown::markdown;
 
 /// What a comparison of one run a side ends with.
@@ -70,22 +72,14 @@ struct Writer<'a> {
     out: String,
 }
 
-/// Returns the comparison as text that ends with a line feed.
+/// Returns all figures of the comparison as text that ends with a line feed.
 pub fn text(
     comparison: &Comparison,
     differences: &[Difference],
     gates: &[GateResult],
     look: &Look,
 ) -> String {
-    let mut writer = Writer {
-        comparison,
-        width: usize::from(look.width.max(40)),
-        paint: Paint { color: look.color },
-        out: String::new(),
-    };
-    writer.headline();
-    writer.sides();
-    writer.parameters(differences);
+    let mut writer = Writer::begin(comparison, differences, look);
     let mut last = &None;
     for kind in &comparison.kinds {
         if kind.of != *last && kind.presence == Presence::Both {
@@ -101,7 +95,21 @@ pub fn text(
     writer.out
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
+    /// Returns a text that has what every comparison begins with.
+    fn begin(comparison: &'a Comparison, differences: &[Difference], look: &Look) -> Self {
+        let mut writer = Self {
+            comparison,
+            width: usize::from(look.width.max(40)),
+            paint: Paint { color: look.color },
+            out: String::new(),
+        };
+        writer.headline();
+        writer.sides();
+        writer.parameters(differences);
+        writer
+    }
+
     /// Writes which runs were not measurements of the store.
     fn client_limits(&mut self) {
         for (run, sentence) in &self.comparison.client_limits {
@@ -134,11 +142,12 @@ enum Depth {
 }
 
 impl Depth {
-    fn of(kind: &KindComparison) -> Self {
-        let any = |of: fn(&Verdict) -> bool| kind.rows.iter().any(|row| of(&row.verdict));
+    fn of<'r>(rows: impl Iterator<Item = &'r Row> + Clone) -> Self {
+        let any = |of: fn(&Verdict) -> bool| rows.clone().any(|row| of(&row.verdict));
         if any(|verdict| verdict.evidence().is_some()) {
             Self::Verdict
-        } else if any(|verdict| matches!(verdict, Verdict::OneRun { .. })) {
+        } else if any(|verdict| matches!(verdict, Verdict::OneRun { change_percent: Some(_), .. }))
+        {
             Self::Noise
         } else {
             Self::Change
@@ -152,6 +161,23 @@ impl Depth {
             Self::Noise => &["in %", "noise in %"],
             Self::Verdict => &["in %", "effect", "least", "verdict"],
         }
+    }
+
+    /// Returns the headings after before and after, where only what decides is told.
+    fn headings_short(self) -> &'static [&'static str] {
+        match self {
+            Self::Change | Self::Noise => self.headings(),
+            Self::Verdict => &["in %", "verdict"],
+        }
+    }
+
+    /// Returns the cells of a row below those.
+    fn cells_short(self, row: &Row) -> Vec<Cell> {
+        let mut cells = self.cells(row);
+        if self == Self::Verdict {
+            cells.drain(1..3);
+        }
+        cells
     }
 
     /// Returns the cells of a row below them.
@@ -172,6 +198,12 @@ impl Depth {
             Self::Verdict => verdict_cells(row),
         }
     }
+}
+
+/// Returns how many runs a side would tell of what is unclear.
+fn runs_text(evidence: &Evidence) -> String {
+    let runs = evidence.runs_needed.map(|runs| count(u64::from(runs)));
+    runs.unwrap_or_else(|| format!("over {}", count(u64::from(RUNS_MAX))))
 }
 
 /// Returns a verdict in a word.
@@ -281,7 +313,7 @@ impl Writer<'_> {
         if kind.presence != Presence::Both {
             return;
         }
-        let depth = Depth::of(kind);
+        let depth = Depth::of(kind.rows.iter());
         let mut heading = vec![kind_name(kind.kind), "before", "after", "change"];
         heading.extend(depth.headings());
         let mut table = Table::new(&heading);
@@ -306,11 +338,14 @@ impl Writer<'_> {
     fn unclear(&mut self, kind: &KindComparison) {
         let told = kind.rows.iter().filter(|row| is_shown(row, kind)).filter_map(|row| {
             let Verdict::Unclear(evidence) = &row.verdict else { return None };
-            let runs = evidence.runs_needed.map(|runs| count(u64::from(runs)));
-            let runs = runs.unwrap_or_else(|| format!("over {}", count(u64::from(RUNS_MAX))));
-            Some(format!("{} {runs}", headline::name(row.metric)))
+            Some(format!("{} {}", headline::name(row.metric), runs_text(evidence)))
         });
         let told: Vec<String> = told.collect();
+        self.runs_needed(&told);
+    }
+
+    /// Writes of each unclear line how many runs would tell.
+    fn runs_needed(&mut self, told: &[String]) {
         if !told.is_empty() {
             let text = format!("about so many runs a side would tell: {}", told.join(", "));
             paragraph("unclear: ", &text, self.width, &mut self.out);

@@ -2,21 +2,16 @@
 
 use std::path::Path;
 
-use plimsoll_analysis::compare::{
-    Comparison, Difference, Margin, RunFigures, compare_within, differing,
-};
-use plimsoll_record::schema::{Manifest, StageKind};
-use plimsoll_report::html::{Curve, curves};
-use plimsoll_report::{LoadLineReport, Report, StageReport, stage_title, verdict};
-use plimsoll_stats::Interval;
-use serde_json::Value;
-
 use crate::asked::Asked;
 use crate::error::ResultsError;
 use crate::open::{Origin, Record};
-
-/// Names and values of what a run was made with.
-type Parameters = Vec<(String, String)>;
+use crate::parameters::{Parameters, merged, parameters};
+use plimsoll_analysis::compare::{
+    Comparison, Difference, Margin, RunFigures, compare_within, differing,
+};
+use plimsoll_report::html::{Curve, curves};
+use plimsoll_report::{LoadLineReport, Report, StageReport, stage_title, verdict};
+use plimsoll_stats::Interval;
 
 /// One side of a comparison.
 #[derive(Default)]
@@ -68,7 +63,7 @@ impl Side {
         let mut comparison = compare_within(&self.figures, &after.figures, margin);
         comparison.client_limits = self.client_limits;
         comparison.client_limits.append(&mut after.client_limits);
-        (comparison, differing(&self.parameters, &after.parameters))
+        (comparison, merged(differing(&self.parameters, &after.parameters)))
     }
 
     /// Has figures compared whatever the rows are called.
@@ -133,44 +128,4 @@ fn flags(command: Option<&str>) -> Parameters {
         telling.then(|| (name.to_owned(), value.to_owned()))
     });
     words.collect()
-}
-
-/// Returns what a run was made with, but for what differs between any two runs.
-fn parameters(manifest: &Manifest) -> Parameters {
-    let mut all = Vec::new();
-    let measured = manifest.stages.iter().find(|stage| stage.kind == StageKind::Measure);
-    let schedule =
-        measured.and_then(|stage| stage.jobs.iter().find_map(|job| job.schedule.as_ref()));
-    let target = serde_json::json!({
-        "loop": measured.map(|stage| stage.loop_model),
-        "rate": schedule.map(|schedule| &schedule.rate),
-        "tool": manifest.tool.version,
-        "machine": serde_json::to_value(&manifest.machine).unwrap_or_default(),
-        "endpoints": manifest.target.endpoints.join(", "),
-        "bucket": manifest.target.bucket,
-        "lookup": manifest.target.lookup,
-        "tls": manifest.target.tls,
-        "payload_signing": manifest.target.payload_signing,
-        "workload": manifest.workload.to_value(),
-    });
-    flatten("", &target, &mut all);
-    all.retain(|(name, _)| name != "workload.seed");
-    all
-}
-
-fn flatten(name: &str, value: &Value, all: &mut Parameters) {
-    let inner =
-        |inner: &str| if name.is_empty() { inner.to_owned() } else { format!("{name}.{inner}") };
-    match value {
-        Value::Null => {}
-        Value::Object(fields) => {
-            fields.iter().for_each(|(field, value)| flatten(&inner(field), value, all));
-        }
-        Value::Array(values) => {
-            let each = values.iter().enumerate();
-            each.for_each(|(index, value)| flatten(&inner(&index.to_string()), value, all));
-        }
-        Value::String(text) => all.push((name.to_owned(), text.clone())),
-        other => all.push((name.to_owned(), other.to_string())),
-    }
 }

@@ -19,6 +19,7 @@ mod load_line;
 mod merging;
 mod names;
 mod open;
+mod parameters;
 mod raw_file;
 mod read_back;
 mod report;

@@ -36,7 +36,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     } else if args.markdown {
         flags::in_flags(&report::markdown(&comparison, &differences, &results))
     } else {
-        let text = report::text(&comparison, &differences, &results, &shown::look(&ui));
+        let words = if args.analysis.details { report::text } else { report::brief };
+        let text = words(&comparison, &differences, &results, &shown::look(&ui));
         flags::in_flags(&text)
     };
     ui.result(&printed)?;

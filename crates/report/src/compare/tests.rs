@@ -161,6 +161,57 @@ fn the_headline_has_the_kinds_that_changed_most_and_counts_the_others() {
 }
 
 #[test]
+fn one_screen_has_what_decides_with_the_total_first() {
+    let side = |times: [f64; 3]| -> Vec<RunFigures> {
+        let runs = [0.99, 1.0, 1.01].map(|spread| {
+            let kinds = [None, Some(OpKind::Put), Some(OpKind::Stat)].into_iter().zip(times);
+            let of = |(kind, time): (Option<OpKind>, f64)| {
+                let figures = [
+                    (Metric::Rate, 100.0 / time),
+                    (Metric::Throughput, 50.0 * MIB / time),
+                    (Metric::Fastest, 60.0 * MIB),
+                    (Metric::P50, 5.0 * MS * time * spread),
+                    (Metric::P99, 10.0 * MS * time * spread),
+                    (Metric::Errors, if kind.is_some() { 0.0 } else { 0.01 * time }),
+                ];
+                run("r", kind, &figures).kinds.remove(0)
+            };
+            RunFigures { name: "r".to_owned(), kinds: kinds.map(of).rev().collect() }
+        });
+        runs.into()
+    };
+    let comparison = compare(&side([1.0; 3]), &side([2.0, 1.0, 2.0]));
+    let text = brief(&comparison, &differences(), &gates(&["p99<=+5%"], &comparison), &PLAIN);
+    fits(&text);
+    let table = text.split("\n\n").find(|part| part.contains("  total")).unwrap();
+    let labels: Vec<Vec<&str>> = table
+        .lines()
+        .skip(1)
+        .map(|line| line.split_whitespace().take_while(|word| !word.starts_with(char::is_numeric)))
+        .map(Iterator::collect)
+        .collect();
+    // The throughput stands with the total alone, and errors where there are some.
+    let expected: [&[&str]; 11] = [
+        &["total", "ops/s"],
+        &["MiB/s"],
+        &["p50"],
+        &["p99"],
+        &["errors"],
+        &["PUT", "ops/s"],
+        &["p50"],
+        &["p99"],
+        &["STAT", "ops/s"],
+        &["p50"],
+        &["p99"],
+    ];
+    assert_eq!(labels, expected);
+    assert!(text.contains("worse") && text.ends_with("-v prints all figures\n"), "{text}");
+    // With one run a side and no noise there is no column of nothing.
+    let one = brief(&one_a_side(), &[], &[], &PLAIN);
+    assert!(one.contains("one run a side: not a verdict; 3 runs a side give one"), "{one}");
+}
+
+#[test]
 fn markdown_for_a_pull_request() {
     let comparison = several();
     let texts = ["rate>=-3%", "get.p99<=+5%", "get.mean<=+1%"];
