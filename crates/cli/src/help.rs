@@ -9,7 +9,8 @@ mod tests;
 
 use std::ffi::OsString;
 
-use clap::builder::{Resettable, Str};
+use clap::builder::{Resettable, Str, StyledStr};
+use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, Command};
 use plimsoll_dialects::warp::WarpBenchmark;
 
@@ -135,12 +136,45 @@ fn shortened(arg: Arg, is_common: bool) -> Arg {
     let name = name_of(&arg);
     let short = SHORT.iter().find(|(flag, _)| *flag == name).map(|(_, text)| *text);
     let takes_value = arg.is_positional() || arg.get_action().takes_values();
+    let default = default_of(&arg);
     let arg = arg.hide(!is_common).hide_env(takes_value).hide_default_value(takes_value);
     let arg = arg.hide_possible_values(takes_value);
     match short {
-        Some(text) => arg.help(text),
+        // Some say themselves what stands for what is not given.
+        Some(text) if text.contains('[') => arg.help(text),
+        Some(text) => arg.help(with_default(text, default.as_deref())),
         None => arg,
     }
+}
+
+/// Returns what stands for an argument that is not given: as the parser has it, or as its help
+/// says.
+fn default_of(arg: &Arg) -> Option<String> {
+    if let Some(value) = arg.get_default_values().first() {
+        return value.to_str().map(str::to_owned);
+    }
+    let help = arg.get_help()?.to_string();
+    let (_, said) = help.split_once("[default: ")?;
+    let (said, _) = said.split_once(']')?;
+    Some(said.replace('\n', " "))
+}
+
+/// Returns a line with as much of the default as it has room for.
+fn with_default(text: &str, default: Option<&str>) -> String {
+    /// Of 80 columns what the longest flag leaves.
+    const CHARS_MAX: usize = 52;
+    let Some(default) = default else { return text.to_owned() };
+    let whole = match default.split_once("; ") {
+        Some((first, other)) => match other.strip_suffix(" on the embedded store") {
+            Some(embedded) => format!("{first}; embedded: {embedded}"),
+            None => default.to_owned(),
+        },
+        None => default.to_owned(),
+    };
+    let first = whole.split(';').next().unwrap_or_default();
+    let lines = [&*whole, first].map(|default| format!("{text} [default: {default}]"));
+    let fitting = lines.into_iter().find(|line| line.chars().count() <= CHARS_MAX);
+    fitting.unwrap_or_else(|| text.to_owned())
 }
 
 /// Returns a command whose own help flag stands last, and which alone says the version.
@@ -177,6 +211,26 @@ fn examples_of(path: &str) -> &'static [&'static str] {
     let found = EXAMPLES.iter().find(|(of, _)| *of == path).map(|(_, lines)| *lines);
     let above = || path.rsplit_once(' ').map_or(&[][..], |(above, _)| examples_of(above));
     found.unwrap_or_else(above)
+}
+
+/// Flags that people look for where they are not, with where they are.
+const ELSEWHERE: [(&str, &str); 2] = [
+    (
+        "--slo",
+        "`plimsoll loadline s3 get --slo ...` searches for the highest rate that keeps it, and \
+         `plimsoll analyze RUN --slo ...` holds it against a run that is there",
+    ),
+    ("--gate", "`plimsoll compare BEFORE AFTER --gate ...` holds runs against a rule"),
+];
+
+/// Has the refusal of a flag say which command has it, where people look for it elsewhere.
+pub(crate) fn point_elsewhere(error: &mut clap::Error) {
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return };
+    let flag = flag.split(['=', ' ']).next().unwrap_or_default();
+    let Some((_, place)) = ELSEWHERE.iter().find(|(name, _)| *name == flag) else { return };
+    error.remove(ContextKind::SuggestedArg);
+    error.remove(ContextKind::Usage);
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(*place)]));
 }
 
 /// Returns warp's benchmarks, each with what it does.

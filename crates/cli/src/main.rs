@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     );
     let matches = match parsed(&command, words) {
         Ok(matches) => matches,
-        Err(error) => return refuse(&command, &error),
+        Err(error) => return refuse(&command, error),
     };
     said::keep(&command, &matches);
     flags::keep(&command, &matches);
@@ -118,10 +118,11 @@ fn parsed(command: &clap::Command, words: Vec<OsString>) -> Result<ArgMatches, c
 }
 
 /// Prints what clap says, as it would itself, in the flags of the command line.
-fn refuse(command: &clap::Command, error: &clap::Error) -> ExitCode {
+fn refuse(command: &clap::Command, mut error: clap::Error) -> ExitCode {
     if !error.use_stderr() {
         error.exit();
     }
+    help::point_elsewhere(&mut error);
     let text = error.render();
     let colored = std::io::stderr().is_terminal() && !environment::wants_no_color();
     let text = if colored { text.ansi().to_string() } else { text.to_string() };

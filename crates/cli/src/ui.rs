@@ -15,7 +15,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use plimsoll_conduct::{StageView, Stop};
+use plimsoll_conduct::{Ends, StageView, Stop};
+use plimsoll_report::format;
 
 use self::keys::Keys;
 use self::line::{LineDisplay, Meter, agents_in_words, beside_the_line};
@@ -122,6 +123,23 @@ pub(crate) struct Ui {
     live: LiveMode,
 }
 
+/// Returns what a stage that begins is announced with.
+fn announcement(stage: &StageView<'_>) -> String {
+    /// What takes no time worth a word is not told of.
+    const BYTES_MIN: u64 = 1 << 30;
+    let filled = stage.announced.fills.filter(|fills| fills.bytes >= BYTES_MIN).map(|fills| {
+        let (count, bytes) = (format::count(fills.members_count), format::bytes(fills.bytes));
+        format!(": {bytes} in {count} {}", if fills.are_files { "files" } else { "objects" })
+    });
+    let early = match stage.announced.ends {
+        Some(Ends::Stage) => "; q or Ctrl-C ends it early, with a report",
+        Some(Ends::Run) => "; q or Ctrl-C ends the run early, with a report",
+        Some(Ends::Search) => "; q or Ctrl-C ends the search, with a report",
+        None => "",
+    };
+    format!("{}{}{early}", stage.announced.doing, filled.unwrap_or_default())
+}
+
 impl Ui {
     pub(crate) fn new(quiet: bool, no_color: bool, live: LiveMode) -> Self {
         let stdout = std::io::stdout();
@@ -202,7 +220,7 @@ impl Ui {
         if self.quiet {
             return work();
         }
-        self.note(stage.doing);
+        self.note(&announcement(stage));
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let done = &done;

@@ -4,6 +4,7 @@
 //! terminal, no signal, no command line and no look of a report is known here.
 
 mod admin;
+mod announced;
 mod bucket_work;
 pub mod child;
 mod chosen;
@@ -38,6 +39,7 @@ mod traces;
 mod work;
 
 pub use admin::RunAdmin;
+pub use announced::{Announced, Ends, Fills};
 pub use chosen::{Chooser, Chosen, ChosenProbe};
 pub use consent::{BucketGlob, Consent, Permit};
 pub use content::{ContentFiles, ContentFrom, with_files};

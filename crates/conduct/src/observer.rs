@@ -8,6 +8,8 @@ use plimsoll_model::{SeriesKey, SharedClock};
 use plimsoll_stats::Timeline;
 use plimsoll_workload::RateProfile;
 
+use crate::Announced;
+
 /// Is told of a run while it goes on. No stage waits for what it does.
 pub trait Observer: Send + Sync {
     /// A remark about what goes on.
@@ -40,8 +42,8 @@ pub trait Observer: Send + Sync {
 pub struct StageView<'a> {
     /// What it is called.
     pub name: &'a str,
-    /// The same as something that goes on.
-    pub doing: &'a str,
+    /// What is said when it begins.
+    pub announced: &'a Announced,
     /// How far it has to go.
     pub goal: Goal,
     /// Its counters.

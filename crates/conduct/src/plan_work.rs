@@ -29,7 +29,9 @@ use crate::read_back::{Named, Noting, asking, await_stores, is_read_back};
 use crate::targets::AnyDriver;
 use crate::time::rest;
 use crate::work::why_over;
-use crate::{CallerError, ConductError, Done, FilesOn, Goal, NextStage, Recording, Target, Work};
+use crate::{
+    Announced, CallerError, ConductError, Done, FilesOn, Goal, NextStage, Recording, Target, Work,
+};
 
 /// Is called before the first stage that measures; its time is in no stage.
 pub type BeforeMeasuring<'a> = Box<dyn FnOnce(&Recording) -> Result<(), CallerError> + 'a>;
@@ -392,23 +394,15 @@ impl<'a> PlanWork<'a> {
         Some(done)
     }
 
-    /// Returns what the stage is called while it goes on.
-    fn doing(&self, name: &str) -> String {
+    /// Returns what is said of the stage when it begins.
+    fn announced(&self, name: &str) -> Announced {
         let plan = &self.placed.plan;
-        let stage = &plan.stages[self.now.stage];
-        let is_measured = |stage: &&plan::Stage| stage.kind == StageKind::Measure;
-        let is_one = plan.stages.iter().filter(is_measured).count() == 1 && self.files.is_none();
-        let begins = plan.stages.first().is_some_and(|first| std::ptr::eq(first, stage));
-        if self.now.probe().is_some() {
-            return format!("probing, {name}; q or Ctrl-C ends the search, with a report");
-        }
-        match (stage.kind, stage.iteration) {
-            (_, 0) if stage.jobs.is_empty() || stage.is_on_buckets() => name.to_owned(),
-            (StageKind::Prepare, _) if is_one => "preparing".to_owned(),
-            (_, _) if is_one => "measuring; q or Ctrl-C ends it early, with a report".to_owned(),
-            (_, _) if begins => format!("{name}; q or Ctrl-C ends the run early, with a report"),
-            (_, 0) => name.to_owned(),
-            (_, iteration) => format!("{name}, repetition {}", iteration + 1),
+        match self.now.probe() {
+            Some(_) => Announced::probe(name),
+            None => {
+                let stage = &plan.stages[self.now.stage];
+                Announced::stage(plan, stage, name, self.files.is_some())
+            }
         }
     }
 }
@@ -470,7 +464,7 @@ impl Work for PlanWork<'_> {
             None => stage_threads(&self.stage_work(StageId(0), &NullRings), &self.config),
         };
         Ok(Some(NextStage {
-            doing: self.doing(&name),
+            announced: self.announced(&name),
             name,
             kind: stage.kind,
             loop_model,

@@ -236,7 +236,7 @@ impl Recording {
         };
         let view = StageView {
             name: &next.name,
-            doing: &next.doing,
+            announced: &next.announced,
             goal: next.goal,
             live: &live,
             clock: &self.time.clock,

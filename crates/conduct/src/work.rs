@@ -6,15 +6,15 @@ use plimsoll_record::schema;
 use plimsoll_workload::plan;
 
 use crate::read_back::is_read_back;
-use crate::{ConductError, Done, Goal, Recording};
+use crate::{Announced, ConductError, Done, Goal, Recording};
 
 /// A stage about to run.
 #[derive(Clone, Debug)]
 pub struct NextStage {
     /// What it is called in the record.
     pub name: String,
-    /// The same as something that goes on.
-    pub doing: String,
+    /// What is said when it begins.
+    pub announced: Announced,
     /// What it is for.
     pub kind: StageKind,
     /// What decides when its operations start.

@@ -162,7 +162,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use plimsoll_conduct::Goal;
+    use plimsoll_conduct::{Announced, Goal};
     use plimsoll_engine::{Live, LiveDetail, RunClock};
     use plimsoll_model::SharedClock;
 
@@ -180,8 +180,9 @@ mod tests {
         let clock: SharedClock = Arc::new(RunClock::start());
         let endpoints: Vec<String> = endpoints.iter().map(|host| (*host).to_owned()).collect();
         let goal = Goal::Time(Duration::from_secs(1));
-        let (name, doing, endpoints) = ("main", "main", &*endpoints);
-        let view = StageView { name, doing, goal, live, clock: &clock, rates: &[], endpoints };
+        let (name, announced) = ("main", &Announced::doing("main"));
+        let (rates, endpoints) = (&[][..], &*endpoints);
+        let view = StageView { name, announced, goal, live, clock: &clock, rates, endpoints };
         Sums::read(&view, workers, machines)
     }
 

@@ -246,8 +246,10 @@ impl LoadLineReport {
     pub(crate) fn recovery(&self) -> Option<String> {
         let rate = |rate: f64| op_rate(OpRate(rate));
         let Some(of) = &self.metastable else {
-            return (self.descents_count > 0)
-                .then(|| "the store was back each time at a rate that it had carried".to_owned());
+            return (self.descents_count > 0).then(|| {
+                "after each overload the store recovered at a rate that it had carried before"
+                    .to_owned()
+            });
         };
         let back = match of.back_at_ops_per_sec {
             Some(back) => format!("it came back at {}", rate(back)),

@@ -165,6 +165,33 @@ pub(super) fn carried(load: &LoadFacts<'_>) -> Option<Finding> {
     })
 }
 
+/// Of a stage: for how much of it the store may have been away before nothing can be said of the
+/// rest.
+pub(super) const AWAY_SHARE: f64 = 0.05;
+
+/// Returns that the store was away, if it was for long enough.
+pub(super) fn away(load: &LoadFacts<'_>) -> Option<Finding> {
+    let away_of = |row: &RowFacts<'_>| -> Duration {
+        let outages = row.analysis.ledger.iter().flat_map(|ledger| &ledger.outages);
+        let of_all = outages.filter(|of| of.endpoint.is_none() && of.client.is_none());
+        of_all.map(|of| of.gap).sum()
+    };
+    let longest = load.rows.iter().map(away_of).max()?;
+    let share = longest.as_secs_f64() / load.took.as_secs_f64();
+    (share >= AWAY_SHARE).then(|| Finding {
+        class: LimitClass::Unknown,
+        sentence: format!(
+            "the store was away for {}, {} of the stage: what limited the rest is not known",
+            time(longest),
+            percent(share)
+        ),
+        because: vec![format!("no operation succeeded for {} in all", time(longest))],
+        experiment: "find out from the store's own log why it was away, then run again: the \
+                     outage lines say from when to when"
+            .to_owned(),
+    })
+}
+
 /// Returns the row that tells most: of those whose load was not carried the one with the most
 /// operations.
 fn limiting<'l, 'a>(load: &'l LoadFacts<'a>) -> Option<&'l RowFacts<'a>> {

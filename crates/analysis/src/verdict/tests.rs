@@ -285,6 +285,24 @@ fn a_store_that_refuses_much_is_told_though_the_client_is_busy_with_that() {
 }
 
 #[test]
+fn a_store_that_went_away_is_said_to_have_done_so() {
+    // It dies after three fifths of the stage; then each worker fails every 100 ms.
+    let dies = STAGE_MS * 3 / 5;
+    let mut ops = alike(16, 5);
+    ops.retain(|op| op.end.as_ns() <= dies * 1_000_000);
+    for worker in 0..16 {
+        let tries = (dies..STAGE_MS).step_by(100).take(10);
+        ops.extend(
+            tries.map(|at| OpRecord { outcome: ErrorClass::Connect, ..op(worker, 0, at, at + 1) }),
+        );
+    }
+    let verdict = Case::closed(ops).judge();
+    assert_eq!((verdict.class, verdict.is_client), (LimitClass::Unknown, false));
+    assert!(verdict.sentence.starts_with("the store was away for "), "{verdict:#?}");
+    assert!(verdict.experiment.contains("the store's own log"), "{verdict:#?}");
+}
+
+#[test]
 fn what_is_lost_on_loopback_is_not_the_networks() {
     let lossy = [with_sockets(|of| of.retransmits = 200)];
     let case = Case::closed(in_turn(16, 1));

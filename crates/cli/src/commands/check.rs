@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use plimsoll_analysis::history::History;
 use plimsoll_conduct::{
-    AdminOf, BucketLease, Goal, Marked, Observer, RunTime, StageView, Stop, Stopped, Store,
-    embedded, lease, output,
+    AdminOf, Announced, BucketLease, Goal, Marked, Observer, RunTime, StageView, Stop, Stopped,
+    Store, embedded, lease, output,
 };
 use plimsoll_driver::{Admin, Driver, DriverError};
 use plimsoll_driver_s3::S3Driver;
@@ -148,8 +148,9 @@ fn watched<'a>(
     goal: Goal,
     clock: &'a SharedClock,
     endpoints: &'a [String],
+    announced: &'a Announced,
 ) -> StageView<'a> {
-    StageView { name: "check", doing: "checking ...", goal, live, clock, rates: &[], endpoints }
+    StageView { name: "check", announced, goal, live, clock, rates: &[], endpoints }
 }
 
 fn check<D: Driver>(
@@ -181,7 +182,8 @@ fn check<D: Driver>(
     announce(&ui, &endpoints, &root, &config, is_embedded);
 
     let live = Arc::new(Live::new(config.threads));
-    let watched = watched(&live, goal(&config), &time.clock, &endpoints);
+    let announced = Announced::doing("checking ...");
+    let watched = watched(&live, goal(&config), &time.clock, &endpoints, &announced);
     let context = CheckContext { clock: &time.clock, stop: stop.flag(), live: &live };
     let mut history = History::new(args.show);
     let checked = ui.watch(&watched, &stop, || run_check(driver, &config, &context, &mut history));

@@ -322,6 +322,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
 
+    use plimsoll_conduct::Announced;
     use plimsoll_engine::Live;
     use plimsoll_model::{Clock, SharedClock};
 
@@ -345,7 +346,7 @@ mod tests {
         let goal = Goal::Time(Duration::from_secs(8));
         let stage = StageView {
             name: "main",
-            doing: "main",
+            announced: &Announced::doing("main"),
             goal,
             live: &live,
             clock: &clock,

@@ -190,8 +190,7 @@ impl Sampler {
             kinds.extend(total.map(|total| Row { in_flight: Some(in_flight), ..total }));
         }
         View {
-            // How to end it stands elsewhere.
-            doing: stage.doing.split(';').next().unwrap_or_default().to_owned(),
+            doing: stage.announced.doing.clone(),
             share: share(stage.goal, ended, elapsed),
             progress: progress(stage, ended, elapsed),
             left: self.left(stage.goal, ended, elapsed),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use plimsoll_conduct::{Goal, StageView};
+use plimsoll_conduct::{Announced, Ends, Fills, Goal, StageView};
 use plimsoll_engine::latency_cell_end_ns;
 use plimsoll_engine::{ErrorSample, LATENCY_CELLS, Live, LiveDetail, LivePart, PartState};
 use plimsoll_model::{Clock, EndpointId, ErrorClass, JobId, Moment, OpKind, SharedClock};
@@ -35,6 +35,7 @@ struct Shown {
     rates: Vec<RateProfile>,
     endpoints: Vec<String>,
     goal: Goal,
+    announced: Announced,
 }
 
 impl Shown {
@@ -42,13 +43,15 @@ impl Shown {
         let set = Arc::new(Set::default());
         let clock: SharedClock = Arc::clone(&set) as SharedClock;
         live.begin(Moment::EPOCH);
-        Self { set, clock, live: Arc::new(live), rates: Vec::new(), endpoints: Vec::new(), goal }
+        let announced = Announced::doing("measuring");
+        let (live, rates, endpoints) = (Arc::new(live), Vec::new(), Vec::new());
+        Self { set, clock, live, rates, endpoints, goal, announced }
     }
 
     fn stage(&self) -> StageView<'_> {
         StageView {
             name: "main",
-            doing: "measuring; q ends it early",
+            announced: &self.announced,
             goal: self.goal,
             live: &self.live,
             clock: &self.clock,
@@ -282,4 +285,18 @@ fn no_size_of_a_terminal_cuts_a_figure() {
             }
         }
     }
+}
+
+#[test]
+fn a_stage_that_makes_much_says_how_much() {
+    let mut shown = Shown::new(Live::new(1), Goal::Ops(2_500));
+    let said = |shown: &Shown| crate::ui::announcement(&shown.stage());
+    shown.announced = Announced::doing("preparing");
+    let of = |bytes| Fills { members_count: 2_500, are_files: false, bytes };
+    shown.announced.fills = Some(of(2_500 * (10 << 20)));
+    assert_eq!(said(&shown), "preparing: 24.4 GiB in 2,500 objects");
+    shown.announced.fills = Some(of(2_500 * (100 << 10)));
+    assert_eq!(said(&shown), "preparing");
+    shown.announced = Announced { ends: Some(Ends::Stage), ..Announced::doing("measuring") };
+    assert_eq!(said(&shown), "measuring; q or Ctrl-C ends it early, with a report");
 }

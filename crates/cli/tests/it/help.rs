@@ -60,3 +60,37 @@ fn short_help_is_short_and_long_help_is_whole() {
     assert!(long.contains("--until") && long.contains("Examples:"), "{long}");
     assert!(help(&["as", "warp", "get", "--host=h", "--help"]).contains("plimsoll as warp get"));
 }
+
+#[test]
+fn a_flag_that_another_command_has_is_pointed_to() {
+    let place = tempfile::tempdir().unwrap();
+    let refused = |line: &str| {
+        let mut command = plimsoll(place.path());
+        let output = run({
+            command.args(line.split(' '));
+            command
+        });
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let slo = refused("s3 get --slo p99<=20ms");
+    assert!(slo.contains("tip: `plimsoll loadline s3 get --slo ...`") && !slo.contains("--json"));
+    assert!(refused("analyze run --gate=p99<=1ms").contains("tip: `plimsoll compare BEFORE"));
+    // Others are as clap has them.
+    assert!(refused("s3 get --bukket x").contains("tip: a similar argument exists: '--bucket'"));
+}
+
+#[test]
+fn short_help_says_what_stands_for_a_flag_that_is_not_given() {
+    let place = tempfile::tempdir().unwrap();
+    let mut command = plimsoll(place.path());
+    command.args(["s3", "get", "-h"]);
+    let help = String::from_utf8(run(command).stdout).unwrap();
+    for line in [
+        "Object size [default: 10MiB; embedded: 1MiB]",
+        "Objects to prepare [default: 2500; embedded: 500]",
+        "Workers [default: 20]",
+    ] {
+        assert!(help.contains(line), "{help}");
+    }
+}

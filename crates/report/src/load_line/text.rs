@@ -87,9 +87,12 @@ pub(crate) fn facts(report: &Report, load_line: &LoadLineReport) -> Vec<(&'stati
     if let Some(verdict) = &load_line.verdict {
         facts.push(("to check", verdict.experiment.clone()));
     }
-    facts.extend(load_line.knee_words().map(|text| ("knee", text)));
+    let is_client = load_line.verdict.as_ref().is_some_and(|verdict| verdict.is_client);
+    let caveat = if is_client { "; the client was a limit: the store may carry more" } else { "" };
+    facts.extend(load_line.knee_words().map(|text| ("knee", text + caveat)));
     let capacity = load_line.capacity_ops_per_sec;
-    facts.extend(capacity.map(|of| ("capacity", format!("{} succeeded at most", rate(of)))));
+    let succeeded = |of| format!("{} succeeded at most{caveat}", rate(of));
+    facts.extend(capacity.map(|of| ("capacity", succeeded(of))));
     facts.extend(load_line.recovery().map(|text| ("overload", text)));
     let probes: Vec<&StageReport> = report.probes_of(load_line).collect();
     facts.extend(failed(&probes).map(|text| ("failed", text)));
@@ -130,17 +133,11 @@ fn happened(report: &Report, probes: &[&StageReport]) -> Vec<(&'static str, Stri
 
 /// Returns the table of the probes.
 fn probes(load_line: &LoadLineReport) -> Table {
-    let mut table = Table::new(&[
-        "probes",
-        "offered/s",
-        "achieved",
-        "for",
-        "p50",
-        "p99",
-        "p99.9",
-        "failed",
-        "outcome",
-    ]);
+    // What 80 columns have no room for beside the other.
+    let has_failed = load_line.probes.iter().any(|probe| probe.ops_failed_count > 0);
+    let either = if has_failed { "failed" } else { "for" };
+    let mut table =
+        Table::new(&["probes", "offered/s", "achieved", either, "p50", "p99", "p99.9", "outcome"]);
     let time = |ns: Option<u64>| Cell::from(known(ns, |ns| duration(Duration::from_nanos(ns))));
     for probe in &load_line.probes {
         let outcome = probe.outcome.as_deref().unwrap_or(UNKNOWN);
@@ -151,14 +148,17 @@ fn probes(load_line: &LoadLineReport) -> Table {
             _ => Tone::Dim,
         };
         let failed = if probe.ops_failed_count > 0 { Tone::Bad } else { Tone::Plain };
+        let either = match has_failed {
+            true => Cell::new(count(probe.ops_failed_count), failed),
+            false => duration(Duration::from_nanos(probe.duration_ns)).into(),
+        };
         let cells = [
             known(probe.offered_ops_per_sec, number).into(),
             known(probe.achieved_ops_per_sec, number).into(),
-            duration(Duration::from_nanos(probe.duration_ns)).into(),
+            either,
             time(probe.latency_ns_p50),
             time(probe.latency_ns_p99),
             time(probe.latency_ns_p99_9),
-            Cell::new(count(probe.ops_failed_count), failed),
             Cell::new(outcome, tone),
         ];
         table.row(&probe.role, Tone::Plain, cells);
