@@ -17,6 +17,7 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 use plimsoll_conduct::{Ends, StageView, Stop};
 use plimsoll_report::format;
+use plimsoll_report::table::is_harmful;
 
 use self::keys::Keys;
 use self::line::{LineDisplay, Meter, agents_in_words, beside_the_line};
@@ -54,7 +55,7 @@ pub(crate) fn write_stderr(line: &str) {
 /// Returns a text without what a terminal takes for a command: stores and agents may have said part
 /// of it.
 fn plain(text: &str) -> String {
-    let is_command = |c: char| c.is_control() && c != '\n' && c != '\t';
+    let is_command = |c: char| is_harmful(c) && c != '\n' && c != '\t';
     text.replace(is_command, "\u{fffd}")
 }
 

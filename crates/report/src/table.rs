@@ -1,5 +1,7 @@
 //! Aligned columns: the first to the left, the others to the right, two spaces between.
 
+use unicode_width::UnicodeWidthStr;
+
 /// How a piece of text stands out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
@@ -53,7 +55,7 @@ impl Cell {
     }
 
     fn width(&self) -> usize {
-        self.text.chars().count()
+        columns(&self.text)
     }
 }
 
@@ -135,9 +137,30 @@ impl Table {
     }
 }
 
-/// Returns `text` with everything that would move a cursor replaced by a space.
+/// Returns `text` with everything that would move a cursor or turn the direction of what is written
+/// replaced by a space.
 pub fn harmless(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.chars().map(|c| if is_harmful(c) { ' ' } else { c }).collect()
+}
+
+/// Tells whether a character moves a cursor, breaks a line, turns the direction of what is written
+/// (Unicode Standard Annex 9), or is not seen at all.
+pub fn is_harmful(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{61c}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+        )
+}
+
+/// Returns how many columns of a terminal a text takes: two for a wide character
+/// (Unicode Standard Annex 11).
+pub(crate) fn columns(text: &str) -> usize {
+    text.width()
 }
 
 /// Returns `text` cut in its middle to at most `width` characters.
@@ -183,28 +206,36 @@ pub(crate) fn warning(text: &str, width: usize, paint: Paint, out: &mut String) 
     out.push_str(&plain.replacen("warning:", &paint.apply(Tone::Warn, "warning:"), 1));
 }
 
+/// Returns how many bytes of a text fit into so many columns.
+fn fitting(text: &str, room: usize) -> usize {
+    let ends = text.char_indices().map(|(at, c)| at + c.len_utf8());
+    ends.take_while(|end| columns(&text[..*end]) <= room).last().unwrap_or(text.len())
+}
+
 /// Writes `text` after `lead` in lines of at most `width`, the later ones set in as far as the lead
 /// is long.
 ///
 /// A word longer than a line is broken.
 pub fn paragraph(lead: &str, text: &str, width: usize, out: &mut String) {
-    let indent = lead.chars().count();
+    let indent = columns(lead);
     let room = width.saturating_sub(indent).max(20);
     let mut line = String::new();
     let mut lines = Vec::new();
     for word in text.split_whitespace() {
-        let mut word: Vec<char> = word.chars().collect();
-        let used = line.chars().count();
-        if used > 0 && used + 1 + word.len() > room {
+        let used = columns(&line);
+        if used > 0 && used + 1 + columns(word) > room {
             lines.push(std::mem::take(&mut line));
         }
-        while word.len() > room {
-            lines.push(word.drain(..room).collect());
+        let mut rest = word;
+        while columns(rest) > room {
+            let (head, tail) = rest.split_at(fitting(rest, room));
+            lines.push(head.to_owned());
+            rest = tail;
         }
         if !line.is_empty() {
             line.push(' ');
         }
-        line.extend(word);
+        line.push_str(rest);
     }
     lines.push(line);
     for (index, line) in lines.iter().enumerate() {
@@ -255,5 +286,21 @@ mod tests {
             "note: one two three four\n      five\n      aaaaaaaaaaaaaaaaaaaa\n      aaaaa\n"
         );
         assert_eq!(harmless("a\x1b[2Jb\nc"), "a [2Jb c");
+    }
+
+    #[test]
+    fn what_a_store_writes_neither_turns_lines_around_nor_breaks_columns() {
+        assert_eq!(harmless("a\u{202e}b\u{2066}c\u{200b}d\u{feff}\x1b[31m"), "a b c d  [31m");
+        // Two columns each, as terminals show them.
+        let mut table = Table::new(&["", "n"]);
+        table.row("東京", Tone::Plain, ["1".into()]);
+        table.row("abcd", Tone::Plain, ["2".into()]);
+        let mut text = String::new();
+        table.write(Paint { color: false }, &mut text);
+        let ends: Vec<usize> = text.lines().map(columns).collect();
+        assert_eq!(ends, [9, 9, 9]);
+        let mut text = String::new();
+        paragraph("", &"東".repeat(25), 20, &mut text);
+        assert_eq!(text.lines().map(columns).collect::<Vec<_>>(), [20, 20, 10]);
     }
 }

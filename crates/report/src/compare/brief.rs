@@ -9,7 +9,7 @@ use super::{
     Depth, NO_VERDICT, Writer, headline, kind_name, label, place_name, runs_text, too_few_runs,
 };
 use crate::format::known;
-use crate::table::{Cell, Table, Tone, elided_apart, harmless};
+use crate::table::{Cell, Table, Tone, columns, elided_apart, harmless};
 use crate::text::Look;
 
 /// What is told of a kind, where it is known.
@@ -77,11 +77,12 @@ impl Writer<'_> {
         let mut table = Table::new(&heading);
         let names: Vec<String> = told.iter().map(|(name, _)| harmless(name)).collect();
         let names = elided_apart(&names, NAME_CHARS_MAX);
-        let wide = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        let wide = names.iter().map(|name| columns(name)).max().unwrap_or(0);
         for (name, (_, rows)) in names.iter().zip(&told) {
             for (index, row) in rows.iter().enumerate() {
                 let name = if index == 0 { name } else { "" };
-                let label = format!("{name:<wide$}  {}", label(row.metric).1.trim_start());
+                let gap = " ".repeat(wide - columns(name));
+                let label = format!("{name}{gap}  {}", label(row.metric).1.trim_start());
                 let unit = row.metric.unit();
                 let side = |mean| Cell::from(known(mean, |value| figure(unit, value)));
                 let cells = [side(row.before.mean), side(row.after.mean)];
