@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_engine::{LiveDetail, latency_cell_end_ns};
 use plimsoll_model::ErrorClass;
+use plimsoll_stats::Percentile;
 use serde::{Deserialize, Serialize};
 
 /// How many bins latencies are shown in.
@@ -171,11 +172,10 @@ impl Counted {
         }
     }
 
-    /// Returns a latency that this share of the successes did not exceed, 0 to 1, as the end of its
-    /// cell, which is at most an eighth too long; `None` if there were none.
-    pub(crate) fn latency_ns_at(&self, share: f64) -> Option<u64> {
-        let all: u64 = self.cells.iter().map(|(_, count)| count).sum();
-        let rank = ((all as f64 * share).ceil() as u64).clamp(1, all.max(1));
+    /// Returns a latency that so many of the successes did not exceed, as the end of its cell, at
+    /// most an eighth too long; `None` if there were none.
+    pub(crate) fn latency_ns_at(&self, percentile: Percentile) -> Option<u64> {
+        let rank = percentile.rank(self.cells.iter().map(|(_, count)| count).sum());
         let mut seen = 0;
         for (cell, count) in &self.cells {
             seen += count;
@@ -327,10 +327,10 @@ mod tests {
     fn percentiles_are_ends_of_cells() {
         // Cells end at 1,024 ns and 1,152 ns.
         let counted = counted(&[(0, 99), (1, 1)]);
-        assert_eq!(counted.latency_ns_at(0.5), Some(1_024));
-        assert_eq!(counted.latency_ns_at(0.99), Some(1_024));
-        assert_eq!(counted.latency_ns_at(1.0), Some(1_152));
-        assert_eq!(Counted::default().latency_ns_at(0.5), None);
+        assert_eq!(counted.latency_ns_at(Percentile::P50), Some(1_024));
+        assert_eq!(counted.latency_ns_at(Percentile::P99), Some(1_024));
+        assert_eq!(counted.latency_ns_at(Percentile::MAX), Some(1_152));
+        assert_eq!(Counted::default().latency_ns_at(Percentile::P50), None);
     }
 
     #[test]

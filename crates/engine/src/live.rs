@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use plimsoll_model::{ErrorClass, Moment, OpKind};
+use plimsoll_stats::Percentile;
 
 pub(crate) use self::counters::ThreadCounters;
 pub use self::counters::{LATENCY_CELLS, latency_cell_end_ns};
@@ -174,12 +175,11 @@ impl LiveDetail {
         since
     }
 
-    /// Returns the latency that `percent` of the successes did not exceed, by nearest rank, as the
+    /// Returns the latency that so many of the successes did not exceed, by nearest rank, as the
     /// end of its cell: at most an eighth too long. `None` without a success, and where it is
     /// longer than cells have an end.
-    pub fn latency(&self, percent: f64) -> Option<Duration> {
-        let count: u64 = self.latency_cells.iter().sum();
-        let rank = ((count as f64 * percent / 100.0).ceil() as u64).max(1);
+    pub fn latency(&self, percentile: Percentile) -> Option<Duration> {
+        let rank = percentile.rank(self.latency_cells.iter().sum());
         let mut sum = 0;
         let cell = self.latency_cells.iter().position(|of_cell| {
             sum += of_cell;
@@ -511,8 +511,11 @@ mod tests {
         assert_eq!((since.ok_count(), since.failed_count(), since.bytes), (100, 1, 700));
         // Eighths between 1,024 and 2,048 ns are 128 ns wide; 1 ms lies between 983,040 (15/8 of
         // 2^19) and 1,048,576 (2^20).
-        let ns = |percent: f64| since.latency(percent).map(|latency| latency.as_nanos());
+        let ns = |percent: f64| {
+            let percentile = Percentile::new(percent).unwrap();
+            since.latency(percentile).map(|latency| latency.as_nanos())
+        };
         assert_eq!([50.0, 98.0, 99.0].map(ns), [Some(2_048), Some(2_048), Some(1_048_576)]);
-        assert_eq!(since.since(&since).latency(50.0), None);
+        assert_eq!(since.since(&since).latency(Percentile::P50), None);
     }
 }

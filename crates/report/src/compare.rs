@@ -29,6 +29,10 @@ use headline::headline;
 pub use brief::brief;
 pub use markdown::markdown;
 
+/// What is said where one side alone is an open loop.
+const OPEN_ON_ONE_SIDE: &str = "one side is an open loop, whose latency is from the intended \
+    start, waiting included; that of the other is not: these latencies cannot be compared";
+
 /// What a comparison of one run a side ends with.
 const NO_VERDICT: &str = "one run a side: not a verdict";
 
@@ -296,10 +300,7 @@ impl Writer<'_> {
         self.table(&table);
         if differences.iter().any(is_open_on_one_side) {
             self.out.push('\n');
-            self.remark(
-                "one side is an open loop, whose latency is from the intended start, waiting \
-                 included; that of the other is not: these latencies cannot be compared",
-            );
+            self.remark(OPEN_ON_ONE_SIDE);
         }
     }
 

@@ -30,6 +30,8 @@ impl Percentile {
     pub const P99: Self = Self(99.0);
     /// 999 of 1,000 are not greater.
     pub const P99_9: Self = Self(99.9);
+    /// None is greater.
+    pub const MAX: Self = Self(100.0);
 
     /// Returns the percentile, or `None` outside 0 to 100.
     pub fn new(percent: f64) -> Option<Self> {
@@ -39,6 +41,14 @@ impl Percentile {
     /// Returns it in percent.
     pub fn percent(self) -> f64 {
         self.0
+    }
+
+    /// Returns which of so many values in their order it is, counted from 1 (nearest rank).
+    ///
+    /// The rank is nudged down by less than any true fraction, so that 99.9 % of 1,000 is rank 999
+    /// although 99.9 has no exact binary form.
+    pub fn rank(self, count: u64) -> u64 {
+        ((self.0 / 100.0 * count as f64 * (1.0 - 1e-12)).ceil() as u64).max(1)
     }
 }
 
@@ -183,11 +193,9 @@ impl Histogram {
         if self.is_empty() {
             return None;
         }
-        // The rank is nudged down by less than any true fraction, so that 99.9 % of 1,000 is rank
-        // 999 although 99.9 has no exact binary form.
-        let count = self.moments.count as f64;
-        let rank = (percentile.0 / 100.0 * count * (1.0 - 1e-12)).ceil().max(1.0);
-        let value = self.bins.value_at_quantile((rank - 0.5) / count);
+        let count = self.moments.count;
+        let rank = percentile.rank(count) as f64;
+        let value = self.bins.value_at_quantile((rank - 0.5) / count as f64);
         Some(value.clamp(self.moments.min, self.moments.max))
     }
 

@@ -7,6 +7,7 @@ use plimsoll_conduct::{Goal, StageView};
 use plimsoll_engine::{LiveDetail, PartState};
 use plimsoll_model::{ErrorClass, Moment, OpKind};
 use plimsoll_report::format;
+use plimsoll_stats::Percentile;
 
 use super::line::{progress, share, silence_in_words, state_in_words};
 
@@ -168,7 +169,7 @@ impl Sampler {
             let rate = per_second(since.ok_count(), span).round() as u64;
             push(self.past.entry(of).or_default(), rate);
             if of == Of::All {
-                let p99 = since.latency(99.0).unwrap_or_default();
+                let p99 = since.latency(Percentile::P99).unwrap_or_default();
                 push(&mut self.p99s, p99.as_nanos() as u64);
             }
         }
@@ -217,8 +218,8 @@ impl Sampler {
             mean: per_second(all.ok_count(), elapsed),
             bytes_now: per_second(now.bytes, span),
             bytes_mean: per_second(all.bytes, elapsed),
-            p50: last.latency(50.0),
-            p99: last.latency(99.0),
+            p50: last.latency(Percentile::P50),
+            p99: last.latency(Percentile::P99),
             in_flight: None,
             failed: all.failed_count(),
             past: past(self.past.get(&of)),

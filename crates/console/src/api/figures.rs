@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 
+use plimsoll_stats::Percentile;
 use serde::{Deserialize, Serialize};
 
 use crate::console::Console;
@@ -193,11 +194,11 @@ fn per_second(count: u64, interval_ns: u64) -> f64 {
 
 fn percentiles(of: &Counted) -> PercentilesDoc<Option<u64>> {
     PercentilesDoc {
-        p50: of.latency_ns_at(0.5),
-        p90: of.latency_ns_at(0.9),
-        p99: of.latency_ns_at(0.99),
-        p99_9: of.latency_ns_at(0.999),
-        max: of.latency_ns_at(1.0),
+        p50: of.latency_ns_at(Percentile::P50),
+        p90: of.latency_ns_at(Percentile::P90),
+        p99: of.latency_ns_at(Percentile::P99),
+        p99_9: of.latency_ns_at(Percentile::P99_9),
+        max: of.latency_ns_at(Percentile::MAX),
     }
 }
 
@@ -310,9 +311,9 @@ fn series_row(
 
 fn latency(of: &Counted) -> HostLatencyDoc {
     HostLatencyDoc {
-        p50: of.latency_ns_at(0.5),
-        p99: of.latency_ns_at(0.99),
-        max: of.latency_ns_at(1.0),
+        p50: of.latency_ns_at(Percentile::P50),
+        p99: of.latency_ns_at(Percentile::P99),
+        max: of.latency_ns_at(Percentile::MAX),
     }
 }
 

@@ -5,8 +5,8 @@ use plimsoll_analysis::compare::{Comparison, Difference, KindComparison, Presenc
 use super::figure::{figure, percent_signed, percent_spread};
 use super::headline::headline;
 use super::{
-    NO_VERDICT, change_text, is_open_on_one_side, is_shown, label, place_name, too_few_runs,
-    verdict_text, word,
+    NO_VERDICT, OPEN_ON_ONE_SIDE, change_text, is_open_on_one_side, is_shown, label, place_name,
+    too_few_runs, verdict_text, word,
 };
 use crate::format::{UNKNOWN, known};
 use crate::html::escaped;
@@ -129,9 +129,7 @@ pub(crate) fn parameters(differences: &[Difference]) -> String {
          \n<tbody>\n{rows}</tbody>\n</table></div>\n"
     );
     if differences.iter().any(is_open_on_one_side) {
-        html += "<p class=\"bad\">One side is an open loop, whose latency is from the intended \
-                 start, waiting included; that of the other is not: these latencies cannot be \
-                 compared.</p>\n";
+        html += &format!("<p class=\"bad\">{OPEN_ON_ONE_SIDE}</p>\n");
     }
     html
 }
