@@ -225,3 +225,44 @@ fn the_committed_schema_is_the_schema() {
     let current = serde_json::to_string_pretty(&json::schema()).expect("it is JSON") + "\n";
     plimsoll_testkit::check_format("mdtest.schema.json", &current);
 }
+
+#[test]
+fn the_model_takes_what_mdtest_printed_and_what_we_print_and_nothing_else() {
+    use plimsoll_testkit::grammar::{accept, mdtest_text, refuse_mutations};
+
+    // What is not in every run, and what is as the run was told.
+    let free = [
+        ("missing", "WARNING"),
+        ("missing", "Nodemap"),
+        ("missing", "FS "),
+        ("missing", "V-0"),
+        ("missing", "Shifting"),
+        ("missing", "   File "),
+        ("missing", "   Tree "),
+        ("something behind", "Path "),
+        ("something behind", "Command "),
+    ];
+    let mut refused = 0;
+    for output in OUTPUTS {
+        let output = output.trim_end().to_owned() + "\n";
+        accept(&mdtest_text(), &output);
+        let command = output.lines().find(|line| line.starts_with("Command")).unwrap();
+        let told = command.split_once(": ").unwrap().1;
+        let names = [told, "'SCRATCH/fsb/mdt'", "SCRATCH/fsb/mdt", "/dev/shm/fsb/mdt", "4.1.0+dev"];
+        if output.contains("Shifting") {
+            refused += refuse_mutations(&mdtest_text(), &output, &names, &free);
+        }
+    }
+    assert!(refused > 500, "{refused}");
+
+    let mut report = report();
+    for shows in [
+        TableOptions { rates: true, ..TableOptions::default() },
+        TableOptions { times: true, each_iteration: true, rates: true, ..TableOptions::default() },
+    ] {
+        report.shows = shows;
+        let ours = text::render(&report);
+        let end = ours.find("--\n\nlatency").unwrap() + 3;
+        accept(&mdtest_text(), &ours[..end]);
+    }
+}

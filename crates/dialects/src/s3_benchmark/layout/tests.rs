@@ -164,3 +164,43 @@ fn what_is_left_out_is_told_below() {
     assert!((495.0..=505.0).contains(&median), "{text}");
     assert_eq!(lines[2][7], "ms");
 }
+
+#[test]
+fn the_model_takes_what_the_program_printed_and_nothing_else() {
+    use plimsoll_testkit::grammar::{
+        accept, refuse_mutations, s3_benchmark_log, s3_benchmark_text,
+    };
+
+    let mut runs: Vec<String> = Vec::new();
+    for line in PRINTED.iter().flat_map(|text| text.lines()) {
+        match runs.last_mut() {
+            _ if line == GREETING => runs.push(format!("{line}\n")),
+            Some(run) if line.starts_with("Parameters: ") || line.starts_with("Loop ") => {
+                *run += &format!("{line}\n");
+            }
+            _ => {}
+        }
+    }
+    // One gave up in its third test, two before the first.
+    runs.retain(|run| run.contains(": DELETE time"));
+    assert_eq!(runs.len(), 5);
+    runs.iter().for_each(|run| accept(&s3_benchmark_text(), run));
+    let free = ["http://127.0.0.1:17999", "us-east-1", "=bb,", "size=1K"];
+    let refused = refuse_mutations(&s3_benchmark_text(), &runs[0], &free, &[]);
+    assert!(refused > 200, "{refused}");
+
+    // Ours of the same figures, in the log too, and of a store without versions.
+    let mut objects = 0;
+    let mut lines: Vec<String> = vec![runs[0].lines().nth(1).unwrap().to_owned()];
+    lines.extend(
+        runs[0].lines().skip(2).map(|printed| line(&read_back(printed, 1_024, &mut objects))),
+    );
+    let nothing = TestResult { loop_number: 1, test: Test::ListVer, figures: None };
+    lines[4] = line(&nothing);
+    let ours = format!("{GREETING}\n{}\n", lines.join("\n"));
+    accept(&s3_benchmark_text(), &ours);
+    let at = WallTime::from_unix_ns(1_795_251_605_000_000_000);
+    let log: String = lines.iter().map(|line| log_line(at, line)).collect();
+    let refused = refuse_mutations(&s3_benchmark_log(), &log, &free, &[]);
+    assert!(refused > 200, "{refused}");
+}
