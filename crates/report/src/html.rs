@@ -14,6 +14,7 @@ mod heat;
 mod live;
 mod load_line;
 mod marks;
+mod overview;
 mod plot;
 mod sizes;
 mod stages;
@@ -75,7 +76,12 @@ pub fn render(report: &Report, environment: &Environment) -> String {
     let mut html = match report.only_row() {
         Some(row) => {
             let judged = section("verdict", "Who was the limit", &judged(row.stage));
-            headline(&row) + &warnings(&row) + &judged + &origin(&row) + &body(row, "", &live)
+            headline(&row)
+                + &warnings(&row)
+                + &judged
+                + &origin(&row)
+                + &overview::section_of(report, &live)
+                + &body(row, "", &live)
         }
         None => several(report, &live),
     };
@@ -110,6 +116,7 @@ fn several(report: &Report, live: &Live) -> String {
         .into_iter()
         .chain(verdict::headline(report).map(|_| verdict::line(report).unwrap_or_default()));
     html += &lines(failures.collect(), &text::warnings(report), &remarked(report));
+    html += &overview::section_of(report, live);
     html.extend(report.load_lines.iter().map(|of| load_line::section_of(report, of, live)));
     if let Some(table) = weka::table(report) {
         let table: String = table.lines().map(|line| escaped(line) + "\n").collect();
@@ -355,10 +362,12 @@ fn figure_as(id: &str, group: &str, chart: &Chart, live: &Live) -> String {
     let entry = |entry: &charts::Entry| {
         let (look, number) = (entry.stroke.class(), entry.color.number());
         let name = escaped(&entry.name);
-        format!("<li><i class=\"{look} s{number}\"></i>{name}</li>")
+        // What is marked over the whole height is switched by its colour and its name.
+        let mark = if entry.is_mark { format!(" data-mark=\"{number}\"") } else { String::new() };
+        format!("<li{mark}><i class=\"{look} s{number}\"></i>{name}</li>")
     };
     let legend: String = chart.legend.iter().map(entry).collect();
-    let class = if chart.plot.size == plot::WIDE { "wide" } else { "half" };
+    let class = if chart.plot.size.0 == plot::WIDE.0 { "wide" } else { "half" };
     let label = format!("{title}. {caption}");
     format!(
         "<figure id=\"{id}\" class=\"{class}\" aria-label=\"{title}\">\n<figcaption><h3>{title}</h3>\

@@ -114,7 +114,7 @@ fn charts(kind: &KindComparison, sides: [&[Vec<Curve>]; 2]) -> Vec<Chart> {
     let lines = |of: fn(&Curve) -> &Vec<Point>| {
         let (mut marks, mut legend) = (Vec::new(), Vec::new());
         for (side, (name, runs)) in ["before", "after"].iter().zip(&drawn).enumerate() {
-            let stroke = if side == 0 { Stroke::Dashed } else { Stroke::Solid };
+            let stroke = if side == 0 { Stroke::DASHED } else { Stroke::SOLID };
             for (number, curve) in (1..).zip(runs) {
                 let Some(curve) = curve else { continue };
                 let name = match runs.len() {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::axis::{Axis, Reads};
 use super::charts::Chart;
-use super::plot::{Mark, WIDE};
+use super::plot::{Mark, SCALE};
 
 /// How many digits of a value the script is given.
 const DIGITS: i32 = 6;
@@ -27,11 +27,12 @@ impl Live {
         let series: Vec<Value> = named.iter().map(|mark| series(mark, &mut xs)).collect();
         let bands = plot.bands.iter();
         let bands = bands.map(|of| json!([of.from, of.until, of.color.number(), of.text]));
+        let stretches = plot.stretches.iter().map(|of| json!([of.from, of.until, of.name]));
         let uprights = plot.uprights.iter();
         let uprights = uprights.map(|of| json!([of.at, of.color.number(), of.text, of.label]));
         let mut value = json!({
-            "id": id, "wide": plot.size == WIDE, "x": axis(&plot.x), "y": axis(&plot.y),
-            "xs": xs, "series": series,
+            "id": id, "height": plot.size.1 / SCALE, "x": axis(&plot.x), "y": axis(&plot.y),
+            "xs": xs, "series": series, "stretches": stretches.collect::<Vec<_>>(),
             "bands": bands.collect::<Vec<_>>(), "uprights": uprights.collect::<Vec<_>>(),
         });
         if plot.x.reads == Reads::Offset {
@@ -57,8 +58,8 @@ fn series(mark: &Mark, xs: &mut Vec<Vec<f64>>) -> Value {
     });
     let y: Vec<Option<f64>> = mark.points.iter().map(|(_, y)| y.map(rounded)).collect();
     json!({
-        "name": mark.name, "color": mark.color.number(), "dash": mark.stroke.dashes(),
-        "dots": mark.dots, "x": at, "y": y,
+        "name": mark.name, "color": mark.color.number(), "look": mark.stroke.class(),
+        "dash": mark.stroke.dashes(), "width": mark.stroke.width(), "dots": mark.dots, "x": at, "y": y,
     })
 }
 

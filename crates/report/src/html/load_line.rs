@@ -57,7 +57,7 @@ fn upright(found: &LoadLineReport, plot: &mut Plot, legend: &mut Vec<Entry>) {
     let Some(line) = found.line.as_ref() else { return };
     let text = format!("the load line, {} ops/s", number(line.ops_per_sec));
     let color = SeriesColor::TOTAL;
-    legend.push(Entry::new(color, Stroke::Dashed, text.clone()));
+    legend.push(Entry::of_mark(color, Stroke::DASHED, text.clone()));
     plot.uprights.push(Upright { at: line.ops_per_sec, color, text, label: String::new() });
 }
 
@@ -75,9 +75,10 @@ fn curve(found: &LoadLineReport) -> Option<Chart> {
     for (index, (name, of)) in PERCENTILES.into_iter().enumerate() {
         let color = SeriesColor::of_other(index);
         let at = points.iter().map(|(rate, probe)| (*rate, of(probe).map(|ns| ns as f64)));
-        let line = Mark::line(color, Stroke::Solid, at).named(name);
+        let stroke = Stroke::of_line(index);
+        let line = Mark::line(color, stroke, at).named(name);
         marks.push(Mark { dots: true, ..line });
-        legend.push(Entry::new(color, Stroke::Solid, name.to_owned()));
+        legend.push(Entry::new(color, stroke, name.to_owned()));
     }
     let y = Axis::log_time(low, high).titled("latency", Reads::Time);
     let mut plot = Plot::new(WIDE, rates(&points), y, marks);
@@ -108,12 +109,13 @@ fn failures(found: &LoadLineReport) -> Option<Chart> {
     let of_achieved = points.iter().map(|(rate, probe)| (*rate, probe.achieved_ops_per_sec));
     let of_failed = points.iter().map(|(rate, probe)| (*rate, Some(share(probe) * rate)));
     let marks = vec![
-        Mark::line(achieved, Stroke::Solid, of_achieved).named("succeeded"),
-        Mark::line(failed, Stroke::Solid, of_failed).named("failed"),
+        Mark::line(achieved, Stroke::SOLID, of_achieved).named("succeeded"),
+        Mark::line(failed, Stroke::DASHED, of_failed).named("failed"),
     ];
     let marks = marks.into_iter().map(|mark| Mark { dots: true, ..mark }).collect();
-    let entry = |color, name: &str| Entry::new(color, Stroke::Solid, name.to_owned());
-    let mut legend = vec![entry(achieved, "succeeded"), entry(failed, "failed")];
+    let entry = |color, stroke, name: &str| Entry::new(color, stroke, name.to_owned());
+    let mut legend =
+        vec![entry(achieved, Stroke::SOLID, "succeeded"), entry(failed, Stroke::DASHED, "failed")];
     let y = Axis::from_zero(most).titled("operations/s", Reads::Number("ops/s"));
     let mut plot = Plot::new(WIDE, rates(&points), y, marks);
     upright(found, &mut plot, &mut legend);
