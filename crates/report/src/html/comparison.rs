@@ -8,6 +8,7 @@ use super::axis::{Axis, Reads};
 use super::charts::{Chart, Entry, ends};
 use super::colour::SeriesColor;
 use super::document::{Document, within_script};
+use super::limits::Limits;
 use super::live::Live;
 use super::plot::{Mark, Plot, Stroke, WIDE};
 use super::thin::{Point, thinned};
@@ -83,7 +84,7 @@ pub fn comparison(
     before: &[Vec<Curve>],
     after: &[Vec<Curve>],
 ) -> String {
-    let live = Live::default();
+    let live = Live::new(Limits::USUAL);
     let mut body =
         format!("<header>\n<h1>What changed</h1>\n</header>\n{}", page::head(comparison));
     let both = comparison.kinds.iter().filter(|kind| kind.presence == Presence::Both);

@@ -1,21 +1,43 @@
 //! What the script of a page draws its charts from: the values of every chart, as JSON.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use serde_json::{Value, json};
 
 use super::axis::{Axis, Reads};
 use super::charts::Chart;
+use super::document::within_script;
+use super::limits::{Limits, NAME_CHARS_MAX, TEXT_CHARS_MAX};
 use super::plot::{Mark, SCALE};
+use crate::table::elided;
 
 /// How many digits of a value the script is given.
 const DIGITS: i32 = 6;
 
-/// The charts of a page, in the order in which they were added.
-#[derive(Debug, Default)]
-pub(super) struct Live(RefCell<Vec<Value>>);
+/// The charts of a page, in the order in which they were added, and how much the page shows.
+#[derive(Debug)]
+pub(super) struct Live {
+    charts: RefCell<Vec<Value>>,
+    /// How many bytes the figures take.
+    drawn: Cell<usize>,
+    pub(super) limits: Limits,
+}
 
 impl Live {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self { charts: RefCell::default(), drawn: Cell::default(), limits }
+    }
+
+    /// Counts the bytes of a figure.
+    pub(super) fn count(&self, bytes: usize) {
+        self.drawn.set(self.drawn.get() + bytes);
+    }
+
+    /// Returns how many bytes the figures take.
+    pub(super) fn drawn(&self) -> usize {
+        self.drawn.get()
+    }
+
     /// Adds a chart under the name of its figure. Those over time of one group move together.
     pub(super) fn add(&self, id: &str, group: &str, chart: &Chart) {
         let plot = &chart.plot;
@@ -26,10 +48,14 @@ impl Live {
         let mut xs: Vec<Vec<f64>> = Vec::new();
         let series: Vec<Value> = named.iter().map(|mark| series(mark, &mut xs)).collect();
         let bands = plot.bands.iter();
-        let bands = bands.map(|of| json!([of.from, of.until, of.color.number(), of.text]));
+        let bands = bands.map(|of| {
+            json!([of.from, of.until, of.color.number(), elided(&of.text, TEXT_CHARS_MAX)])
+        });
         let stretches = plot.stretches.iter().map(|of| json!([of.from, of.until, of.name]));
         let uprights = plot.uprights.iter();
-        let uprights = uprights.map(|of| json!([of.at, of.color.number(), of.text, of.label]));
+        let uprights = uprights.map(|of| {
+            json!([of.at, of.color.number(), elided(&of.text, NAME_CHARS_MAX), of.label])
+        });
         let mut value = json!({
             "id": id, "height": plot.size.1 / SCALE, "x": axis(&plot.x), "y": axis(&plot.y),
             "xs": xs, "series": series, "stretches": stretches.collect::<Vec<_>>(),
@@ -41,12 +67,12 @@ impl Live {
         if let Some(heat) = &plot.heat {
             value["heat"] = heat.json();
         }
-        self.0.borrow_mut().push(value);
+        self.charts.borrow_mut().push(value);
     }
 
     /// Returns all of them as JSON in which nothing ends the element that holds it.
     pub(super) fn into_json(self) -> String {
-        super::within_script(&Value::from(self.0.into_inner()))
+        within_script(&Value::from(self.charts.into_inner()))
     }
 }
 
@@ -58,7 +84,7 @@ fn series(mark: &Mark, xs: &mut Vec<Vec<f64>>) -> Value {
     });
     let y: Vec<Option<f64>> = mark.points.iter().map(|(_, y)| y.map(rounded)).collect();
     json!({
-        "name": mark.name, "color": mark.color.number(), "look": mark.stroke.class(),
+        "name": elided(&mark.name, NAME_CHARS_MAX), "color": mark.color.number(), "look": mark.stroke.class(),
         "dash": mark.stroke.dashes(), "width": mark.stroke.width(), "dots": mark.dots, "x": at, "y": y,
     })
 }

@@ -5,9 +5,11 @@ use std::time::Duration;
 use super::axis::{Axis, Reads};
 use super::charts::{Chart, Entry};
 use super::colour::SeriesColor;
+use super::limits::{CELL_CHARS_MAX, TEXT_CHARS_MAX, cut, cut_name};
 use super::live::Live;
 use super::plot::{Mark, Plot, Stroke, Upright, WIDE};
-use super::{escaped, figure_as, section, tables};
+use super::tables::{self, Table, Tone};
+use super::{figure_as, section};
 use crate::format::{UNKNOWN, count, duration, known, number};
 use crate::load_line::text::{LATENCY, facts};
 use crate::load_line::{LoadLineReport, ProbeFigure};
@@ -23,7 +25,8 @@ const PERCENTILES: [Percentile; 3] = [
 
 /// Returns the section of a load line.
 pub(super) fn section_of(report: &Report, found: &LoadLineReport, live: &Live) -> String {
-    let mut content = format!("<p><strong>{}</strong></p>\n", escaped(&found.headline()));
+    let mut content =
+        format!("<p><strong>{}</strong></p>\n", cut(&found.headline(), TEXT_CHARS_MAX));
     content += &tables::facts(facts(report, found));
     let charts = [curve(found), failures(found)].into_iter().flatten();
     let figures: String = charts.map(|chart| figure_as(&chart.id, "", &chart, live)).collect();
@@ -32,7 +35,7 @@ pub(super) fn section_of(report: &Report, found: &LoadLineReport, live: &Live) -
     }
     section(
         "load-line",
-        &escaped(&format!("The load line: {}", found.name)),
+        &cut_name(&format!("The load line: {}", found.name), CELL_CHARS_MAX),
         &(content + &probes(found)),
     )
 }
@@ -133,7 +136,10 @@ fn failures(found: &LoadLineReport) -> Option<Chart> {
 /// Returns the table of the probes.
 fn probes(found: &LoadLineReport) -> String {
     let time = |ns: Option<u64>| known(ns, |ns| duration(Duration::from_nanos(ns)));
-    let row = |probe: &ProbeFigure| {
+    let headings =
+        ["probe", "offered/s", "achieved/s", "for", "p50", "p99", "p99.9", "failed", "outcome"];
+    let mut table = Table::new(&headings);
+    for probe in &found.probes {
         let cells = [
             known(probe.offered_ops_per_sec, number),
             known(probe.achieved_ops_per_sec, number),
@@ -144,14 +150,7 @@ fn probes(found: &LoadLineReport) -> String {
             count(probe.ops_failed_count),
             probe.outcome.clone().unwrap_or_else(|| UNKNOWN.to_owned()),
         ];
-        let cells: String =
-            cells.iter().map(|cell| format!("<td>{}</td>", escaped(cell))).collect();
-        format!("<tr><th>{}</th>{cells}</tr>\n", escaped(&probe.role))
-    };
-    let rows: String = found.probes.iter().map(row).collect();
-    format!(
-        "<table>\n<thead><tr><th>probe</th><th>offered/s</th><th>achieved/s</th><th>for</th>\
-         <th>p50</th><th>p99</th><th>p99.9</th><th>failed</th><th>outcome</th></tr></thead>\n\
-         <tbody>\n{rows}</tbody>\n</table>\n"
-    )
+        table.row(Tone::Plain, &probe.role, cells);
+    }
+    table.end()
 }

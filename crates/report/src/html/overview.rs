@@ -23,9 +23,9 @@ const NAME_CHARS_MAX: usize = 28;
 const INTERVALS_MAX: usize = 1_000;
 /// Points that each stage has, however short it is.
 const POINTS_OF_STAGE_MIN: usize = 8;
-/// A line ends so much before the next stage begins, as a part of the chart: two pixels, without
+/// A line ends so much before the next stage begins, as a part of the chart: three pixels, without
 /// which it would seem to go on.
-const GAP: f64 = 2e-3;
+const GAP: f64 = 3e-3;
 /// The axis is that of stages of at least this part of the run: a shorter one is a few pixels wide,
 /// and may hide how much the others differ.
 const PART_MIN: f64 = 0.01;
@@ -72,14 +72,14 @@ struct Measured {
 const BYTES: Measured = Measured {
     id: "chart-run-throughput",
     title: "Throughput of the whole run, MiB/s",
-    axis: "throughput, MiB/s",
+    axis: "MiB/s",
     unit: "MiB/s",
     of: |of| of.bytes / MIB,
 };
 const OPS: Measured = Measured {
     id: "chart-run-operations",
     title: "Rate of the whole run, operations/s",
-    axis: "operations/s",
+    axis: "ops/s",
     unit: "operations/s",
     of: |of| of.ops,
 };
@@ -177,22 +177,30 @@ fn add(intervals: &mut [Interval], row: &RowAnalysis) {
     for of in series {
         let ends = (at(start(of)), at(start(of).after(of.length)));
         spread(&mut alone, ends, (of.ops, of.bytes as f64));
+        know(&mut alone, ends);
     }
     let total = &row.total.stage;
     let (ops, bytes) = (total.ops_ok as f64, total.bytes as f64);
     match ends {
-        None => spread(&mut alone, (0.0, at(row.ended)), (ops, bytes)),
+        None => {
+            spread(&mut alone, (0.0, at(row.ended)), (ops, bytes));
+            know(&mut alone, (0.0, at(row.ended)));
+        }
         Some((first, last)) => {
-            for of in details.iter().flat_map(|of| &of.kinds).flat_map(|kind| &kind.ended) {
+            let kinds = details.into_iter().flat_map(|of| &of.kinds);
+            let mut is_known = false;
+            for of in kinds.flat_map(|kind| &kind.ended) {
+                is_known = true;
                 let (from, until) = (at(of.start), at(of.start.after(of.length)));
                 let each = (of.ok as f64 / (until - from), of.bytes as f64 / (until - from));
                 for (from, until) in [(from, until.min(first)), (from.max(last), until)] {
                     let length = until - from;
-                    if length > 0.0 {
-                        spread(&mut alone, (from, until), (each.0 * length, each.1 * length));
-                    }
+                    spread(&mut alone, (from, until), (each.0 * length, each.1 * length));
                 }
             }
+            // Where nothing ended nothing was done, of any kind.
+            let around = [(0.0, first), (last, at(row.ended))];
+            around.iter().filter(|_| is_known).for_each(|ends| know(&mut alone, *ends));
         }
     }
     for (sum, of) in intervals.iter_mut().zip(alone) {
@@ -203,21 +211,28 @@ fn add(intervals: &mut [Interval], row: &RowAnalysis) {
 
 /// Spreads an amount evenly over a stretch.
 fn spread(intervals: &mut [Interval], (from, until): (f64, f64), (ops, bytes): (f64, f64)) {
-    let length = until - from;
-    if length <= 0.0 {
-        return;
-    }
     for of in intervals {
-        let shared = until.min(of.from + of.length) - from.max(of.from);
+        let shared = of.shared((from, until));
         if shared > 0.0 {
-            of.ops += ops * shared / length;
-            of.bytes += bytes * shared / length;
-            of.known += shared;
+            of.ops += ops * shared / (until - from);
+            of.bytes += bytes * shared / (until - from);
         }
     }
 }
 
+/// Notes that it is known what was done in a stretch.
+fn know(intervals: &mut [Interval], ends: (f64, f64)) {
+    for of in intervals {
+        of.known += of.shared(ends);
+    }
+}
+
 impl Interval {
+    /// Returns how much of a stretch lies in it.
+    fn shared(&self, (from, until): (f64, f64)) -> f64 {
+        (until.min(self.from + self.length) - from.max(self.from)).max(0.0)
+    }
+
     /// Returns the rate in it; `None` where too little of it is known.
     fn rate(&self, of: fn(&Self) -> f64) -> Option<f64> {
         let is_known = self.known > 0.0 && self.known >= self.length * KNOWN_MIN;

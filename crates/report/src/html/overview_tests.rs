@@ -73,6 +73,26 @@ fn all_jobs_of_a_stage_add_up_and_nothing_is_drawn_between_stages() {
 }
 
 #[test]
+fn a_steady_stage_of_several_kinds_is_level_to_its_end() {
+    // 5.6 s are no whole number of segments: what ends after the last of them counts as well.
+    let each = [OpKind::Put, OpKind::Get, OpKind::Stat, OpKind::Delete].into_iter().zip(0..);
+    let ops: Vec<_> =
+        each.flat_map(|(kind, worker)| fixture::back_to_back(kind, worker, 5_600, 10)).collect();
+    let ended = Moment::from_ns(5_600_000_000);
+    let about = Question::about(StageId(1), Moment::EPOCH, ended, 4);
+    let segment = Some(Duration::from_secs(1));
+    let Ok(mut answer) = analyze(&ops, &Question { depth: Depth::Details, segment, ..about });
+    let steady = stage("mixed", Duration::ZERO, vec![answer.rows.pop().unwrap()]);
+    let placed = placed(&steady, Duration::ZERO);
+    assert_eq!(placed.intervals.len(), 6);
+    for interval in &placed.intervals {
+        let rate = interval.rate(|of| of.ops).unwrap();
+        assert!((rate - 400.0).abs() < 8.0, "{interval:?}");
+        assert!((interval.known - interval.length).abs() < 0.05, "{interval:?}");
+    }
+}
+
+#[test]
 fn a_stage_of_a_moment_does_not_flatten_the_others() {
     let charts = charts(&run());
     // 1,000/s for 3 ms of 32 s; the others have 100/s at most.

@@ -271,7 +271,7 @@
     axes: [axisOf(chart.x, true, chart), axisOf(chart.y, false, chart)],
     series: [{}, ...chart.series.map((series) => ({
       label: series.name, scale: "y", stroke: () => colour(series.color),
-      width: series.dash ? 1.5 : Math.max(2, series.width / 2), dash: series.dash ? series.dash.map((n) => n / 2) : undefined,
+      width: series.width * 0.6, dash: series.dash ? series.dash.map((n) => n / 2) : undefined,
       points: series.dots ? { show: true, size: 6, fill: () => colour(series.color) }
         : { show: true, size: 5, fill: () => colour(series.color), filter: alone },
       spanGaps: false,
@@ -308,9 +308,12 @@
         chart.plot.setSeries(index + 1, { show: isShown });
       });
     });
+    // Uprights without a label have an entry for each text, in their order.
+    const texts = new Set(chart.uprights.filter((of) => !of[3]).map((of) => of[2])).values();
     for (const entry of figure.querySelectorAll(".legend li[data-mark]")) {
       const number = Number(entry.dataset.mark);
-      const of = chart.bands.some((band) => band[2] === number) ? number : entry.textContent;
+      const isBand = chart.bands.some((band) => band[2] === number);
+      const of = isBand ? number : texts.next().value;
       button(entry, (isShown) => {
         if (isShown) chart.off.delete(of);
         else chart.off.add(of);

@@ -4,6 +4,7 @@
 //! Colours are attributes of the SVG, which any rule of a style sheet overrides; so one drawing
 //! serves light, dark and paper. No font is needed: text is placed by its anchor.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use plotters::coord::cartesian::Cartesian2d;
@@ -105,8 +106,7 @@ impl Stroke {
     pub(super) fn width(self) -> u32 {
         match self {
             Self::Bold => 5,
-            Self::Line(0) => 3,
-            Self::Line(_) | Self::Shade | Self::Full => 2,
+            Self::Line(_) | Self::Shade | Self::Full => 3,
         }
     }
 
@@ -153,28 +153,26 @@ fn placeholder(color: SeriesColor, stroke: Stroke) -> RGBColor {
 
 /// Returns the rules that give the placeholders on a page their colours.
 pub(super) fn style_rules(page: &str) -> String {
-    let name = |color: RGBColor| format!("#{:02X}{:02X}{:02X}", color.0, color.1, color.2);
-    let mut rules = format!(
-        "svg [fill=\"{}\"]{{fill:var(--dim)}}svg [stroke=\"{}\"]{{stroke:var(--grid)}}\
-         svg [stroke=\"{}\"]{{stroke:var(--frame)}}svg [fill=\"{}\"]{{fill:var(--stretch)}}",
-        name(TEXT),
-        name(GRID),
-        name(FRAME),
-        name(STRETCH)
-    );
+    let name = |color: RGBColor| format!("{:02X}{:02X}{:02X}", color.0, color.1, color.2);
+    let neutral = |attribute: &str, color: RGBColor, variable: &str| {
+        format!("svg [{attribute}=\"#{}\"]{{{attribute}:var(--{variable})}}", name(color))
+    };
+    let mut rules = neutral("fill", TEXT, "dim")
+        + &neutral("stroke", GRID, "grid")
+        + &neutral("stroke", FRAME, "frame")
+        + &neutral("fill", STRETCH, "stretch");
     let lines = Stroke::all().filter(|stroke| matches!(stroke, Stroke::Line(_)));
-    let sampled = |line: &Stroke| page.contains(&format!("class=\"{} ", line.class()));
-    rules.extend(lines.filter(sampled).map(Stroke::sample));
+    rules.extend(lines.map(Stroke::sample));
+    // Few of all that there are.
+    let used: BTreeSet<&str> = page.split("\"#").filter_map(|text| text.get(..6)).collect();
     for color in SeriesColor::all() {
         let (number, variable) = (color.number(), color.variable());
-        if page.contains(&format!(" s{number}\"")) {
-            rules += &format!(".s{number}{{color:var({variable})}}");
-        }
+        rules += &format!(".s{number}{{color:var({variable})}}");
         for stroke in Stroke::all() {
             let placeholder = name(placeholder(color, stroke));
             let (of, more) = stroke.rule();
-            if page.contains(&placeholder) {
-                rules += &format!("svg [{of}=\"{placeholder}\"]{{{of}:var({variable}){more}}}");
+            if used.contains(&*placeholder) {
+                rules += &format!("svg [{of}=\"#{placeholder}\"]{{{of}:var({variable}){more}}}");
             }
         }
     }
@@ -454,7 +452,7 @@ mod tests {
             assert!(strokes[..at].iter().all(|other| other.dashes() != stroke.dashes()));
         }
         assert_eq!(Stroke::of_line(0), Stroke::SOLID);
-        let numbers: std::collections::BTreeSet<u8> = Stroke::all().map(Stroke::number).collect();
+        let numbers: BTreeSet<u8> = Stroke::all().map(Stroke::number).collect();
         assert_eq!(numbers.len(), Stroke::all().count());
         let dotted = ".k2{background:repeating-linear-gradient(90deg,currentColor 0px 1.5px,#0000 \
                       1.5px 4.5px)}";
