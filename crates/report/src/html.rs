@@ -36,15 +36,13 @@ use crate::report::{RowView, StageReport};
 use crate::{Report, stage_words, text, verdict, weka, words};
 use charts::{Chart, Charts};
 use document::Document;
-use limits::{
-    CELL_CHARS_MAX, COMMAND_CHARS_MAX, Drawn, LINES_MAX, Limits, NAME_CHARS_MAX, TEXT_CHARS_MAX,
-    cut, cut_name, more,
-};
+use limits::{COMMAND_CHARS_MAX, Drawn, LINES_MAX, Limits, NAME_CHARS_MAX, more};
 use live::Live;
 
 pub use comparison::{Curve, comparison, curves};
 pub(crate) use document::escaped;
 pub use document::policy;
+pub(crate) use limits::{CELL_CHARS_MAX, TEXT_CHARS_MAX, cut, cut_name};
 
 /// What a run ran on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,10 +59,15 @@ const PAGE_SIZE_MAX: usize = 840_000;
 
 /// Returns the report as an HTML document. Charts need the details of the analysis.
 pub fn render(report: &Report, environment: &Environment) -> String {
-    let pages = Limits::steps().map(|limits| (limits, page(report, environment, limits)));
-    let mut small =
-        pages.skip_while(|(limits, page)| page.len() > PAGE_SIZE_MAX && limits.stages > 1);
-    let (limits, page) = small.next().expect("the last step is taken as it is");
+    let mut limits = Limits::USUAL;
+    let mut page = page(report, environment, limits);
+    for lower in Limits::steps().skip(1) {
+        if page.as_ref().is_some_and(|page| page.len() <= PAGE_SIZE_MAX) {
+            break;
+        }
+        (limits, page) = (lower, self::page(report, environment, lower));
+    }
+    let page = page.expect("the lowest limits leave the charts of the whole run");
     let (data, left_out) = data::data(report, SIZE_MAX.saturating_sub(page.len()));
     let left_out = left_out.map(|note| format!(" ({note})"));
     let of_page = limits.told().map_or(String::new(), |told| {
@@ -79,8 +82,8 @@ pub fn render(report: &Report, environment: &Environment) -> String {
     page.render(&note, &data)
 }
 
-/// Returns the page without its data.
-fn page(report: &Report, environment: &Environment, limits: Limits) -> Document {
+/// Returns the page without its data; `None` where its charts do not fit into one.
+fn page(report: &Report, environment: &Environment, limits: Limits) -> Option<Document> {
     let live = Live::new(limits);
     let mut html = match report.only_row() {
         Some(row) => {
@@ -98,7 +101,8 @@ fn page(report: &Report, environment: &Environment, limits: Limits) -> Document 
     let facts = tables::environment(report, environment);
     html += &section("environment", "Environment", &facts);
     let title = format!("{}{}", report.what, report.state.remark());
-    Document::new(&title, html, live.into_json())
+    let has_room = !live.is_full();
+    has_room.then(|| Document::new(&title, html, live.into_json()))
 }
 
 /// Returns a page of several stages.
@@ -308,14 +312,13 @@ fn grouped(figures: &str) -> String {
     format!("<div class=\"charts\">{figures}</div>\n")
 }
 
-/// Returns a chart under that name, with its title, its legend and its caption, and adds it to the
-/// charts of the script, where those over time of one group move together.
+/// Returns a chart under that name, if there is room for it, with its title, its legend and its
+/// caption, and adds it to the charts of the script, where those over time of one group move
+/// together.
 fn figure_as(id: &str, group: &str, chart: &Chart, live: &Live) -> String {
-    if live.drawn() > PAGE_SIZE_MAX {
-        // The page is too large already, and is made again with less.
+    if live.is_full() {
         return String::new();
     }
-    live.add(id, group, chart);
     let title = cut(&chart.title, CELL_CHARS_MAX);
     let caption = cut(&chart.caption, TEXT_CHARS_MAX);
     let entry = |entry: &charts::Entry| {
@@ -329,11 +332,10 @@ fn figure_as(id: &str, group: &str, chart: &Chart, live: &Live) -> String {
     let class = if chart.plot.size.0 == plot::WIDE.0 { "wide" } else { "half" };
     let label = format!("{title}. {caption}");
     let figure = format!(
-        "<figure id=\"{id}\" class=\"{class}\" aria-label=\"{title}\">\n<figcaption><h3>{title}</h3>\
-         <ul class=\"legend\">{legend}</ul></figcaption>\n{}<p class=\"caption\">{caption}</p>\n\
-         </figure>\n",
+        "<figure id=\"{id}\" class=\"{class}\" aria-label=\"{title}\">\n<figcaption>\
+         <h3>{title}</h3><ul class=\"legend\">{legend}</ul></figcaption>\n{}\
+         <p class=\"caption\">{caption}</p>\n</figure>\n",
         chart.plot.svg(&label),
     );
-    live.count(figure.len());
-    figure
+    if live.add(id, group, chart, &figure) { figure } else { String::new() }
 }

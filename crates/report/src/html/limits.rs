@@ -10,8 +10,8 @@ use crate::table::elided;
 
 /// How much is shown of a name in a legend, of a cell of a table, of a sentence, and of a command.
 pub(super) const NAME_CHARS_MAX: usize = 80;
-pub(super) const CELL_CHARS_MAX: usize = 160;
-pub(super) const TEXT_CHARS_MAX: usize = 1_000;
+pub(crate) const CELL_CHARS_MAX: usize = 160;
+pub(crate) const TEXT_CHARS_MAX: usize = 1_000;
 pub(super) const COMMAND_CHARS_MAX: usize = 4_000;
 /// How many sentences or named texts stand below each other.
 pub(super) const LINES_MAX: usize = 60;
@@ -115,7 +115,7 @@ pub(super) fn more(left_out: usize) -> String {
 
 /// Returns a text as HTML: its beginning, where it is longer than so many characters, or where it
 /// would take more than twice as many bytes.
-pub(super) fn cut(text: &str, chars_max: usize) -> String {
+pub(crate) fn cut(text: &str, chars_max: usize) -> String {
     let mut html = String::new();
     for (at, c) in text.chars().enumerate() {
         let of_char = escaped(c.encode_utf8(&mut [0; 4]));
@@ -128,7 +128,7 @@ pub(super) fn cut(text: &str, chars_max: usize) -> String {
 }
 
 /// Returns a name as HTML, cut in its middle, as names begin and end differently.
-pub(super) fn cut_name(name: &str, chars_max: usize) -> String {
+pub(crate) fn cut_name(name: &str, chars_max: usize) -> String {
     cut(&elided(name, chars_max), chars_max)
 }
 

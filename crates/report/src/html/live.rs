@@ -13,6 +13,8 @@ use crate::table::elided;
 
 /// How many digits of a value the script is given.
 const DIGITS: i32 = 6;
+/// What the figures of a page take at most, with their values, before no more are added.
+const FIGURES_SIZE_MAX: usize = 760_000;
 
 /// The charts of a page, in the order in which they were added, and how much the page shows.
 #[derive(Debug)]
@@ -28,52 +30,59 @@ impl Live {
         Self { charts: RefCell::default(), drawn: Cell::default(), limits }
     }
 
-    /// Counts the bytes of a figure.
-    pub(super) fn count(&self, bytes: usize) {
-        self.drawn.set(self.drawn.get() + bytes);
+    /// Adds a figure with its chart under its name, where there is room for it. Charts over time of
+    /// one group move together.
+    pub(super) fn add(&self, id: &str, group: &str, chart: &Chart, figure: &str) -> bool {
+        let value = value(id, group, chart);
+        let of_value = value.as_ref().map_or(0, |value| within_script(value).len());
+        let drawn = self.drawn.get() + figure.len() + of_value;
+        // Once there is none, none is made by something smaller that comes later.
+        self.drawn.set(drawn);
+        if !self.is_full() {
+            self.charts.borrow_mut().extend(value);
+        }
+        !self.is_full()
     }
 
-    /// Returns how many bytes the figures take.
-    pub(super) fn drawn(&self) -> usize {
-        self.drawn.get()
-    }
-
-    /// Adds a chart under the name of its figure. Those over time of one group move together.
-    pub(super) fn add(&self, id: &str, group: &str, chart: &Chart) {
-        let plot = &chart.plot;
-        let named: Vec<&Mark> = plot.marks.iter().filter(|mark| !mark.name.is_empty()).collect();
-        if named.is_empty() && plot.heat.is_none() {
-            return;
-        }
-        let mut xs: Vec<Vec<f64>> = Vec::new();
-        let series: Vec<Value> = named.iter().map(|mark| series(mark, &mut xs)).collect();
-        let bands = plot.bands.iter();
-        let bands = bands.map(|of| {
-            json!([of.from, of.until, of.color.number(), elided(&of.text, TEXT_CHARS_MAX)])
-        });
-        let stretches = plot.stretches.iter().map(|of| json!([of.from, of.until, of.name]));
-        let uprights = plot.uprights.iter();
-        let uprights = uprights.map(|of| {
-            json!([of.at, of.color.number(), elided(&of.text, NAME_CHARS_MAX), of.label])
-        });
-        let mut value = json!({
-            "id": id, "height": plot.size.1 / SCALE, "x": axis(&plot.x), "y": axis(&plot.y),
-            "xs": xs, "series": series, "stretches": stretches.collect::<Vec<_>>(),
-            "bands": bands.collect::<Vec<_>>(), "uprights": uprights.collect::<Vec<_>>(),
-        });
-        if plot.x.reads == Reads::Offset {
-            value["group"] = format!("time-{group}").into();
-        }
-        if let Some(heat) = &plot.heat {
-            value["heat"] = heat.json();
-        }
-        self.charts.borrow_mut().push(value);
+    /// Tells whether the figures take all the room of a page: no more are added then.
+    pub(super) fn is_full(&self) -> bool {
+        self.drawn.get() > FIGURES_SIZE_MAX
     }
 
     /// Returns all of them as JSON in which nothing ends the element that holds it.
     pub(super) fn into_json(self) -> String {
         within_script(&Value::from(self.charts.into_inner()))
     }
+}
+
+/// Returns what the script is given of a chart; `None` of one without values.
+fn value(id: &str, group: &str, chart: &Chart) -> Option<Value> {
+    let plot = &chart.plot;
+    let named: Vec<&Mark> = plot.marks.iter().filter(|mark| !mark.name.is_empty()).collect();
+    if named.is_empty() && plot.heat.is_none() {
+        return None;
+    }
+    let mut xs: Vec<Vec<f64>> = Vec::new();
+    let series: Vec<Value> = named.iter().map(|mark| series(mark, &mut xs)).collect();
+    let bands = plot.bands.iter();
+    let bands = bands
+        .map(|of| json!([of.from, of.until, of.color.number(), elided(&of.text, TEXT_CHARS_MAX)]));
+    let stretches = plot.stretches.iter().map(|of| json!([of.from, of.until, of.name]));
+    let uprights = plot.uprights.iter();
+    let uprights = uprights
+        .map(|of| json!([of.at, of.color.number(), elided(&of.text, NAME_CHARS_MAX), of.label]));
+    let mut value = json!({
+        "id": id, "height": plot.size.1 / SCALE, "x": axis(&plot.x), "y": axis(&plot.y),
+        "xs": xs, "series": series, "stretches": stretches.collect::<Vec<_>>(),
+        "bands": bands.collect::<Vec<_>>(), "uprights": uprights.collect::<Vec<_>>(),
+    });
+    if plot.x.reads == Reads::Offset {
+        value["group"] = format!("time-{group}").into();
+    }
+    if let Some(heat) = &plot.heat {
+        value["heat"] = heat.json();
+    }
+    Some(value)
 }
 
 fn series(mark: &Mark, xs: &mut Vec<Vec<f64>>) -> Value {

@@ -113,13 +113,13 @@ fn charts(report: &Report) -> Vec<Chart> {
 fn chart(measured: &Measured, stages: &[Placed<'_>], seconds: f64) -> Chart {
     let &Measured { id, title, axis, unit, of } = measured;
     let max = highest(stages, seconds * PART_MIN, of);
-    let beyond = match highest(stages, 0.0, of) > max * HEADROOM {
-        true => " One of less than 1 % of the run goes beyond the axis.",
-        false => "",
-    };
     let x = Axis::seconds(Duration::from_secs_f64(seconds), 10.0);
     let x = x.titled("time since the first stage began", Reads::Offset);
     let y = Axis::from_zero(max * HEADROOM).titled(axis, Reads::Number(unit));
+    let beyond = match highest(stages, 0.0, of) > y.high {
+        true => " One of less than 1 % of the run goes beyond the axis.",
+        false => "",
+    };
     let (color, stroke, name) = (SeriesColor::TOTAL, Stroke::SOLID, "all together");
     let line = Mark::line(color, stroke, points(stages, seconds, of)).named(name);
     let stretches = stages.iter().map(stretch).collect();
