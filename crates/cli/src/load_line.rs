@@ -175,15 +175,12 @@ fn search_of(
         let name = args.of_job.as_deref().unwrap_or_default();
         bail!("--job {name}: of the jobs of that stage the names are: {}", listed(&known));
     };
-    let job = &mut stage.jobs[at];
-    match &job.pacing {
-        PacingSpec::Closed => {}
-        _ => bail!(
-            "the search chooses the rate, so none may be given: leave out (--rate, --rps-limit, \
-            `pacing`)"
-        ),
+    if let Some(flag) = ["--rate", "--rps-limit"].into_iter().find(|flag| said::is_typed(flag)) {
+        bail!("{flag}: the search chooses the rate; leave it out");
     }
-    // These say how long and how much, which the search does.
+    let job = &mut stage.jobs[at];
+    // What a file says of how fast, how long and how much the search says instead.
+    job.pacing = PacingSpec::Closed;
     (job.duration, job.ops, job.bytes) = (None, None, None);
     (stage.duration, stage.ops) = (None, None);
     stage.until.clear();

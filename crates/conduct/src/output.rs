@@ -1,8 +1,8 @@
 //! A file that somebody asked for by name: written whole or not at all, and never over another one
-//! unless that is asked for too.
+//! unless that is asked for too. `-` is the standard output.
 
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ pub struct Overwrite {
 pub struct Named<'a> {
     /// What messages call it, such as the flag that named it.
     pub name: &'static str,
-    /// Where it is to be.
+    /// Where it is to be; `-` is the standard output.
     pub path: &'a Path,
     /// Whether a file that already exists may be replaced.
     pub overwrite: Overwrite,
@@ -67,9 +67,16 @@ enum Kind {
     Whole { file: NamedTempFile, name: PathBuf, overwrite: bool },
     /// A pipe, a device, or what a descriptor leads to: nothing there is replaced.
     Stream(File),
+    /// The standard output.
+    Stdout(io::Stdout),
 }
 
 impl Named<'_> {
+    /// Tells whether it is the standard output, where then nothing else belongs.
+    pub fn is_stdout(&self) -> bool {
+        self.path == Path::new("-")
+    }
+
     /// Writes all of it.
     pub fn write(self, content: &[u8]) -> Result<()> {
         self.complete(self.create()?, content)
@@ -77,14 +84,20 @@ impl Named<'_> {
 
     /// Writes all of it to the file that was begun.
     pub fn complete(self, mut file: NewFile, content: &[u8]) -> Result<()> {
-        file.write_all(content).map_err(|source| self.failed(source))?;
-        self.finish(file)
+        match file.write_all(content) {
+            // A reader that has gone away is no error.
+            Err(error) if self.is_stdout() && error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            written => {
+                written.map_err(|source| self.failed(source))?;
+                self.finish(file)
+            }
+        }
     }
 
     /// Refuses a file that is there and is not to be replaced; to be asked before long work.
     pub fn check(&self) -> Result<()> {
         let Self { name, path, overwrite: Overwrite { given, flag } } = *self;
-        let of_descriptor = is_of_descriptor(path);
+        let of_descriptor = self.is_stdout() || is_of_descriptor(path);
         if !given && !of_descriptor && fs::metadata(path).is_ok_and(|there| there.is_file()) {
             return Err(OutputError::Exists { name, path: path.to_owned(), flag });
         }
@@ -94,6 +107,9 @@ impl Named<'_> {
     /// Begins to write.
     pub fn create(self) -> Result<NewFile> {
         let Self { path, overwrite, .. } = self;
+        if self.is_stdout() {
+            return Ok(NewFile(Kind::Stdout(io::stdout())));
+        }
         let there = fs::metadata(path).ok();
         if is_of_descriptor(path)
             || there.as_ref().is_some_and(|there| !there.is_file() && !there.is_dir())
@@ -143,13 +159,17 @@ impl NewFile {
     pub fn path<'a>(&'a self, asked: &'a Path) -> &'a Path {
         match &self.0 {
             Kind::Whole { file, .. } => file.path(),
-            Kind::Stream(_) => asked,
+            Kind::Stream(_) | Kind::Stdout(_) => asked,
         }
     }
 
     fn finish(self) -> io::Result<()> {
         match self.0 {
             Kind::Stream(mut file) => file.flush(),
+            Kind::Stdout(mut stdout) => match stdout.flush() {
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+                flushed => flushed,
+            },
             Kind::Whole { file, name, overwrite: true } => {
                 file.persist(name).map(|_| ()).map_err(|failed| failed.error)
             }
@@ -166,6 +186,7 @@ impl Write for NewFile {
         match &mut self.0 {
             Kind::Whole { file, .. } => file.write(content),
             Kind::Stream(file) => file.write(content),
+            Kind::Stdout(stdout) => stdout.write(content),
         }
     }
 
@@ -173,6 +194,7 @@ impl Write for NewFile {
         match &mut self.0 {
             Kind::Whole { file, .. } => file.flush(),
             Kind::Stream(file) => file.flush(),
+            Kind::Stdout(stdout) => stdout.flush(),
         }
     }
 }
@@ -241,6 +263,17 @@ mod tests {
         fs::write(&path, "of another").unwrap();
         assert!(named(&path, false).finish(late).is_err());
         assert_eq!((fs::read(&path).unwrap(), entries(place.path())), (b"of another".to_vec(), 1));
+    }
+
+    #[test]
+    fn a_dash_is_the_standard_output_and_never_a_file() {
+        let dash = named(Path::new("-"), false);
+        assert!(dash.is_stdout() && !named(Path::new("./-"), false).is_stdout());
+        // In no directory is anything made of that name, nor does one that is there matter.
+        dash.check().unwrap();
+        assert!(matches!(dash.create().unwrap(), NewFile(Kind::Stdout(_))));
+        dash.finish(dash.create().unwrap()).unwrap();
+        assert!(!Path::new("-").exists());
     }
 
     #[test]

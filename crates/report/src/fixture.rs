@@ -82,6 +82,8 @@ pub(crate) fn report(what: &str, analysis: RowAnalysis, workers: u32) -> Report 
     measured.threads = Some(2);
     measured.cpu = Some(Duration::from_millis(48));
     measured.op_log = Some(OpLogCheck { rows: ended, counted: ended });
+    // The measured stage begins when the other has ended.
+    measured.started_after = prepared.took;
     let stages = vec![StageReport { is_result: false, ..prepared }, measured];
     let what_id = what.replace(' ', "-");
     Report {

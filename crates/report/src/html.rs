@@ -8,12 +8,15 @@ mod axis;
 mod charts;
 mod colour;
 mod comparison;
+mod data;
 mod distribution;
 mod document;
 mod heat;
+mod limits;
 mod live;
 mod load_line;
 mod marks;
+mod overview;
 mod plot;
 mod sizes;
 mod stages;
@@ -22,44 +25,24 @@ mod thin;
 mod times;
 
 #[cfg(test)]
+mod size_tests;
+#[cfg(test)]
 mod tests;
 
 use plimsoll_analysis::Advice;
-use serde_json::Value;
 
 use crate::format::{byte_rate, count, duration, object_rate, op_rate, percent, plural};
 use crate::report::{RowView, StageReport};
-use crate::{Report, json, stage_words, text, verdict, weka, words};
+use crate::{Report, stage_words, text, verdict, weka, words};
 use charts::{Chart, Charts};
-use document::{Document, within_script};
+use document::Document;
+use limits::{COMMAND_CHARS_MAX, Drawn, LINES_MAX, Limits, NAME_CHARS_MAX, more};
 use live::Live;
 
 pub use comparison::{Curve, comparison, curves};
 pub(crate) use document::escaped;
 pub use document::policy;
-
-/// The file is kept below this by leaving out data that the JSON report has anyway.
-const SIZE_MAX: usize = 880_000;
-/// What is left out of the data, in this order, until it is small enough.
-const LESS_IMPORTANT: [(Less, &str); 6] = [
-    (Less::Endpoints, "the segments of each host"),
-    (Less::Series, "the segments of each kind"),
-    (Less::Bins, "the bins of the times"),
-    (Less::DetailsOfProbes, "the details of probes"),
-    (Less::Details, "all details"),
-    (Less::Probes, "the stages that are probes"),
-];
-
-/// A part of the data that may be left out.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Less {
-    Endpoints,
-    Series,
-    Bins,
-    DetailsOfProbes,
-    Details,
-    Probes,
-}
+pub(crate) use limits::{CELL_CHARS_MAX, TEXT_CHARS_MAX, cut, cut_name};
 
 /// What a run ran on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,28 +52,57 @@ pub struct Environment {
     pub facts: Vec<(String, String)>,
 }
 
+/// The file is kept below this by leaving out what the JSON report has anyway.
+const SIZE_MAX: usize = 880_000;
+/// What of it is for the page without its data.
+const PAGE_SIZE_MAX: usize = 840_000;
+
 /// Returns the report as an HTML document. Charts need the details of the analysis.
 pub fn render(report: &Report, environment: &Environment) -> String {
-    let live = Live::default();
+    let mut limits = Limits::USUAL;
+    let mut page = page(report, environment, limits);
+    for lower in Limits::steps().skip(1) {
+        if page.as_ref().is_some_and(|page| page.len() <= PAGE_SIZE_MAX) {
+            break;
+        }
+        (limits, page) = (lower, self::page(report, environment, lower));
+    }
+    let page = page.expect("the lowest limits leave the charts of the whole run");
+    let (data, left_out) = data::data(report, SIZE_MAX.saturating_sub(page.len()));
+    let left_out = left_out.map(|note| format!(" ({note})"));
+    let of_page = limits.told().map_or(String::new(), |told| {
+        format!(" Left out of the page to keep the file small: {told}.")
+    });
+    let note = format!(
+        "<p class=\"caption\">1 MiB = 1,048,576 bytes; – is unknown or from too few samples.{} The \
+         figures stand in this file as JSON, in the element <code>data</code>{}.</p>\n",
+        of_page,
+        escaped(&left_out.unwrap_or_default())
+    );
+    page.render(&note, &data)
+}
+
+/// Returns the page without its data; `None` where its charts do not fit into one.
+fn page(report: &Report, environment: &Environment, limits: Limits) -> Option<Document> {
+    let live = Live::new(limits);
     let mut html = match report.only_row() {
         Some(row) => {
             let judged = section("verdict", "Who was the limit", &judged(row.stage));
-            headline(&row) + &warnings(&row) + &judged + &origin(&row) + &body(row, "", &live)
+            headline(&row)
+                + &warnings(&row)
+                + &judged
+                + &origin(&row)
+                + &overview::section_of(report, &live)
+                + &body(row, "", &live)
         }
         None => several(report, &live),
     };
-    html += &section("agents", "The agents", &tables::agents(&report.agents));
+    html += &section("agents", "The agents", &tables::agents(&report.agents, limits));
     let facts = tables::environment(report, environment);
     html += &section("environment", "Environment", &facts);
     let title = format!("{}{}", report.what, report.state.remark());
-    let document = Document::new(&title, html, live.into_json());
-    let (data, left_out) = data(report, SIZE_MAX.saturating_sub(document.len()));
-    let left_out = left_out.map_or(String::new(), |note| format!(" ({})", escaped(&note)));
-    let note = format!(
-        "<p class=\"caption\">1 MiB = 1,048,576 bytes; – is unknown or from too few samples. The \
-         figures stand in this file as JSON, in the element <code>data</code>{left_out}.</p>\n"
-    );
-    document.render(&note, &data)
+    let has_room = !live.is_full();
+    has_room.then(|| Document::new(&title, html, live.into_json()))
 }
 
 /// Returns a page of several stages.
@@ -98,8 +110,8 @@ fn several(report: &Report, live: &Live) -> String {
     let targets: Vec<String> = report.targets.iter().map(stage_words::target).collect();
     let mut html = format!(
         "<header>\n<h1>{}</h1>\n<p class=\"caption\">{} · {}</p>\n</header>\n",
-        escaped(&format!("{}{}", report.what, report.state.remark())),
-        escaped(&targets.join("; ")),
+        cut_name(&format!("{}{}", report.what, report.state.remark()), CELL_CHARS_MAX),
+        cut(&targets.join("; "), TEXT_CHARS_MAX),
         escaped(&words::began(report.started, report.utc_offset_seconds))
     );
     let failed = match report.failed_count() {
@@ -112,96 +124,37 @@ fn several(report: &Report, live: &Live) -> String {
     html += &lines(failures.collect(), &text::warnings(report), &remarked(report));
     html.extend(report.load_lines.iter().map(|of| load_line::section_of(report, of, live)));
     if let Some(table) = weka::table(report) {
-        let table: String = table.lines().map(|line| escaped(line) + "\n").collect();
+        let lines = table.lines().take(LINES_MAX * 2);
+        let table: String = lines.map(|line| cut(line, CELL_CHARS_MAX) + "\n").collect();
         html += &section("summary", "Summary", &format!("<pre>{table}</pre>\n"));
     }
+    html += &overview::section_of(report, live);
     let whole = (1..).zip(&report.stages).filter(|(_, stage)| stage.probe_of.is_none());
-    for (number, stage) in whole {
-        html += &stages::stage(report, number, stage, live);
+    let whole: Vec<_> = whole.collect();
+    let shown = live.limits.stages_of(&whole);
+    for (number, stage) in &shown {
+        html += &stages::stage(report, *number, stage, live);
+    }
+    if shown.len() < whole.len() {
+        let more = more(whole.len() - shown.len());
+        html += &section("more-stages", "More stages", &format!("<p>{more}</p>\n"));
     }
     html + &section("run", "The run", &stages::origin(report))
 }
 
 /// Returns failures, warnings and notes, one a line.
 fn lines(failures: Vec<String>, warnings: &[String], notes: &[String]) -> String {
-    let line =
-        |class: &str, text: &String| format!("<li class=\"{class}\">{}</li>\n", escaped(text));
-    let failures = failures.iter().map(|text| line("failure", text));
-    let warnings = warnings.iter().map(|text| line("warning", text));
-    let notes = notes.iter().map(|text| line("note", text));
-    let lines: String = failures.chain(warnings).chain(notes).collect();
-    if lines.is_empty() { lines } else { format!("<ul id=\"warnings\">\n{lines}</ul>\n") }
-}
-
-/// Returns the JSON report with at most about `room` bytes, and what had to be left out for that.
-fn data(report: &Report, room: usize) -> (String, Option<String>) {
-    let mut data = json::render(report);
-    let text = within_script;
-    let mut left_out = Vec::new();
-    for (less, name) in LESS_IMPORTANT {
-        if text(&data).len() <= room {
-            break;
-        }
-        // Of most runs no stage is a probe.
-        if drop_part(&mut data, less) {
-            left_out.push(name);
-        }
-    }
-    if left_out.is_empty() {
-        return (text(&data), None);
-    }
-    let note = format!("left out here to keep the file small: {}", left_out.join(", "));
-    if let Some(notes) = data["notes"].as_array_mut() {
-        notes.push(note.clone().into());
-    }
-    (text(&data), Some(note))
-}
-
-/// Leaves out a part of the data, and tells whether there was anything of it.
-fn drop_part(data: &mut Value, less: Less) -> bool {
-    let mut any = false;
-    let Some(stages) = data["stages"].as_array_mut() else { return any };
-    let is_probe = |stage: &Value| stage.get("search_index").is_some();
-    if less == Less::Probes {
-        let all = stages.len();
-        stages.retain(|stage| !is_probe(stage));
-        return stages.len() < all;
-    }
-    for stage in stages.iter_mut().filter(|stage| less != Less::DetailsOfProbes || is_probe(stage))
-    {
-        for row in stage["rows"].as_array_mut().into_iter().flatten() {
-            any |= drop_of_row(row, less);
-        }
-    }
-    any
-}
-
-/// Leaves out a part of the data of a row, and tells whether there was anything of it.
-fn drop_of_row(row: &mut Value, less: Less) -> bool {
-    let field = match less {
-        Less::Endpoints => "endpoints",
-        Less::Series => "series",
-        Less::Bins => {
-            row["kinds"].as_array_mut().into_iter().flatten().for_each(drop_bins);
-            return true;
-        }
-        Less::DetailsOfProbes | Less::Details | Less::Probes => {
-            return !std::mem::take(&mut row["details"]).is_null();
-        }
+    let classes = [("failure", &failures[..]), ("warning", warnings), ("note", notes)];
+    let all = || classes.iter().flat_map(|(of, texts)| texts.iter().map(move |text| (*of, text)));
+    let line = |(class, text): (&str, &String)| {
+        format!("<li class=\"{class}\">{}</li>\n", cut(text, TEXT_CHARS_MAX))
     };
-    let kinds = row["details"].get_mut("kinds").and_then(Value::as_array_mut);
-    let kinds = kinds.into_iter().flatten();
-    kinds.fold(false, |_, kind| {
-        kind[field] = serde_json::json!([]);
-        true
-    })
-}
-
-/// Leaves out the bins of all times of a kind.
-fn drop_bins(kind: &mut Value) {
-    for (_, times) in kind.as_object_mut().into_iter().flatten() {
-        times.as_object_mut().map(|times| times.remove("bins"));
+    let count = all().count();
+    let mut lines: String = all().take(LINES_MAX).map(line).collect();
+    if count > LINES_MAX {
+        lines += &format!("<li class=\"note\">{}</li>\n", more(count - LINES_MAX));
     }
+    if lines.is_empty() { lines } else { format!("<ul id=\"warnings\">\n{lines}</ul>\n") }
 }
 
 /// Returns a part of the page with its heading, or nothing without content.
@@ -246,8 +199,8 @@ fn headline(report: &RowView<'_>) -> String {
     format!(
         "<header>\n<h1>{}</h1>\n<p class=\"caption\">{} · {}</p>\n<dl id=\"headline\">\n{}</dl>\n\
          </header>\n",
-        escaped(&format!("{}{}", report.what, report.state.remark())),
-        escaped(&report.target()),
+        cut_name(&format!("{}{}", report.what, report.state.remark()), CELL_CHARS_MAX),
+        cut(&report.target(), TEXT_CHARS_MAX),
         escaped(&words::began(report.began(), report.utc_offset_seconds)),
         tiles.iter().map(tile).collect::<String>()
     )
@@ -295,7 +248,7 @@ fn origin(report: &RowView<'_>) -> String {
         format!(
             "<h3>The command to repeat</h3>\n<pre id=\"command\">{}{seed}</pre>\n\
              <p class=\"caption\">As it was given, without secrets{with_seed}.</p>\n",
-            escaped(&report.command)
+            cut(&report.command, COMMAND_CHARS_MAX)
         )
     };
     section("run", "The run", &(tables::facts(facts) + &command))
@@ -309,11 +262,16 @@ fn body<'a>(report: RowView<'a>, prefix: &str, live: &Live) -> String {
     }
     let details = analysis.details.as_ref();
     let charts = details.map(|details| Charts::of_span(report, details));
-    let draw = |of: &dyn Fn(&Charts<'a>) -> Vec<Chart>| -> String {
+    let draw = |drawn: Drawn, of: &dyn Fn(&Charts<'a>) -> Vec<Chart>| -> String {
+        let most = match live.limits.drawn {
+            Drawn::First if drawn == Drawn::First => 1,
+            limit if drawn <= limit => usize::MAX,
+            _ => return String::new(),
+        };
         let charts = charts.as_ref().map(of).unwrap_or_default();
         let figure =
             |chart: &Chart| figure_as(&format!("{prefix}{}", chart.id), prefix, chart, live);
-        let figures = charts.iter().map(figure).collect::<String>();
+        let figures = charts.iter().take(most).map(figure).collect::<String>();
         grouped(&figures)
     };
     let section = |id: &str, heading: &str, content: &str| {
@@ -321,21 +279,29 @@ fn body<'a>(report: RowView<'a>, prefix: &str, live: &Live) -> String {
     };
     let mut html = String::new();
     html += &section("operations", "Operations", &tables::operations(analysis));
-    let rates = draw(&Charts::rates) + &tables::rates(analysis);
+    let rates = draw(Drawn::First, &Charts::rates) + &tables::rates(analysis);
     html += &section("rates", "Throughput", &rates);
-    let times = draw(&Charts::latency_over_time)
-        + &draw(&Charts::heat_maps)
-        + &draw(&Charts::distributions);
+    let times = draw(Drawn::Main, &Charts::latency_over_time)
+        + &draw(Drawn::All, &Charts::heat_maps)
+        + &draw(Drawn::All, &Charts::distributions);
     html += &section("times", "Latency", &(times + &tables::times(analysis)));
     html += &section("steps", "Steps of the rate", &tables::steps(&report.row.steps));
-    let sizes = draw(&Charts::sizes) + &tables::sizes(&report);
+    let sizes = draw(Drawn::All, &Charts::sizes) + &tables::sizes(&report);
     html += &section("sizes", "By size", &sizes);
-    html += &section("hosts", "By host", &(draw(&Charts::hosts) + &tables::hosts(&report)));
-    html += &section("clients", "By client", &tables::clients(&report));
+    html += &section(
+        "hosts",
+        "By host",
+        &(draw(Drawn::All, &Charts::hosts) + &tables::hosts(&report, live.limits)),
+    );
+    html += &section("clients", "By client", &tables::clients(&report, live.limits));
     let ledger = crate::ledger::lines(&report);
     html += &section("outages", "Outages", &tables::facts(ledger));
     html += &section("accesses", "First and last access of an object", &tables::accesses(&report));
-    html + &section("errors", "Errors", &(draw(&Charts::errors) + &tables::errors(&report)))
+    html + &section(
+        "errors",
+        "Errors",
+        &(draw(Drawn::Main, &Charts::errors) + &tables::errors(&report)),
+    )
 }
 
 /// Returns charts that stand beside each other where there is room; nothing without one.
@@ -346,24 +312,30 @@ fn grouped(figures: &str) -> String {
     format!("<div class=\"charts\">{figures}</div>\n")
 }
 
-/// Returns a chart under that name, with its title, its legend and its caption, and adds it to the
-/// charts of the script, where those over time of one group move together.
+/// Returns a chart under that name, if there is room for it, with its title, its legend and its
+/// caption, and adds it to the charts of the script, where those over time of one group move
+/// together.
 fn figure_as(id: &str, group: &str, chart: &Chart, live: &Live) -> String {
-    live.add(id, group, chart);
-    let title = escaped(&chart.title);
-    let caption = escaped(&chart.caption);
+    if live.is_full() {
+        return String::new();
+    }
+    let title = cut(&chart.title, CELL_CHARS_MAX);
+    let caption = cut(&chart.caption, TEXT_CHARS_MAX);
     let entry = |entry: &charts::Entry| {
         let (look, number) = (entry.stroke.class(), entry.color.number());
-        let name = escaped(&entry.name);
-        format!("<li><i class=\"{look} s{number}\"></i>{name}</li>")
+        let name = cut_name(&entry.name, NAME_CHARS_MAX);
+        // What is marked over the whole height is switched by its colour and its name.
+        let mark = if entry.is_mark { format!(" data-mark=\"{number}\"") } else { String::new() };
+        format!("<li{mark}><i class=\"{look} s{number}\"></i>{name}</li>")
     };
     let legend: String = chart.legend.iter().map(entry).collect();
-    let class = if chart.plot.size == plot::WIDE { "wide" } else { "half" };
+    let class = if chart.plot.size.0 == plot::WIDE.0 { "wide" } else { "half" };
     let label = format!("{title}. {caption}");
-    format!(
-        "<figure id=\"{id}\" class=\"{class}\" aria-label=\"{title}\">\n<figcaption><h3>{title}</h3>\
-         <ul class=\"legend\">{legend}</ul></figcaption>\n{}<p class=\"caption\">{caption}</p>\n\
-         </figure>\n",
+    let figure = format!(
+        "<figure id=\"{id}\" class=\"{class}\" aria-label=\"{title}\">\n<figcaption>\
+         <h3>{title}</h3><ul class=\"legend\">{legend}</ul></figcaption>\n{}\
+         <p class=\"caption\">{caption}</p>\n</figure>\n",
         chart.plot.svg(&label),
-    )
+    );
+    if live.add(id, group, chart, &figure) { figure } else { String::new() }
 }

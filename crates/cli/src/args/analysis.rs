@@ -177,7 +177,8 @@ pub(crate) struct CompareArgs {
     /// Print the comparison as Markdown, for a pull request
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     pub(crate) markdown: bool,
-    /// Write the gates as JUnit XML
+    /// Write the gates as JUnit XML; `-` for the standard output, and the comparison goes to the
+    /// standard error
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
     /// Overwrite the --junit file if it exists
@@ -241,7 +242,7 @@ pub(crate) struct ReportArgs {
     /// One more baseline run; can be given several times
     #[arg(long = "before", value_name = "RUN", requires = "after")]
     pub(crate) more_before: Vec<PathBuf>,
-    /// The file to write
+    /// The file to write; `-` for the standard output
     #[arg(long, short, value_name = "FILE.html")]
     pub(crate) output: PathBuf,
     /// Overwrite the file if it exists

@@ -73,7 +73,7 @@ pub(crate) fn as_warp(args: &WarpAnalyzeArgs) -> Result<ExitCode> {
     }
     if let Some(path) = args.out.as_ref().filter(|_| !outcome.segments.warps.is_empty()) {
         let named = Named { name: OUT, path, overwrite: overwrite(true) };
-        write_segments(named, &outcome.segments, &ui)?;
+        write_segments(named, &outcome.segments)?;
     }
     ui.result(&outcome.texts.concat())?;
     Ok(ExitCode::SUCCESS)
@@ -89,7 +89,7 @@ pub(crate) fn print_as_warp(record: &Record, shown: &WarpShown, ui: &Ui) -> Resu
     outcome.in_warps_words(record, &WarpQuestion { host, ..shown.question })?;
     if let Some(path) = shown.out.as_ref().map(Path::new) {
         let named = Named { name: OUT, path, overwrite: overwrite(true) };
-        write_segments(named, &outcome.segments, ui)?;
+        write_segments(named, &outcome.segments)?;
     }
     // Not with the empty line in front that `analyze` has, but with one behind.
     let text = outcome.texts.concat();
@@ -132,7 +132,7 @@ impl Outcome {
     fn show(self, args: &AnalyzeArgs, ui: &Ui) -> Result<ExitCode> {
         if let Some(path) = &args.out {
             let named = Named { name: OUT, path, overwrite: overwrite(args.overwrite) };
-            write_segments(named, &self.segments, ui)?;
+            write_segments(named, &self.segments)?;
         }
         let printed = match args.print.json {
             false => self.texts.join("\n"),
@@ -249,7 +249,7 @@ impl Segments {
 }
 
 /// Writes the segments in the format that the name's ending asks for.
-fn write_segments(named: Named<'_>, segments: &Segments, ui: &Ui) -> Result<()> {
+fn write_segments(named: Named<'_>, segments: &Segments) -> Result<()> {
     let path = named.path;
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
     let text = match ending.as_deref() {
@@ -265,10 +265,6 @@ fn write_segments(named: Named<'_>, segments: &Segments, ui: &Ui) -> Result<()> 
         Some("csv") => segments::delimited(&segments.rows, Separator::Comma),
         _ => segments::delimited(&segments.rows, Separator::Tab),
     };
-    if path == Path::new("-") {
-        ui.result(&text)?;
-        return Ok(());
-    }
     Ok(named.write(text.as_bytes())?)
 }
 

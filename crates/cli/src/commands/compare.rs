@@ -26,6 +26,10 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     let overwrite = overwrite(args.overwrite);
     let junit = args.junit.as_ref().map(|path| Named { name: "--junit", path, overwrite });
     junit.as_ref().map_or(Ok(()), Named::check)?;
+    let is_alone = junit.is_some_and(|file| file.is_stdout());
+    if is_alone && args.print.json {
+        bail!("--junit - and --json both write to the standard output: give --junit a file");
+    }
     let before: Vec<PathBuf> =
         std::iter::once(&args.before).chain(&args.more_before).cloned().collect();
     let (comparison, differences) =
@@ -40,7 +44,11 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
         let text = words(&comparison, &differences, &results, &shown::look(&ui));
         flags::in_flags(&text)
     };
-    ui.result(&printed)?;
+    if is_alone {
+        ui.note(printed.trim_end());
+    } else {
+        ui.result(&printed)?;
+    }
     junit.map_or(Ok(()), |file| file.write(report::junit::junit(&results).as_bytes()))?;
     Ok(ExitCode::from(exit_code(&results)))
 }

@@ -1,7 +1,6 @@
 //! `plimsoll export`: a run's operations in another format.
 
-use std::io::{self, ErrorKind, Write};
-use std::path::Path;
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
@@ -22,15 +21,8 @@ pub(crate) fn run(args: &ExportArgs) -> Result<ExitCode> {
     record.losses.iter().for_each(|loss| ui.warn(loss));
     let format = format(args)?;
     let named = Named { name: "-o", path: &args.output, overwrite: overwrite(args.overwrite) };
-    let mut file = match args.output == Path::new("-") {
-        true => None,
-        false => Some(named.create()?),
-    };
-    let to: Box<dyn Write + '_> = match &mut file {
-        Some(file) => Box::new(file),
-        None => Box::new(io::stdout().lock()),
-    };
-    match export.write(format, to) {
+    let mut file = named.create()?;
+    match export.write(format, Box::new(&mut file)) {
         // A reader that has gone away is no error.
         Err(ExportError::Write(error)) if error.kind() == ErrorKind::BrokenPipe => {
             return Ok(ExitCode::SUCCESS);
@@ -41,7 +33,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<ExitCode> {
             warn_of_workers(written?, format, &ui);
         }
     }
-    file.map_or(Ok(()), |file| named.finish(file))?;
+    named.finish(file)?;
     Ok(ExitCode::SUCCESS)
 }
 

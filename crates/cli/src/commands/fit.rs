@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use plimsoll_conduct::output::Named;
 use plimsoll_conduct::{RunTime, Traces};
 use plimsoll_dialects::fit::Fitted;
@@ -20,14 +20,18 @@ pub(crate) fn run(args: &FitArgs) -> Result<ExitCode> {
     let seed = fresh_seed(RunTime::machine().wall_epoch);
     let fitted = Fitted::of(&trace, seed).with_context(|| format!("cannot fit {}", of.file))?;
     let yaml = fitted.file.to_yaml();
-    if let Some(path) = &args.output {
-        let overwrite = overwrite(args.overwrite);
-        Named { name: "-o", path, overwrite }.write(yaml.as_bytes())?;
+    let overwrite = overwrite(args.overwrite);
+    let named = args.output.as_ref().map(|path| Named { name: "-o", path, overwrite });
+    // Without a file the workload goes to the standard output anyway.
+    let named = named.filter(|named| args.print.json || !named.is_stdout());
+    if named.is_some_and(|named| named.is_stdout()) {
+        bail!("-o - and --json both write to the standard output: give -o a file");
     }
+    named.map_or(Ok(()), |named| named.write(yaml.as_bytes()))?;
     for note in trace.facts.notes().iter().chain(&fitted.notes) {
         ui.note(&format!("{}: {note}", of.file));
     }
-    match (args.print.form(), &args.output) {
+    match (args.print.form(), named) {
         (Form::Json, _) => ui.result(&format!("{:#}\n", document(&fitted)?))?,
         (Form::Text, Some(_)) => ui.result(&fitted.summary())?,
         (Form::Text, None) => {

@@ -62,7 +62,9 @@ pub(crate) fn run(args: &OracleArgs) -> Result<ExitCode> {
     match (ledger_file, named) {
         (Some(file), Some(named)) => {
             named.complete(file, text.as_bytes())?;
-            ui.note(&format!("the ledger is in {}", named.path.display()));
+            if !named.is_stdout() {
+                ui.note(&format!("the ledger is in {}", named.path.display()));
+            }
         }
         _ => ui.result(&text)?,
     }

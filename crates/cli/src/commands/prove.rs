@@ -12,7 +12,7 @@ use plimsoll_proof::{LOOPBACK_PROOFS, NamedProof, PROOFS, Prover, RIVALS};
 use plimsoll_report::proof::{self, Certificate, PROOF_SCHEMA, Proof, Verdict};
 
 use crate::args::{ProveArgs, overwrite};
-use crate::{said, shown, signals};
+use crate::{flags, said, shown, signals};
 
 /// Makes the proofs that were asked for.
 pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
@@ -22,6 +22,7 @@ pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
     let kept = args.certificate.as_ref();
     let kept = kept.map(|path| Named { name: "--certificate", path, overwrite });
     kept.as_ref().map_or(Ok(()), Named::check)?;
+    let is_alone = kept.is_some_and(|file| file.is_stdout());
     let prover = Prover {
         seed: args.seed,
         seeds: args.seeds.get().into(),
@@ -40,12 +41,16 @@ pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
         if prover.stop.flag().is_set() {
             bail!("stopped; nothing was proved");
         }
-        if !args.print.json {
-            ui.text(&(proof::text(&proof, ui.color) + "\n"))?;
+        match args.print.json {
+            true => {}
+            false if is_alone => ui.note(&flags::in_flags(&proof::text(&proof, false))),
+            false => ui.text(&(proof::text(&proof, ui.color) + "\n"))?,
         }
         let explained = prover.explained.take();
-        if args.explain {
-            ui.result(&in_full(named.name, &explained))?;
+        match (args.explain, is_alone) {
+            (false, _) => {}
+            (true, true) => ui.note(&in_full(named.name, &explained)),
+            (true, false) => ui.result(&in_full(named.name, &explained))?,
         }
         proofs.push(proof);
     }
@@ -60,7 +65,13 @@ pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
     };
     let document = serde_json::to_string_pretty(&certificate)? + "\n";
     kept.map_or(Ok(()), |file| file.write(document.as_bytes()))?;
-    ui.result(&if args.print.json { document } else { proof::summary(&certificate) })?;
+    match args.print.json {
+        // The document is there already.
+        true if is_alone => {}
+        true => ui.result(&document)?,
+        false if is_alone => ui.note(proof::summary(&certificate).trim_end()),
+        false => ui.result(&proof::summary(&certificate))?,
+    }
     Ok(shown::exit_code(certificate.count(Verdict::Fail) == 0))
 }
 

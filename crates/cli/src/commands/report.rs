@@ -48,9 +48,11 @@ fn compared(args: &ReportArgs) -> Result<ExitCode> {
 }
 
 fn write(args: &ReportArgs, page: &str) -> Result<ExitCode> {
-    Named { name: "-o", path: &args.output, overwrite: overwrite(args.overwrite) }
-        .write(page.as_bytes())?;
-    let size = plimsoll_report::format::bytes(page.len() as u64);
-    Ui::plain().note(&format!("written to {}, {size}", args.output.display()));
+    let named = Named { name: "-o", path: &args.output, overwrite: overwrite(args.overwrite) };
+    named.write(page.as_bytes())?;
+    if !named.is_stdout() {
+        let size = plimsoll_report::format::bytes(page.len() as u64);
+        Ui::plain().note(&format!("written to {}, {size}", args.output.display()));
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -159,6 +159,8 @@ impl List {
     }
 
     fn begin(path: PathBuf) -> Result<Self> {
+        // To `weed` this is a file like any other, which it reads again.
+        let path = if path == Path::new("-") { Path::new(".").join(path) } else { path };
         let file = Self::named(&path).create()?;
         Ok(Self { path, file })
     }

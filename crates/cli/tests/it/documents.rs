@@ -1,39 +1,30 @@
 //! Runs the commands of the documents: blocks that say `sh run` without a server, and those that
-//! say `sh minio` against MinIO. All others are parsed by the program's own parser
-//! (`args::document_tests`), and why they do not run is said here.
+//! say `sh live` against MinIO, SeaweedFS, a fleet and a console. All are parsed by the program's
+//! own parser too (`args::document_tests`), and why a few do not run is said here.
 
-use std::collections::BTreeSet;
+mod cut;
+mod scene;
+mod stand_ins;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::sync::Mutex;
 
-use plimsoll_testkit::documents::{Block, blocks};
+use plimsoll_testkit::documents::{Block, fenced, workflow_runs};
 use plimsoll_testkit::{LiveKind, live};
 
-use crate::harness::{self, oracle, plimsoll, stderr};
+use self::scene::{Scene, Servers};
+use crate::harness::{self, oracle};
 
-/// What every command is cut to: what is tested is that it works, not what it measures.
-const SHORT: [(&str, &str); 2] = [("--duration", "1s"), ("--budget", "3s")];
+/// Pages whose commands run at the same time.
+const AT_ONCE: usize = 3;
 
-/// Pages with commands that do not run here, and why.
-const NOT_RUN: &[(&str, &str)] = &[
-    ("README.md", "needs a store, a mount or a fleet; `prove` and `loadline` have tests"),
-    ("docs/coming-from-cosbench.md", "needs the reader's XML; `cosbench.rs` runs such commands"),
-    ("docs/coming-from-fio.md", "needs the reader's job files; `files.rs` runs such commands"),
-    ("docs/coming-from-warp.md", "needs a store and warp's files; `as_warp.rs` runs such"),
-    ("docs/console.md", "serves until it is stopped; `console.rs` runs it"),
-    ("docs/fleet.md", "needs many machines; `fleet.rs` runs such commands"),
-    ("docs/howto/compare-in-ci.md", "needs two stores; the embedded one runs beside it"),
-    ("docs/howto/failover.md", "stops servers; `outages.rs` does that"),
-    ("docs/howto/nfs-and-disks.md", "needs a mount; `files.rs` runs such commands"),
-    ("docs/howto/move-in.md", "needs files of warp's; `foreign.rs` runs such commands"),
-    ("docs/howto/rate-under-an-slo.md", "needs a store; `load_line.rs` runs such commands"),
-    ("docs/howto/size-a-cluster.md", "needs a cluster"),
-    ("docs/loadline.md", "searches for minutes; `load_line.rs` runs such commands"),
-    ("docs/outages.md", "stops servers; `outages.rs` does that"),
-    ("docs/replay.md", "needs the reader's trace; `replay.rs` runs such commands"),
-    ("docs/workload.md", "needs the reader's file; `workloads.rs` runs those of the manual"),
-];
+/// Commands that do not run here, by how they begin, and why.
+const NOT_RUN: &[(&str, &str)] =
+    &[("plimsoll prove", "takes minutes in a debug build; `proof.rs` runs each proof")];
+
+/// The page with a workflow for continuous integration, which is run as well.
+const WORKFLOW: &str = "docs/howto/compare-in-ci.md";
 
 fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
@@ -44,7 +35,7 @@ fn against_of(block: &Block) -> Option<&str> {
     block.info.strip_prefix("sh ")
 }
 
-/// Returns the pages, each by its path from the root, with its blocks of commands.
+/// Returns the pages, each by its path from the root, with its blocks.
 fn pages() -> Vec<(String, Vec<Block>)> {
     fn walk(directory: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(directory).unwrap() {
@@ -61,92 +52,122 @@ fn pages() -> Vec<(String, Vec<Block>)> {
     found.sort();
     let page = |path: &PathBuf| {
         let name = path.strip_prefix(repository()).unwrap().to_str().unwrap().to_owned();
-        (name, blocks(&fs::read_to_string(path).unwrap()))
+        (name, fenced(&fs::read_to_string(path).unwrap()))
     };
     found.iter().map(page).collect()
 }
 
-/// Returns the words of a command line, cut to a second.
-fn words(line: &str) -> Vec<String> {
-    let mut words: Vec<String> = shlex::split(line).unwrap();
-    for at in 1..words.len() {
-        if let Some((_, short)) = SHORT.iter().find(|(flag, _)| *flag == words[at - 1]) {
-            (*short).clone_into(&mut words[at]);
-        }
+/// Runs the commands of a page that run against one of `against`, in one directory, in their
+/// order, and returns how many there are and what was wrong.
+fn run_page(
+    page: &str,
+    blocks: &[Block],
+    against: &str,
+    servers: &Servers<'_>,
+) -> (usize, Vec<String>) {
+    let of_it = |block: &&Block| against_of(block) == Some(against);
+    let marked: Vec<&Block> = blocks.iter().filter(of_it).collect();
+    if marked.is_empty() {
+        return (0, Vec::new());
     }
-    words.split_off(1)
+    let mut scene = Scene::new(page, blocks, servers);
+    let count = marked.iter().map(|block| scene.run(block)).sum();
+    (count, scene.end(&marked))
 }
 
+/// Runs the pages that fit, some at once, and returns how many commands there were.
 #[track_caller]
-fn assert_worked(page: &str, line: &str, output: &Output) {
-    let said = stderr(output);
-    // What a busy machine makes of a run, which the run then says.
-    let is_busy = ["SCHEDULE NOT KEPT", "no load line"].iter().any(|words| said.contains(words));
-    let is_late = output.status.code() == Some(1) && is_busy;
-    assert!(output.status.success() || is_late, "{page}: {line}: {said}");
-    let is_silent = output.stdout.is_empty() && !line.contains(" -o ");
-    assert!(!is_silent, "{page}: {line} prints nothing");
-}
-
-/// Runs the blocks of a page against what `against` names, in one directory, in their order.
-fn run(page: &str, blocks: &[Block], against: &str, target: &harness::Target) -> usize {
-    let place = tempfile::tempdir().unwrap();
-    std::os::unix::fs::symlink(repository().join("docs"), place.path().join("docs")).unwrap();
-    let mut count = 0;
-    for block in blocks.iter().filter(|block| against_of(block) == Some(against)) {
-        for line in &block.lines {
-            let mut command = plimsoll(place.path());
-            command.args(words(line));
-            if against == "minio" {
-                command.env("PLIMSOLL_HOST", &target.host);
-                target.credentials(&mut command);
-            }
-            assert_worked(page, line, &command.output().unwrap());
-            count += 1;
+fn run_pages(against: &str, servers: &Servers<'_>) -> usize {
+    let (pages, all) = (Mutex::new(pages()), Mutex::new((0, Vec::new())));
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                loop {
+                    let next = pages.lock().unwrap().pop();
+                    let Some((page, blocks)) = next else { return };
+                    let (count, wrong) = run_page(&page, &blocks, against, servers);
+                    let mut all = all.lock().unwrap();
+                    all.0 += count;
+                    all.1.extend(wrong);
+                }
+            });
         }
-    }
+    });
+    let (count, wrong) = all.into_inner().unwrap();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     count
 }
 
 #[test]
 fn commands_that_need_no_server_run() {
-    let target = oracle();
-    let count: usize = pages().iter().map(|(page, of)| run(page, of, "run", &target)).sum();
-    assert!(count >= 5, "{count}");
+    let store = oracle();
+    let count = run_pages("run", &Servers { store: &store, master: "" });
+    assert!(count >= 25, "{count}");
 }
 
 #[test]
-fn commands_for_minio_run() {
+fn commands_for_live_servers_run() {
     let Some(server) = live(LiveKind::Minio) else { return };
-    let target = harness::live(&server, "unused");
-    let count: usize = pages().iter().map(|(page, of)| run(page, of, "minio", &target)).sum();
-    assert!(count >= 5, "{count}");
+    let Some(weed) = live(LiveKind::SeaweedFs) else { return };
+    let store = harness::live(&server, "unused");
+    let count = run_pages("live", &Servers { store: &store, master: weed.host() });
+    assert!(count >= 60, "{count}");
+}
+
+#[test]
+fn the_workflow_for_continuous_integration_runs() {
+    let Some(server) = live(LiveKind::Minio) else { return };
+    let store = harness::live(&server, "unused");
+    let text = fs::read_to_string(repository().join(WORKFLOW)).unwrap();
+    let blocks = fenced(&text);
+    let is_workflow = |block: &&Block| block.info == "yaml" && block.body.contains("run: |");
+    let workflow = blocks.iter().find(is_workflow).expect("the page shows a workflow");
+    assert_eq!(workflow_runs(&workflow.body).len(), 3);
+    let servers = Servers { store: &store, master: "" };
+    let (wrong, summary) = Scene::new(WORKFLOW, &[], &servers).run_workflow(&workflow.body);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(summary.contains("p99"), "{summary}");
 }
 
 #[test]
 fn what_does_not_run_has_a_reason() {
-    let mut untried = BTreeSet::new();
+    let reason = |line: &str| NOT_RUN.iter().position(|(begin, _)| line.starts_with(begin));
+    let (mut untold, mut used, mut run) = (Vec::new(), Vec::new(), 0);
     for (page, blocks) in pages() {
-        for block in blocks {
-            match against_of(&block) {
-                Some("run" | "minio") => {}
+        for block in &blocks {
+            match against_of(block) {
+                Some("run" | "live") => run += block.lines.len(),
                 Some(other) => panic!("{page}: a block says `sh {other}`"),
-                None => drop(untried.insert(page.clone())),
+                // Its scripts run by themselves.
+                None if page == WORKFLOW && block.info == "yaml" => run += block.lines.len(),
+                None => {
+                    for line in &block.lines {
+                        match reason(line) {
+                            Some(at) => used.push(at),
+                            None => untold.push(format!("{page}: {line}")),
+                        }
+                    }
+                }
             }
         }
     }
-    let listed: BTreeSet<String> = NOT_RUN.iter().map(|(page, _)| (*page).to_owned()).collect();
-    let unlisted: Vec<_> = untried.difference(&listed).collect();
-    let stale: Vec<_> = listed.difference(&untried).collect();
-    assert!(unlisted.is_empty(), "say why the commands of {unlisted:?} do not run");
-    assert!(stale.is_empty(), "no commands of {stale:?} are left out");
+    assert!(untold.is_empty(), "say why these do not run:\n{}", untold.join("\n"));
+    let stale = (0..NOT_RUN.len()).filter(|at| !used.contains(at)).map(|at| NOT_RUN[at].0);
+    assert_eq!(stale.collect::<Vec<_>>(), [""; 0], "all of these run");
+    assert!(run >= 104 && used.len() <= 1, "{run} commands run, {} do not", used.len());
 }
 
 #[test]
-fn blocks_are_read_and_cut() {
-    let text = "```sh run\nplimsoll s3 get --duration 1m --slo 'a b'\n```\n```\n$ plimsoll x\n```";
-    let found = blocks(text);
+fn blocks_are_read() {
+    let text = "```sh run\nplimsoll s3 get \\\n  --slo 'a b'\n# no\nls\n```\n```\n\
+                $ plimsoll x\n```\n```yaml file=w.yaml\na: 1\n```";
+    let found = fenced(text);
     assert_eq!(against_of(&found[0]), Some("run"));
-    assert_eq!(words(&found[0].lines[0]), ["s3", "get", "--duration", "1s", "--slo", "a b"]);
+    assert_eq!(found[0].shell_lines(), ["plimsoll s3 get    --slo 'a b'", "ls"]);
+    assert_eq!(found[0].lines.len(), 1);
     assert_eq!((against_of(&found[1]), &*found[1].lines[0]), (None, "plimsoll x"));
+    assert_eq!((found[2].file(), &*found[2].body), (Some("w.yaml"), "a: 1\n"));
+    let workflow =
+        "steps:\n  - run: ls   # x\n  - name: a\n    run: |\n      b \\\n        c\n\n  - z\n";
+    assert_eq!(workflow_runs(workflow), ["ls\n", "b \\\nc\n\n"]);
 }

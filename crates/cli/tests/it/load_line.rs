@@ -115,6 +115,24 @@ stages:
     assert!(said.contains("--stage other") && said.contains("main"), "{said}");
 }
 
+#[test]
+fn the_rate_of_a_file_gives_way_to_the_search_and_that_of_a_flag_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let here = place.path();
+    let text = "
+schema: plimsoll.workload/2
+sets: {o: {count: 10, size: 1KiB}}
+stages:
+- {prepares: true, jobs: [{work: {fill: o}}]}
+- {name: main, duration: 1s, jobs: [{pacing: {open: 100/s}, work: {objects: [get: o]}}]}
+";
+    fs::write(here.join("w.yaml"), text).unwrap();
+    let explained = printed(here, "loadline run w.yaml --rates 50/s..400/s --explain");
+    assert!(explained.contains("search:") && !explained.contains("100/s"), "{explained}");
+    let said = refused(here, "loadline s3 get --rate 100/s");
+    assert!(said.contains("--rate: the search chooses the rate; leave it out"), "{said}");
+}
+
 /// Searches the line of M/M/1 in virtual time, with operations that take so long on average.
 fn searched(here: &Path, name: &str, mean: &str) {
     let script = format!(

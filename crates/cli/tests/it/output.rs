@@ -305,6 +305,40 @@ fn a_file_that_is_there_is_replaced_only_if_that_is_asked_for() {
 }
 
 #[test]
+fn a_dash_is_the_standard_output_and_nothing_else_is_there() {
+    let place = tempfile::tempdir().unwrap();
+    let here = place.path();
+    null_run(here, "run");
+    let trace = "get,a,1000\nput,b,2000\n".repeat(50);
+    fs::write(here.join("t.csv"), format!("op,key,size\n{trace}")).unwrap();
+    for (line, file, begin) in [
+        ("report run -o", "run.html", "<!DOCTYPE html>\n"),
+        ("report run run -o", "compared.html", "<!DOCTYPE html>\n"),
+        ("export run --format jsonl -o", "ops.jsonl", "{\"stage\":"),
+        ("compare run run --gate errors<=1% --junit", "gates.xml", "<?xml "),
+        ("prove merge --certificate", "proved.json", "{\n  \"schema\""),
+    ] {
+        let piped = printed(here, &format!("{line} -"));
+        printed(here, &format!("{line} {file}"));
+        let written = fs::read_to_string(here.join(file)).unwrap();
+        assert!(piped.starts_with(begin) && written.starts_with(begin), "{line}: {piped:.200}");
+        // A certificate says when it was made.
+        assert!(piped == written || file == "proved.json", "{line}: what is piped is the file");
+        let kept = piped.lines().last() == written.lines().last();
+        assert!(kept && !here.join("-").exists(), "{line}");
+    }
+    for (line, flag) in [
+        ("compare run run --gate errors<=1% --json --junit -", "--junit"),
+        ("fit t.csv --json -o -", "-o"),
+    ] {
+        assert!(refused(here, line).contains(&format!("give {flag} a file")), "{line}");
+    }
+    // With no other place to go to, that is what it does anyway; the seed of a fit is a new one.
+    let begin = |text: String| text.lines().next().unwrap().to_owned();
+    assert_eq!(begin(printed(here, "fit t.csv -o -")), begin(printed(here, "fit t.csv")));
+}
+
+#[test]
 fn names_in_a_run_are_no_formulas_in_its_csv() {
     let place = tempfile::tempdir().unwrap();
     let here = place.path();

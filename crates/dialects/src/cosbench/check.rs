@@ -222,7 +222,7 @@ impl Reader<'_> {
             }
             _ => {
                 let more = "localwrite writes files on the machine of a driver and no storage: use \
-                            `plimsoll file write`, or a target of files";
+                            `plimsoll file bandwidth --op write`, or a target of files";
                 Err(Refused::new(self.config.place, more))
             }
         }

@@ -9,7 +9,7 @@ use super::{
     too_few_runs, verdict_text, word,
 };
 use crate::format::{UNKNOWN, known};
-use crate::html::escaped;
+use crate::html::{CELL_CHARS_MAX, TEXT_CHARS_MAX, cut, cut_name, escaped};
 use crate::table::Tone;
 
 /// Returns what the comparison comes to, and the runs of each side.
@@ -18,11 +18,14 @@ pub(crate) fn head(comparison: &Comparison) -> String {
     let lines = headline.iter().map(|line| format!("<li>{}</li>\n", escaped(line)));
     let limits = comparison.client_limits.iter();
     let limits = limits.map(|(run, sentence)| {
-        format!("<li class=\"warning\">{}</li>\n", escaped(&format!("{run}: {sentence}")))
+        format!(
+            "<li class=\"warning\">{}</li>\n",
+            cut(&format!("{run}: {sentence}"), TEXT_CHARS_MAX)
+        )
     });
     let lines: String = lines.chain(limits).collect();
     let side = |name: &str, runs: &[String]| {
-        format!("<dt>{name}</dt><dd>{}</dd>\n", escaped(&runs.join(", ")))
+        format!("<dt>{name}</dt><dd>{}</dd>\n", cut(&runs.join(", "), TEXT_CHARS_MAX))
     };
     format!(
         "<ul id=\"warnings\">\n{lines}</ul>\n<section id=\"runs\">\n<h2>The runs</h2>\n<dl>\n{}{}\
@@ -117,10 +120,10 @@ pub(crate) fn parameters(differences: &[Difference]) -> String {
     }
     let cell = |values: &[String]| match values.is_empty() {
         true => UNKNOWN.to_owned(),
-        false => escaped(&values.join(", ")),
+        false => cut(&values.join(", "), CELL_CHARS_MAX),
     };
     let row = |Difference { name, before, after }: &Difference| {
-        let (name, before, after) = (escaped(name), cell(before), cell(after));
+        let (name, before, after) = (cut_name(name, CELL_CHARS_MAX), cell(before), cell(after));
         format!("<tr><th scope=\"row\">{name}</th><td>{before}</td><td>{after}</td></tr>\n")
     };
     let rows: String = differences.iter().map(row).collect();

@@ -22,6 +22,8 @@ pub(super) struct Entry {
     pub(super) color: SeriesColor,
     pub(super) stroke: Stroke,
     pub(super) name: String,
+    /// Whether it is of what is marked over the whole height, and not of a line.
+    pub(super) is_mark: bool,
 }
 
 /// A chart with its words.
@@ -161,7 +163,7 @@ impl<'a> Charts<'a> {
             let figures = self.analysis().kinds.iter().find(|of| of.kind == kind.kind);
             Line {
                 color: SeriesColor::of_kind(kind.kind),
-                stroke: Stroke::of_line(index, kinds.len()),
+                stroke: Stroke::of_line(index),
                 name: kind.kind.name().to_owned(),
                 label: label(kind.kind.name(), figures.map(|of| &of.figures)),
                 points: self.rates_of(&kind.series, measure),
@@ -171,7 +173,7 @@ impl<'a> Charts<'a> {
         if kinds.len() > 1 {
             lines.push(Line {
                 color: SeriesColor::TOTAL,
-                stroke: Stroke::Solid,
+                stroke: Stroke::Bold,
                 name: "total".to_owned(),
                 label: label("total", Some(&self.analysis().total)),
                 points: self.rates_of(&self.details.series, measure),
@@ -180,7 +182,7 @@ impl<'a> Charts<'a> {
         let offered = self.offered().filter(|_| measure == Measure::Ops);
         lines.extend(offered.map(|points| Line {
             color: SeriesColor::OFFERED,
-            stroke: Stroke::Dashed,
+            stroke: Stroke::of_line(kinds.len()),
             name: "offered".to_owned(),
             label: "offered".to_owned(),
             points,
@@ -239,13 +241,12 @@ impl<'a> Charts<'a> {
             hosts.drain(OTHER_COLORS_COUNT / 2..count - OTHER_COLORS_COUNT / 2);
         }
         hosts.sort_by_key(|(endpoint, _)| *endpoint);
-        let shown = hosts.len();
         let line = |(index, (endpoint, rates)): (usize, (EndpointId, Vec<f64>))| {
             let name = self.report.endpoint(endpoint);
             let rates = rates.into_iter().enumerate();
             Line {
                 color: SeriesColor::of_other(index),
-                stroke: Stroke::of_line(index, shown),
+                stroke: Stroke::of_line(index),
                 label: name.clone(),
                 name,
                 points: rates.map(|(at, rate)| (self.middle(at), Some(rate))).collect(),
@@ -336,6 +337,7 @@ impl<'a> Charts<'a> {
             return Vec::new();
         }
         let seconds = self.analysis().segment.as_secs_f64();
+        let counts_of_classes = counts.len();
         let mut base = vec![0.0; series.len()];
         let (mut marks, mut lines, mut legend) = (Vec::new(), Vec::new(), Vec::new());
         for (index, (class, counts)) in counts.iter().enumerate() {
@@ -357,8 +359,10 @@ impl<'a> Charts<'a> {
             let alone = counts.iter().enumerate();
             let alone = alone.map(|(at, n)| (self.middle(at), Some(*n as f64 / seconds)));
             let alone = thinned(alone.collect(), POINTS_MAX);
-            lines.push(Mark::line(color, Stroke::Solid, alone).named(class.name()));
-            legend.push(Entry::new(color, Stroke::Full, class.name().to_owned()));
+            let stroke = Stroke::of_line(index);
+            lines.push(Mark::line(color, stroke, alone).named(class.name()));
+            let sample = if counts_of_classes > 1 { stroke } else { Stroke::Full };
+            legend.push(Entry::new(color, sample, class.name().to_owned()));
             base = top;
         }
         let max = base.into_iter().fold(0.0, f64::max);
@@ -379,11 +383,17 @@ impl<'a> Charts<'a> {
 
 impl Entry {
     pub(super) fn new(color: SeriesColor, stroke: Stroke, name: String) -> Self {
-        Self { color, stroke, name }
+        Self { color, stroke, name, is_mark: false }
     }
 
-    pub(super) fn of_kind(kind: OpKind, name: String) -> Self {
-        Self::new(SeriesColor::of_kind(kind), Stroke::Solid, name)
+    /// Returns that of bands or upright lines.
+    pub(super) fn of_mark(color: SeriesColor, stroke: Stroke, name: String) -> Self {
+        Self { is_mark: true, ..Self::new(color, stroke, name) }
+    }
+
+    /// Returns that of a kind's line by its place among those of the chart.
+    pub(super) fn of_kind(kind: OpKind, index: usize, name: String) -> Self {
+        Self::new(SeriesColor::of_kind(kind), Stroke::of_line(index), name)
     }
 }
 

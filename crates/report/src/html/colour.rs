@@ -19,27 +19,27 @@ const fn shades(light: u32, dark: u32) -> Shades {
 /// Returns the colour of a kind; one without does not compile.
 const fn of_kind(kind: OpKind) -> Shades {
     match kind {
-        OpKind::Put => shades(0xcc6f34, 0xac815d),
-        OpKind::Get => shades(0x0394f9, 0x3488ad),
-        OpKind::Delete => shades(0x2980bf, 0x769ffe),
-        OpKind::List => shades(0x345b32, 0xa0ce5f),
-        OpKind::Stat => shades(0x591e77, 0xfaadf4),
+        OpKind::Put => shades(0xb98b50, 0xe6b45f),
+        OpKind::Get => shades(0x0280d9, 0x8eceff),
+        OpKind::Delete => shades(0xb0498e, 0x9054b5),
+        OpKind::List => shades(0x737104, 0x257b31),
+        OpKind::Stat => shades(0x005d48, 0x30a290),
         OpKind::Append => shades(0x148798, 0x4ab0bd),
-        OpKind::Post => shades(0x8e5c37, 0xedb149),
+        OpKind::Post => shades(0x8e5c37, 0xf5ac05),
         OpKind::PutPart => shades(0x8e84b5, 0x9b4be1),
         OpKind::Retention => shades(0x6236a4, 0xbac6fd),
         OpKind::Read => shades(0x5c87be, 0x84bcee),
         OpKind::Write => shades(0xa7793b, 0xd7c18d),
         OpKind::Sync => shades(0x5f4aba, 0x7285c2),
-        OpKind::Create => shades(0x018e80, 0x36fdc9),
-        OpKind::Open => shades(0x496200, 0x74af78),
+        OpKind::Create => shades(0x038e80, 0x36fdc9),
+        OpKind::Open => shades(0x4c6206, 0x74af78),
         OpKind::Unlink => shades(0x577b3d, 0x78de02),
         OpKind::Rename => shades(0xa751e0, 0xc19acc),
         OpKind::Mkdir => shades(0x834583, 0xac68bc),
         OpKind::Rmdir => shades(0x3520a7, 0x8f6dee),
         OpKind::CreateUpload => shades(0x2567bd, 0x379afe),
-        OpKind::CompleteUpload => shades(0x750378, 0xe1cafb),
-        OpKind::AbortUpload => shades(0xb5278b, 0xea98c7),
+        OpKind::CompleteUpload => shades(0x750378, 0xe3dcf6),
+        OpKind::AbortUpload => shades(0xb5278b, 0xed8bc0),
     }
 }
 

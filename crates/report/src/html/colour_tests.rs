@@ -9,6 +9,10 @@ const CONTRAST_MIN: f64 = 3.0;
 /// The least distance in OKLab of two kinds that commonly stand in one chart, for every eye: 0.02
 /// is just noticeable side by side, and lines are thin.
 const APART_MIN: f64 = 0.075;
+/// The same of the kinds of `s3 mixed`, which nearly every reader sees together.
+const APART_OF_MIXED_MIN: f64 = 0.11;
+/// The same, seen by eyes that see all colours: more than two shades of one hue.
+const DIFFERENT_OF_MIXED_MIN: f64 = 0.15;
 /// The same for any two kinds, seen by eyes that see all colours.
 const DIFFERENT_MIN: f64 = 0.045;
 /// The hues in OKLCH, in degrees, that are red: those of failures lie at 25 to 29.
@@ -126,8 +130,7 @@ const TOGETHER: [&[OpKind]; 4] = [
     ],
 ];
 
-/// The least distance in the two charts that have more lines than colours carry by themselves;
-/// there the dashes differ too.
+/// The least distance in the two charts that have the most lines.
 const APART_OF_MANY_MIN: f64 = 0.065;
 
 #[test]
@@ -167,6 +170,28 @@ fn kinds_that_stand_together_keep_apart_for_every_eye() {
                 let apart = distance(seen(eye, one), seen(eye, other));
                 assert!(apart >= min, "#{one:06x} and #{other:06x}: {apart:.4}, {:?}", eye[0]);
             }
+        }
+    }
+}
+
+#[test]
+fn kinds_of_a_mixed_run_are_far_apart_for_every_eye_and_no_two_are_of_one_hue() {
+    let [mixed, ..] = TOGETHER;
+    for (at, a) in mixed.iter().enumerate() {
+        for (b, theme) in mixed[..at].iter().flat_map(|b| [0, 1].map(|theme| (b, theme))) {
+            let [one, other] = [a, b].map(|kind| both(SeriesColor::of_kind(*kind))[theme]);
+            for (eye, min) in EYES.iter().zip([
+                DIFFERENT_OF_MIXED_MIN,
+                APART_OF_MIXED_MIN,
+                APART_OF_MIXED_MIN,
+                APART_OF_MIXED_MIN,
+            ]) {
+                let apart = distance(seen(eye, one), seen(eye, other));
+                assert!(apart >= min, "{a:?} and {b:?}, theme {theme}: {apart:.4}, {:?}", eye[0]);
+            }
+            let turned = (hue(one) - hue(other)).abs();
+            let turned = turned.min(360.0 - turned);
+            assert!(turned >= 20.0, "{a:?} and {b:?}, theme {theme}: {turned:.0} degrees");
         }
     }
 }

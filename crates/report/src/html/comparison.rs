@@ -8,6 +8,7 @@ use super::axis::{Axis, Reads};
 use super::charts::{Chart, Entry, ends};
 use super::colour::SeriesColor;
 use super::document::{Document, within_script};
+use super::limits::Limits;
 use super::live::Live;
 use super::plot::{Mark, Plot, Stroke, WIDE};
 use super::thin::{Point, thinned};
@@ -17,7 +18,7 @@ use crate::report::{Report, StageReport};
 use crate::stage_words::stage_title;
 
 /// More runs of a side than this are not drawn; the tables are of all.
-const RUNS_DRAWN_MAX: usize = 8;
+const RUNS_DRAWN_MAX: usize = 6;
 /// Points of each line; there are many lines.
 const POINTS_MAX: usize = 300;
 
@@ -83,7 +84,7 @@ pub fn comparison(
     before: &[Vec<Curve>],
     after: &[Vec<Curve>],
 ) -> String {
-    let live = Live::default();
+    let live = Live::new(Limits::USUAL);
     let mut body =
         format!("<header>\n<h1>What changed</h1>\n</header>\n{}", page::head(comparison));
     let both = comparison.kinds.iter().filter(|kind| kind.presence == Presence::Both);
@@ -96,9 +97,17 @@ pub fn comparison(
         body += &section(&id, &escaped(&page::title(kind)), &content);
     }
     body += &section("parameters", "Parameters that differ", &page::parameters(differences));
+    let mut notes = page::notes(comparison);
+    if live.is_full() {
+        let note = "The charts of the last kinds are left out to keep the file small.";
+        notes += &format!("<p class=\"caption\">{note}</p>\n");
+    }
     let document = Document::new("What changed", body, live.into_json());
     let data = within_script(&json::json(comparison, differences, &[]));
-    document.render(&page::notes(comparison), &data)
+    let room = super::SIZE_MAX.saturating_sub(document.len());
+    let left_out = r#"{"notes":["left out here to keep the file small: everything"]}"#;
+    let data = if data.len() > room { left_out.to_owned() } else { data };
+    document.render(&notes, &data)
 }
 
 /// Returns the charts of a kind: the rate and the latency of each run over the time from its start.
@@ -114,9 +123,10 @@ fn charts(kind: &KindComparison, sides: [&[Vec<Curve>]; 2]) -> Vec<Chart> {
     let lines = |of: fn(&Curve) -> &Vec<Point>| {
         let (mut marks, mut legend) = (Vec::new(), Vec::new());
         for (side, (name, runs)) in ["before", "after"].iter().zip(&drawn).enumerate() {
-            let stroke = if side == 0 { Stroke::Dashed } else { Stroke::Solid };
             for (number, curve) in (1..).zip(runs) {
                 let Some(curve) = curve else { continue };
+                // The sides differ in their colours, and all runs in their dashes.
+                let stroke = Stroke::of_line(2 * (number - 1) + (1 - side));
                 let name = match runs.len() {
                     1 => (*name).to_owned(),
                     _ => format!("{name} {number}"),

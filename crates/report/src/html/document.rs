@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use super::limits::{CELL_CHARS_MAX, cut_name};
 use super::{colour, plot};
 use crate::table::harmless;
 
@@ -29,7 +30,7 @@ impl Document {
     pub(super) fn new(title: &str, body: String, charts: String) -> Self {
         let (colours, rules) = (colour::variables(), plot::style_rules(&body));
         let style = format!("\n{UPLOT_STYLE}\n{colours}\n{STYLE}{rules}");
-        Self { title: escaped(title), body, charts, style }
+        Self { title: cut_name(title, CELL_CHARS_MAX), body, charts, style }
     }
 
     /// Returns about how long it is without its data.

@@ -1,52 +1,88 @@
 //! What the script of a page draws its charts from: the values of every chart, as JSON.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use serde_json::{Value, json};
 
 use super::axis::{Axis, Reads};
 use super::charts::Chart;
-use super::plot::{Mark, WIDE};
+use super::document::within_script;
+use super::limits::{Limits, NAME_CHARS_MAX, TEXT_CHARS_MAX};
+use super::plot::{Mark, SCALE};
+use crate::table::elided;
 
 /// How many digits of a value the script is given.
 const DIGITS: i32 = 6;
+/// What the figures of a page take at most, with their values, before no more are added.
+const FIGURES_SIZE_MAX: usize = 760_000;
 
-/// The charts of a page, in the order in which they were added.
-#[derive(Debug, Default)]
-pub(super) struct Live(RefCell<Vec<Value>>);
+/// The charts of a page, in the order in which they were added, and how much the page shows.
+#[derive(Debug)]
+pub(super) struct Live {
+    charts: RefCell<Vec<Value>>,
+    /// How many bytes the figures take.
+    drawn: Cell<usize>,
+    pub(super) limits: Limits,
+}
 
 impl Live {
-    /// Adds a chart under the name of its figure. Those over time of one group move together.
-    pub(super) fn add(&self, id: &str, group: &str, chart: &Chart) {
-        let plot = &chart.plot;
-        let named: Vec<&Mark> = plot.marks.iter().filter(|mark| !mark.name.is_empty()).collect();
-        if named.is_empty() && plot.heat.is_none() {
-            return;
+    pub(super) fn new(limits: Limits) -> Self {
+        Self { charts: RefCell::default(), drawn: Cell::default(), limits }
+    }
+
+    /// Adds a figure with its chart under its name, where there is room for it. Charts over time of
+    /// one group move together.
+    pub(super) fn add(&self, id: &str, group: &str, chart: &Chart, figure: &str) -> bool {
+        let value = value(id, group, chart);
+        let of_value = value.as_ref().map_or(0, |value| within_script(value).len());
+        let drawn = self.drawn.get() + figure.len() + of_value;
+        // Once there is none, none is made by something smaller that comes later.
+        self.drawn.set(drawn);
+        if !self.is_full() {
+            self.charts.borrow_mut().extend(value);
         }
-        let mut xs: Vec<Vec<f64>> = Vec::new();
-        let series: Vec<Value> = named.iter().map(|mark| series(mark, &mut xs)).collect();
-        let bands = plot.bands.iter();
-        let bands = bands.map(|of| json!([of.from, of.until, of.color.number(), of.text]));
-        let uprights = plot.uprights.iter();
-        let uprights = uprights.map(|of| json!([of.at, of.color.number(), of.text, of.label]));
-        let mut value = json!({
-            "id": id, "wide": plot.size == WIDE, "x": axis(&plot.x), "y": axis(&plot.y),
-            "xs": xs, "series": series,
-            "bands": bands.collect::<Vec<_>>(), "uprights": uprights.collect::<Vec<_>>(),
-        });
-        if plot.x.reads == Reads::Offset {
-            value["group"] = format!("time-{group}").into();
-        }
-        if let Some(heat) = &plot.heat {
-            value["heat"] = heat.json();
-        }
-        self.0.borrow_mut().push(value);
+        !self.is_full()
+    }
+
+    /// Tells whether the figures take all the room of a page: no more are added then.
+    pub(super) fn is_full(&self) -> bool {
+        self.drawn.get() > FIGURES_SIZE_MAX
     }
 
     /// Returns all of them as JSON in which nothing ends the element that holds it.
     pub(super) fn into_json(self) -> String {
-        super::within_script(&Value::from(self.0.into_inner()))
+        within_script(&Value::from(self.charts.into_inner()))
     }
+}
+
+/// Returns what the script is given of a chart; `None` of one without values.
+fn value(id: &str, group: &str, chart: &Chart) -> Option<Value> {
+    let plot = &chart.plot;
+    let named: Vec<&Mark> = plot.marks.iter().filter(|mark| !mark.name.is_empty()).collect();
+    if named.is_empty() && plot.heat.is_none() {
+        return None;
+    }
+    let mut xs: Vec<Vec<f64>> = Vec::new();
+    let series: Vec<Value> = named.iter().map(|mark| series(mark, &mut xs)).collect();
+    let bands = plot.bands.iter();
+    let bands = bands
+        .map(|of| json!([of.from, of.until, of.color.number(), elided(&of.text, TEXT_CHARS_MAX)]));
+    let stretches = plot.stretches.iter().map(|of| json!([of.from, of.until, of.name]));
+    let uprights = plot.uprights.iter();
+    let uprights = uprights
+        .map(|of| json!([of.at, of.color.number(), elided(&of.text, NAME_CHARS_MAX), of.label]));
+    let mut value = json!({
+        "id": id, "height": plot.size.1 / SCALE, "x": axis(&plot.x), "y": axis(&plot.y),
+        "xs": xs, "series": series, "stretches": stretches.collect::<Vec<_>>(),
+        "bands": bands.collect::<Vec<_>>(), "uprights": uprights.collect::<Vec<_>>(),
+    });
+    if plot.x.reads == Reads::Offset {
+        value["group"] = format!("time-{group}").into();
+    }
+    if let Some(heat) = &plot.heat {
+        value["heat"] = heat.json();
+    }
+    Some(value)
 }
 
 fn series(mark: &Mark, xs: &mut Vec<Vec<f64>>) -> Value {
@@ -57,8 +93,8 @@ fn series(mark: &Mark, xs: &mut Vec<Vec<f64>>) -> Value {
     });
     let y: Vec<Option<f64>> = mark.points.iter().map(|(_, y)| y.map(rounded)).collect();
     json!({
-        "name": mark.name, "color": mark.color.number(), "dash": mark.stroke.dashes(),
-        "dots": mark.dots, "x": at, "y": y,
+        "name": elided(&mark.name, NAME_CHARS_MAX), "color": mark.color.number(), "look": mark.stroke.class(),
+        "dash": mark.stroke.dashes(), "width": mark.stroke.width(), "dots": mark.dots, "x": at, "y": y,
     })
 }
 

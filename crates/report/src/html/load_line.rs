@@ -5,9 +5,11 @@ use std::time::Duration;
 use super::axis::{Axis, Reads};
 use super::charts::{Chart, Entry};
 use super::colour::SeriesColor;
+use super::limits::{CELL_CHARS_MAX, TEXT_CHARS_MAX, cut, cut_name};
 use super::live::Live;
 use super::plot::{Mark, Plot, Stroke, Upright, WIDE};
-use super::{escaped, figure_as, section, tables};
+use super::tables::{self, Table, Tone};
+use super::{figure_as, section};
 use crate::format::{UNKNOWN, count, duration, known, number};
 use crate::load_line::text::{LATENCY, facts};
 use crate::load_line::{LoadLineReport, ProbeFigure};
@@ -23,7 +25,8 @@ const PERCENTILES: [Percentile; 3] = [
 
 /// Returns the section of a load line.
 pub(super) fn section_of(report: &Report, found: &LoadLineReport, live: &Live) -> String {
-    let mut content = format!("<p><strong>{}</strong></p>\n", escaped(&found.headline()));
+    let mut content =
+        format!("<p><strong>{}</strong></p>\n", cut(&found.headline(), TEXT_CHARS_MAX));
     content += &tables::facts(facts(report, found));
     let charts = [curve(found), failures(found)].into_iter().flatten();
     let figures: String = charts.map(|chart| figure_as(&chart.id, "", &chart, live)).collect();
@@ -32,7 +35,7 @@ pub(super) fn section_of(report: &Report, found: &LoadLineReport, live: &Live) -
     }
     section(
         "load-line",
-        &escaped(&format!("The load line: {}", found.name)),
+        &cut_name(&format!("The load line: {}", found.name), CELL_CHARS_MAX),
         &(content + &probes(found)),
     )
 }
@@ -57,7 +60,7 @@ fn upright(found: &LoadLineReport, plot: &mut Plot, legend: &mut Vec<Entry>) {
     let Some(line) = found.line.as_ref() else { return };
     let text = format!("the load line, {} ops/s", number(line.ops_per_sec));
     let color = SeriesColor::TOTAL;
-    legend.push(Entry::new(color, Stroke::Dashed, text.clone()));
+    legend.push(Entry::of_mark(color, Stroke::DASHED, text.clone()));
     plot.uprights.push(Upright { at: line.ops_per_sec, color, text, label: String::new() });
 }
 
@@ -75,9 +78,10 @@ fn curve(found: &LoadLineReport) -> Option<Chart> {
     for (index, (name, of)) in PERCENTILES.into_iter().enumerate() {
         let color = SeriesColor::of_other(index);
         let at = points.iter().map(|(rate, probe)| (*rate, of(probe).map(|ns| ns as f64)));
-        let line = Mark::line(color, Stroke::Solid, at).named(name);
+        let stroke = Stroke::of_line(index);
+        let line = Mark::line(color, stroke, at).named(name);
         marks.push(Mark { dots: true, ..line });
-        legend.push(Entry::new(color, Stroke::Solid, name.to_owned()));
+        legend.push(Entry::new(color, stroke, name.to_owned()));
     }
     let y = Axis::log_time(low, high).titled("latency", Reads::Time);
     let mut plot = Plot::new(WIDE, rates(&points), y, marks);
@@ -108,12 +112,13 @@ fn failures(found: &LoadLineReport) -> Option<Chart> {
     let of_achieved = points.iter().map(|(rate, probe)| (*rate, probe.achieved_ops_per_sec));
     let of_failed = points.iter().map(|(rate, probe)| (*rate, Some(share(probe) * rate)));
     let marks = vec![
-        Mark::line(achieved, Stroke::Solid, of_achieved).named("succeeded"),
-        Mark::line(failed, Stroke::Solid, of_failed).named("failed"),
+        Mark::line(achieved, Stroke::SOLID, of_achieved).named("succeeded"),
+        Mark::line(failed, Stroke::DASHED, of_failed).named("failed"),
     ];
     let marks = marks.into_iter().map(|mark| Mark { dots: true, ..mark }).collect();
-    let entry = |color, name: &str| Entry::new(color, Stroke::Solid, name.to_owned());
-    let mut legend = vec![entry(achieved, "succeeded"), entry(failed, "failed")];
+    let entry = |color, stroke, name: &str| Entry::new(color, stroke, name.to_owned());
+    let mut legend =
+        vec![entry(achieved, Stroke::SOLID, "succeeded"), entry(failed, Stroke::DASHED, "failed")];
     let y = Axis::from_zero(most).titled("operations/s", Reads::Number("ops/s"));
     let mut plot = Plot::new(WIDE, rates(&points), y, marks);
     upright(found, &mut plot, &mut legend);
@@ -131,7 +136,10 @@ fn failures(found: &LoadLineReport) -> Option<Chart> {
 /// Returns the table of the probes.
 fn probes(found: &LoadLineReport) -> String {
     let time = |ns: Option<u64>| known(ns, |ns| duration(Duration::from_nanos(ns)));
-    let row = |probe: &ProbeFigure| {
+    let headings =
+        ["probe", "offered/s", "achieved/s", "for", "p50", "p99", "p99.9", "failed", "outcome"];
+    let mut table = Table::new(&headings);
+    for probe in &found.probes {
         let cells = [
             known(probe.offered_ops_per_sec, number),
             known(probe.achieved_ops_per_sec, number),
@@ -142,14 +150,7 @@ fn probes(found: &LoadLineReport) -> String {
             count(probe.ops_failed_count),
             probe.outcome.clone().unwrap_or_else(|| UNKNOWN.to_owned()),
         ];
-        let cells: String =
-            cells.iter().map(|cell| format!("<td>{}</td>", escaped(cell))).collect();
-        format!("<tr><th>{}</th>{cells}</tr>\n", escaped(&probe.role))
-    };
-    let rows: String = found.probes.iter().map(row).collect();
-    format!(
-        "<table>\n<thead><tr><th>probe</th><th>offered/s</th><th>achieved/s</th><th>for</th>\
-         <th>p50</th><th>p99</th><th>p99.9</th><th>failed</th><th>outcome</th></tr></thead>\n\
-         <tbody>\n{rows}</tbody>\n</table>\n"
-    )
+        table.row(Tone::Plain, &probe.role, cells);
+    }
+    table.end()
 }

@@ -1,6 +1,8 @@
 //! What is marked on every chart over time: failures and outages as shaded stretches, what was done
 //! at instants of the run, and the steps of its rate, as upright lines.
 
+use std::time::Duration;
+
 use plimsoll_analysis::SegmentRow;
 use plimsoll_model::{ErrorClass, Moment};
 
@@ -8,10 +10,12 @@ use super::charts::Entry;
 use super::colour::SeriesColor;
 use super::plot::{Band, Plot, Stroke, Upright};
 use crate::format::{count, duration, number};
-use crate::report::RowView;
+use crate::report::{Report, RowView};
 
 /// More stretches of failures than this are told as fewer, longer ones.
 const BANDS_MAX: usize = 120;
+/// More events than this are not marked.
+const UPRIGHTS_MAX: usize = 60;
 
 /// What happened at times of a row, to be marked on its charts.
 #[derive(Default)]
@@ -57,19 +61,79 @@ impl Marks {
         Self { bands, uprights }
     }
 
+    /// Returns those of a whole run, whose axis begins with a stage that began `first` after the
+    /// first of all, and ends `seconds` later. The steps of rates are left out.
+    pub(super) fn of_run(report: &Report, first: Duration, seconds: f64) -> Self {
+        let mut all = Self::default();
+        for stage in &report.stages {
+            let offset = stage.started_after.saturating_sub(first).as_secs_f64();
+            for row in &stage.rows {
+                let view = RowView { report, stage, row };
+                let of_row = Self::of(&view, row.analysis.started, stage.took.as_secs_f64());
+                let shifted = |band: Band| Band {
+                    from: band.from + offset,
+                    until: band.until + offset,
+                    ..band
+                };
+                all.bands.extend(of_row.bands.into_iter().map(shifted));
+                let events = of_row.uprights.into_iter().filter(|of| of.label.is_empty());
+                for event in events.map(|of| Upright { at: of.at + offset, ..of }) {
+                    if !all.uprights.contains(&event) && all.uprights.len() < UPRIGHTS_MAX {
+                        all.uprights.push(event);
+                    }
+                }
+            }
+        }
+        all.bands = fewer(all.bands, seconds);
+        all
+    }
+
     /// Puts them on a plot, and names them in its legend.
     pub(super) fn put(self, plot: &mut Plot, legend: &mut Vec<Entry>) {
+        let is_known = |legend: &[Entry], name: &str| legend.iter().any(|of| of.name == name);
         let events = self.uprights.iter().filter(|of| of.label.is_empty());
-        legend.extend(events.map(|of| Entry::new(of.color, Stroke::Dashed, of.text.clone())));
+        for event in events {
+            if !is_known(legend, &event.text) {
+                let text = event.text.clone();
+                legend.push(Entry::of_mark(event.color, Stroke::DASHED, text));
+            }
+        }
         for (color, name) in [(SeriesColor::FAILED, "failures"), (SeriesColor::OUTAGE, "outage")] {
-            let is_known = legend.iter().any(|entry| entry.name == name);
-            if !is_known && self.bands.iter().any(|band| band.color == color) {
-                legend.push(Entry::new(color, Stroke::Shade, name.to_owned()));
+            if !is_known(legend, name) && self.bands.iter().any(|band| band.color == color) {
+                legend.push(Entry::of_mark(color, Stroke::Shade, name.to_owned()));
             }
         }
         plot.bands.extend(self.bands);
-        plot.uprights.extend(self.uprights);
+        for upright in self.uprights {
+            // Rows of a stage have its events in common.
+            if !plot.uprights.contains(&upright) {
+                plot.uprights.push(upright);
+            }
+        }
     }
+}
+
+/// Returns bands over an axis that long, those near each other as one where there are too many.
+fn fewer(mut bands: Vec<Band>, seconds: f64) -> Vec<Band> {
+    if bands.len() <= BANDS_MAX {
+        return bands;
+    }
+    let near = seconds / BANDS_MAX as f64;
+    bands.sort_by(|a, b| a.color.number().cmp(&b.color.number()).then(a.from.total_cmp(&b.from)));
+    let mut merged: Vec<Band> = Vec::new();
+    for band in bands {
+        match merged.last_mut() {
+            Some(last) if last.color == band.color && band.from <= last.until + near => {
+                last.until = last.until.max(band.until);
+                if last.text != band.text {
+                    let is_outage = band.color == SeriesColor::OUTAGE;
+                    last.text = if is_outage { "outages" } else { "failures" }.to_owned();
+                }
+            }
+            _ => merged.push(band),
+        }
+    }
+    merged
 }
 
 /// Returns the stretches of segments in which operations failed, neighbours as one.

@@ -67,8 +67,10 @@
     ctx.rect(left, top, width, height);
     ctx.clip();
     const place = (x) => plot.valToPos(x, "x", true);
+    drawStretches(plot, chart, place);
     if (chart.heat) drawHeat(plot, chart, place);
     for (const [from, until, number] of chart.bands) {
+      if (chart.off.has(number)) continue;
       ctx.globalAlpha = 0.16;
       ctx.fillStyle = colour(number);
       const begin = place(from);
@@ -80,7 +82,8 @@
     ctx.font = 12 * devicePixelRatio + "px system-ui, sans-serif";
     ctx.textAlign = "left";
     ctx.textBaseline = "top";
-    for (const [at, number, , label] of chart.uprights) {
+    for (const [at, number, text, label] of chart.uprights) {
+      if (chart.off.has(text)) continue;
       ctx.strokeStyle = colour(number);
       ctx.beginPath();
       ctx.moveTo(place(at), top);
@@ -90,6 +93,31 @@
       ctx.fillText(label, place(at) + 4 * devicePixelRatio, top + 2 * devicePixelRatio);
     }
     ctx.restore();
+  };
+  // What the chart is cut into: every other one shaded, the longest that are seen named first.
+  const drawStretches = (plot, chart, place) => {
+    const { ctx } = plot;
+    const { left, top, width, height } = plot.bbox;
+    const right = left + width;
+    const seen = chart.stretches.map(([from, until, name], index) =>
+      ({ name, index, from: Math.max(left, place(from)), until: Math.min(right, place(until)) }))
+      .filter(({ from, until }) => until > from);
+    ctx.fillStyle = css("--stretch");
+    for (const { index, from, until } of seen) {
+      if (index % 2 === 1) ctx.fillRect(from, top, until - from, height);
+    }
+    ctx.fillStyle = css("--dim");
+    ctx.font = 12 * devicePixelRatio + "px system-ui, sans-serif";
+    ctx.textAlign = "center";
+    ctx.textBaseline = "top";
+    const taken = [];
+    for (const { name, from, until } of seen.sort((a, b) => b.until - b.from - a.until + a.from)) {
+      const half = ctx.measureText(name).width / 2 + 5 * devicePixelRatio;
+      const middle = Math.min(right - half, Math.max(left + half, (from + until) / 2));
+      if (2 * half > width || taken.some((at) => Math.abs(at.middle - middle) < at.half + half)) continue;
+      taken.push({ middle, half });
+      ctx.fillText(name, middle, top + 3 * devicePixelRatio);
+    }
   };
   const drawHeat = (plot, chart, place) => {
     const { heat } = chart;
@@ -147,6 +175,9 @@
     const x = plot.posToVal(left, "x");
     const reach = Math.max(chart.step, (plot.scales.x.max - plot.scales.x.min) / 100);
     tip.replaceChildren(element("b", "", told(chart.x, x)));
+    for (const [from, until, name] of chart.stretches) {
+      if (x >= from && x < until) tip.append(element("p", "", "stage: " + name));
+    }
     const table = element("table");
     for (const series of chart.series) {
       if (series.hidden) continue;
@@ -154,7 +185,7 @@
       if (value === undefined) continue;
       const row = element("tr");
       const name = element("td");
-      const key = element("i");
+      const key = element("i", series.look);
       key.style.color = colour(series.color);
       name.append(key, series.name);
       row.append(name, element("td", "", value === null ? "–" : told(chart.y, value)));
@@ -166,11 +197,11 @@
       tip.append(element("p", "", heatAt(chart, x, y)));
     }
     const near = (plot.scales.x.max - plot.scales.x.min) / 150;
-    for (const [from, until, , text] of chart.bands) {
-      if (x >= from - near && x <= until + near) tip.append(element("p", "bad", text));
+    for (const [from, until, number, text] of chart.bands) {
+      if (!chart.off.has(number) && x >= from - near && x <= until + near) tip.append(element("p", "bad", text));
     }
     for (const [at, , text] of chart.uprights) {
-      if (Math.abs(x - at) <= near) tip.append(element("p", "", text));
+      if (!chart.off.has(text) && Math.abs(x - at) <= near) tip.append(element("p", "", text));
     }
     tip.hidden = false;
     const box = plot.over;
@@ -206,8 +237,24 @@
     return made;
   };
 
+  // Only points between gaps are drawn as such: a line does not show them.
+  const alone = (plot, index) => {
+    const values = plot.data[index];
+    // What has no place in this series is undefined, a gap is null.
+    const isGap = (at, step) => {
+      while (at >= 0 && at < values.length && values[at] === undefined) at += step;
+      return values[at] === null || values[at] === undefined;
+    };
+    const found = [];
+    values.forEach((value, at) => {
+      const isValue = value !== null && value !== undefined;
+      if (isValue && isGap(at - 1, -1) && isGap(at + 1, 1)) found.push(at);
+    });
+    return found;
+  };
+
   const optionsOf = (chart, width) => ({
-    width, height: chart.wide ? 250 : 270,
+    width, height: chart.height,
     padding: [10, 20, 0, 0],
     legend: { show: false },
     cursor: {
@@ -224,8 +271,9 @@
     axes: [axisOf(chart.x, true, chart), axisOf(chart.y, false, chart)],
     series: [{}, ...chart.series.map((series) => ({
       label: series.name, scale: "y", stroke: () => colour(series.color),
-      width: series.dash ? 1.5 : 2, dash: series.dash ? series.dash.map((n) => n / 2) : undefined,
-      points: series.dots ? { show: true, size: 6, fill: () => colour(series.color) } : {},
+      width: series.width * 0.6, dash: series.dash ? series.dash.map((n) => n / 2) : undefined,
+      points: series.dots ? { show: true, size: 6, fill: () => colour(series.color) }
+        : { show: true, size: 5, fill: () => colour(series.color), filter: alone },
       spanGaps: false,
     }))],
     hooks: {
@@ -239,29 +287,94 @@
     ? [[chart.x.low, chart.x.high]]
     : uPlot.join(chart.series.map((series) => [series.at, series.y]));
 
+  // An entry of the legend becomes a button; what it does is told whether it is shown.
+  const button = (entry, pressed) => {
+    const made = element("button");
+    made.type = "button";
+    made.setAttribute("aria-pressed", "true");
+    made.append(...entry.childNodes);
+    made.addEventListener("click", () => {
+      const isShown = made.getAttribute("aria-pressed") === "false";
+      made.setAttribute("aria-pressed", String(isShown));
+      pressed(isShown);
+    });
+    entry.append(made);
+  };
   const toggles = (chart, figure) => {
-    const entries = [...figure.querySelectorAll(".legend li")];
+    const entries = [...figure.querySelectorAll(".legend li:not([data-mark])")];
     chart.series.forEach((series, index) => {
-      const entry = entries[index];
-      if (!entry) return;
-      const button = element("button");
-      button.type = "button";
-      button.setAttribute("aria-pressed", "true");
-      button.append(...entry.childNodes);
-      button.addEventListener("click", () => {
-        series.hidden = !series.hidden;
-        button.setAttribute("aria-pressed", String(!series.hidden));
-        chart.plot.setSeries(index + 1, { show: !series.hidden });
+      if (entries[index]) button(entries[index], (isShown) => {
+        series.hidden = !isShown;
+        chart.plot.setSeries(index + 1, { show: isShown });
       });
-      entry.append(button);
+    });
+    // Uprights without a label have an entry for each text, in their order.
+    const texts = new Set(chart.uprights.filter((of) => !of[3]).map((of) => of[2])).values();
+    for (const entry of figure.querySelectorAll(".legend li[data-mark]")) {
+      const number = Number(entry.dataset.mark);
+      const isBand = chart.bands.some((band) => band[2] === number);
+      const of = isBand ? number : texts.next().value;
+      button(entry, (isShown) => {
+        if (isShown) chart.off.delete(of);
+        else chart.off.add(of);
+        chart.plot.redraw(false);
+      });
+    }
+  };
+
+  // A finger: a tap tells what is there, a drag to the side zooms to what it went over, two taps
+  // show all again. Up and down it scrolls the page, which the browser does by itself.
+  const TAP = 10, TWICE = 350;
+  const touches = (chart) => {
+    const { plot } = chart;
+    const { over } = plot;
+    const left = (event) => {
+      const box = over.getBoundingClientRect();
+      return Math.min(box.width, Math.max(0, event.clientX - box.left));
+    };
+    const select = (from, until) => plot.setSelect({ left: Math.min(from, until), top: 0,
+      width: Math.abs(until - from), height: until === from ? 0 : over.clientHeight }, false);
+    const point = (event) => plot.setCursor({ left: left(event),
+      top: event.clientY - over.getBoundingClientRect().top }, true, true);
+    let start = null, last = 0;
+    over.addEventListener("pointerdown", (event) => {
+      if (event.pointerType !== "touch" || !event.isPrimary) return;
+      // No mouse events of the same touch.
+      event.preventDefault();
+      start = left(event);
+    });
+    over.addEventListener("pointermove", (event) => {
+      if (start === null || event.pointerType !== "touch") return;
+      point(event);
+      if (Math.abs(left(event) - start) > TAP) select(start, left(event));
+    });
+    over.addEventListener("pointercancel", () => {
+      start = null;
+      select(0, 0);
+    });
+    over.addEventListener("pointerup", (event) => {
+      if (start === null || event.pointerType !== "touch") return;
+      const [from, until] = [Math.min(start, left(event)), Math.max(start, left(event))];
+      start = null;
+      select(0, 0);
+      if (until - from > TAP) {
+        plot.setScale("x", { min: plot.posToVal(from, "x"), max: plot.posToVal(until, "x") });
+      } else if (event.timeStamp - last < TWICE) {
+        whole(chart);
+        last = 0;
+      } else {
+        point(event);
+        last = event.timeStamp;
+      }
     });
   };
 
   const make = (chart) => {
     const figure = document.getElementById(chart.id);
-    const svg = figure && figure.querySelector("svg");
+    const svg = figure && figure.querySelector(":scope > svg");
     if (!svg) return;
     const holder = element("div", "live");
+    chart.off = new Set();
     chart.tip = element("div", "tip");
     chart.tip.hidden = true;
     chart.reset = element("button", "reset", "reset zoom");
@@ -278,6 +391,7 @@
     whole(chart);
     holder.append(chart.tip, chart.reset);
     toggles(chart, figure);
+    touches(chart);
     if (chart.group) {
       if (!groups.has(chart.group)) groups.set(chart.group, []);
       groups.get(chart.group).push(chart);
@@ -290,6 +404,11 @@
   };
 
   charts.forEach(make);
+  // What a tap told goes with one elsewhere.
+  document.addEventListener("pointerdown", ({ pointerType, target }) => {
+    if (pointerType !== "touch" || target.closest(".u-over")) return;
+    for (const { tip } of charts) if (tip) tip.hidden = true;
+  });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
     charts.forEach(({ plot }) => plot && plot.redraw(false)));
 })();

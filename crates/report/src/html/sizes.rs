@@ -8,8 +8,8 @@ use super::colour::SeriesColor;
 use super::plot::{HALF, Mark, Plot, Stroke};
 use crate::format;
 
-/// A line by class of size: its name, its look, its value.
-type SizeLine<'a> = (&'a str, Stroke, &'a dyn Fn(&SizeClass) -> Option<f64>);
+/// A line by class of size: its name, its value.
+type SizeLine<'a> = (&'a str, &'a dyn Fn(&SizeClass) -> Option<f64>);
 
 /// What is special in a chart by class of size.
 struct SizeChart<'a> {
@@ -38,7 +38,7 @@ impl Charts<'_> {
             id: "chart-size-latency",
             title: "Latency by size",
             caption: format!("{} Log axis.", self.latency_meaning()),
-            lines: &[("p50", Stroke::Solid, &p50), ("p99", Stroke::Dashed, &p99)],
+            lines: &[("p50", &p50), ("p99", &p99)],
         };
         let throughput = SizeChart {
             id: "chart-size-throughput",
@@ -46,7 +46,7 @@ impl Charts<'_> {
             caption:
                 "While an operation runs: all bytes of a class over all its latencies. Log axis."
                     .to_owned(),
-            lines: &[("", Stroke::Solid, &rate)],
+            lines: &[("", &rate)],
         };
         let time_axis: &dyn Fn(f64, f64) -> Axis =
             &|min, max| Axis::log_time(min, max).titled("latency", Reads::Time);
@@ -68,7 +68,8 @@ impl Charts<'_> {
     ) -> Option<Chart> {
         let (mut marks, mut legend) = (Vec::new(), Vec::new());
         for kind in self.details.kinds.iter().filter(|kind| !kind.sizes.is_empty()) {
-            for (name, stroke, of) in chart.lines {
+            for (name, of) in chart.lines {
+                let stroke = Stroke::of_line(marks.len());
                 let color = SeriesColor::of_kind(kind.kind);
                 let value = |(min, _): &(u64, u64)| {
                     let class = kind.sizes.iter().find(|class| class.bytes_min == *min);
@@ -77,9 +78,9 @@ impl Charts<'_> {
                 let points = classes.iter().enumerate();
                 let points = points.map(|(at, class)| (at as f64, value(class)));
                 let name = format!("{} {name}", kind.kind.name()).trim_end().to_owned();
-                let line = Mark::line(color, *stroke, points).named(name.clone());
+                let line = Mark::line(color, stroke, points).named(name.clone());
                 marks.push(Mark { dots: true, ..line });
-                legend.push(Entry::new(color, *stroke, name));
+                legend.push(Entry::new(color, stroke, name));
             }
         }
         let (min, max) = ends(&marks)?;

@@ -8,12 +8,15 @@ use plimsoll_model::{ErrorClass, Interface};
 use super::axis::{Axis, Reads};
 use super::charts::{Chart, Charts, Entry};
 use super::colour::{OTHER_COLORS_COUNT, SeriesColor};
+use super::limits::{
+    CELL_CHARS_MAX, COMMAND_CHARS_MAX, Drawn, LINES_MAX, TEXT_CHARS_MAX, cut, cut_name, more,
+};
 use super::live::Live;
 use super::marks::Marks;
 use super::plot::{Mark, Plot, Stroke, WIDE};
 use super::tables::{self, Table, Tone};
 use super::thin::{POINTS_MAX, thinned};
-use super::{escaped, figure_as, section};
+use super::{figure_as, section};
 use crate::format::{bytes, count, duration, known};
 use crate::report::{Report, RowReport, RowView, StageReport};
 use crate::stage_words::{self as words, bytes_per_sec, ops_per_sec};
@@ -22,6 +25,8 @@ use crate::words as shared;
 const MIB: f64 = 1_048_576.0;
 /// Maps of latency over time that a stage shows at most.
 const HEAT_MAPS_MAX: usize = 6;
+/// Texts of errors of a stage on files that are shown at most.
+const MESSAGES_MAX: usize = 20;
 /// The percentiles shown, in percent, with their names.
 const PERCENTILES: [(f64, &str); 7] = [
     (50.0, "p50"),
@@ -47,33 +52,36 @@ pub(super) fn origin(report: &Report) -> String {
     facts.extend(report.interface().map(Interface::name).map(|name| ("interface", name.into())));
     facts.extend(report.seed.map(|seed| ("seed", seed.0.to_string())));
     facts.extend(shared::cleaned(report).map(|text| ("cleaned up", text)));
-    let command = escaped(&report.command);
+    let command = cut(&report.command, COMMAND_CHARS_MAX);
     tables::facts(facts) + &format!("<pre id=\"command\">{command}</pre>\n")
 }
 
 /// Returns the section of one stage.
 pub(super) fn stage(report: &Report, number: usize, stage: &StageReport, live: &Live) -> String {
-    let (id, name) = (format!("stage-{number}"), escaped(&words::name(stage)));
+    let (id, name) = (format!("stage-{number}"), cut_name(&words::name(stage), CELL_CHARS_MAX));
     if !report.shows(stage) {
-        let text = escaped(&words::prepared(stage));
+        let text = cut(&words::prepared(stage), TEXT_CHARS_MAX);
         return section(&id, &name, &format!("<p>{text}</p>\n{}", errors(stage)));
     }
     let several = stage.rows.len() > 1;
-    let work = stage.rows.iter().map(|row| {
+    let limits = live.limits;
+    let work = stage.rows.iter().take(limits.rows.min(LINES_MAX)).map(|row| {
         let lead = if several { format!("{}: ", row.name) } else { String::new() };
         let text = match row.is_on_files {
             true => words::work(row),
             false => shared::loop_model(&RowView { report, stage, row }),
         };
-        format!("<p class=\"caption\">{}</p>\n", escaped(&(lead + &text)))
+        format!("<p class=\"caption\">{}</p>\n", cut(&(lead + &text), TEXT_CHARS_MAX))
     });
     let mut html: String = work.collect();
     let told = words::schedules_told(stage);
     for warning in told.iter().filter_map(|told| told.warning.as_deref()) {
-        html += &format!("<p class=\"bad\">{}</p>\n", escaped(warning));
+        html += &format!("<p class=\"bad\">{}</p>\n", cut(warning, TEXT_CHARS_MAX));
     }
     let over_time = chart(report, stage).map(|chart| (format!("chart-{id}"), chart));
+    let over_time = over_time.filter(|_| limits.drawn >= Drawn::First);
     let maps = stage.rows.iter().enumerate().filter(|(_, row)| row.is_on_files);
+    let maps = maps.filter(|_| limits.drawn == Drawn::All);
     let maps = maps.flat_map(|(index, row)| {
         let details = row.analysis.details.as_ref();
         let charts =
@@ -89,9 +97,14 @@ pub(super) fn stage(report: &Report, number: usize, stage: &StageReport, live: &
         html += &format!("<div class=\"charts\">{figures}</div>");
     }
     html += &(operations(stage) + &latency(stage) + &done(stage));
-    for (index, row) in stage.rows.iter().enumerate().filter(|(_, row)| !row.is_on_files) {
+    let on_objects = stage.rows.iter().enumerate().filter(|(_, row)| !row.is_on_files);
+    for (index, row) in on_objects.clone().take(limits.rows) {
         let prefix = format!("{id}-{index}-");
         html += &super::body(RowView { report, stage, row }, &prefix, live);
+    }
+    let left_out = on_objects.count().saturating_sub(limits.rows);
+    if left_out > 0 {
+        html += &format!("<p class=\"caption\">{}</p>\n", more(left_out));
     }
     let mut facts = crate::verdict::facts(stage);
     facts.push(("ran", words::ran(stage)));
@@ -187,12 +200,16 @@ fn errors(stage: &StageReport) -> String {
             if failed > 0 {
                 let text =
                     format!("{}: {} {}", label(stage, row, kind), count(failed), class.name());
-                html += &format!("<p class=\"bad\">{}</p>\n", escaped(&text));
+                html += &format!("<p class=\"bad\">{}</p>\n", cut(&text, TEXT_CHARS_MAX));
             }
         }
     }
-    let line = |text: &str| format!("<li>{}</li>\n", escaped(text));
-    let texts: String = stage.errors.iter().map(|error| line(&error.message)).collect();
+    let line = |text: &str| format!("<li>{}</li>\n", cut(text, TEXT_CHARS_MAX));
+    let first = stage.errors.iter().take(MESSAGES_MAX);
+    let mut texts: String = first.map(|error| line(&error.message)).collect();
+    if stage.errors.len() > MESSAGES_MAX {
+        texts += &line(&more(stage.errors.len() - MESSAGES_MAX));
+    }
     if texts.is_empty() { html } else { html + "<ul class=\"errors\">\n" + &texts + "</ul>\n" }
 }
 
@@ -229,7 +246,7 @@ fn chart(report: &Report, stage: &StageReport) -> Option<Chart> {
             })
             .collect();
         highest = points.iter().filter_map(|(_, rate)| *rate).fold(highest, f64::max);
-        let stroke = Stroke::of_line(index, drawn.len().min(OTHER_COLORS_COUNT));
+        let stroke = Stroke::of_line(index);
         let name = label(stage, row, kind);
         let points = thinned(points, POINTS_MAX);
         marks.push(Mark::line(color, stroke, points).named(name.clone()));
@@ -279,8 +296,8 @@ mod tests {
         for id in ["stage-1", "stage-2", "stage-5", "summary", "run"] {
             assert!(html.contains(&format!("<section id=\"{id}\">")), "{id}");
         }
-        // Only the reads of 2 s have windows enough for a chart.
-        assert_eq!(html.matches("<svg viewBox").count(), 1);
+        // Only the reads of 2 s have windows enough for a chart; the whole run has two.
+        assert_eq!(html.matches("<svg viewBox").count(), 3);
         assert!(html.contains("<td>1.95 GiB/s</td>"), "no throughput");
         assert!(html.contains("WEKA&#39;s summary"), "no summary");
         assert!(html.contains("<td>2,000 ops/s</td>"), "no first done");

@@ -6,6 +6,9 @@ use std::time::Duration;
 use plimsoll_analysis::{Figures, Rates, RowAnalysis, SegmentRate, StepFigures, Times};
 use plimsoll_model::{ByteRate, Moment};
 
+use super::limits::{
+    CELL_CHARS_MAX, LINES_MAX, Limits, ROWS_MAX, TEXT_CHARS_MAX, chosen, cut, cut_name, more,
+};
 use super::sizes::size;
 use super::{Environment, escaped};
 use crate::agents::{AgentReport, HEADINGS};
@@ -15,10 +18,12 @@ use crate::format::{
 use crate::report::RowView;
 use crate::{ErrorSample, Report, words};
 
+/// What of many hosts or clients is shown.
+const SLOWEST: &str = "the slowest and those with the most failures";
 /// How many texts of one class of error are shown.
 const MESSAGES_PER_CLASS_MAX: usize = 5;
-/// How much of a text is shown.
-const MESSAGE_CHARS_MAX: usize = 1_000;
+/// How many texts of errors of a row are shown in all.
+const MESSAGES_MAX: usize = 40;
 
 /// How a row stands out.
 #[derive(Clone, Copy, PartialEq)]
@@ -52,16 +57,40 @@ impl Table {
             Tone::Total => " class=\"total\"",
             Tone::Part => " class=\"part\"",
         };
-        let head = escaped(head);
-        let cells = cells.into_iter().map(|text| format!("<td>{}</td>", escaped(&text)));
+        self.rows += 1;
+        if self.rows > ROWS_MAX {
+            return;
+        }
+        let head = cut_name(head, CELL_CHARS_MAX);
+        let cells = cells.into_iter();
+        let cells = cells.map(|text| format!("<td>{}</td>", cut_name(&text, CELL_CHARS_MAX)));
         let cells: String = cells.collect();
         self.html += &format!("<tr{class}><th scope=\"row\">{head}</th>{cells}</tr>\n");
-        self.rows += 1;
+    }
+
+    /// Returns the table with a remark below about those that it leaves out, if there are any.
+    fn end_without(self, left_out: usize, which: &str) -> String {
+        let is_empty = self.rows == 0;
+        match left_out {
+            0 => self.end(),
+            _ if is_empty => String::new(),
+            _ => {
+                let remark = format!("{}: these are {which}.", more(left_out));
+                format!("{}<p class=\"caption\">{}</p>\n", self.end(), escaped(&remark))
+            }
+        }
     }
 
     /// Returns the table, or nothing without a row.
     pub(super) fn end(self) -> String {
-        if self.rows == 0 { String::new() } else { self.html + "</tbody></table></div>\n" }
+        let more = match self.rows.saturating_sub(ROWS_MAX) {
+            0 => String::new(),
+            rows => format!("<p class=\"caption\">{}</p>\n", more(rows)),
+        };
+        if self.rows == 0 {
+            return String::new();
+        }
+        self.html + "</tbody></table></div>\n" + &more
     }
 }
 
@@ -244,51 +273,60 @@ pub(super) fn steps(steps: &[StepFigures]) -> String {
 }
 
 /// Returns what each host did, in all and by kind; nothing when there is only one.
-pub(super) fn hosts(report: &RowView<'_>) -> String {
+pub(super) fn hosts(report: &RowView<'_>, limits: Limits) -> String {
     let analysis = &report.row.analysis;
     if report.endpoints.len().max(analysis.endpoints.len()) < 2 {
         return String::new();
     }
     let mut table = Table::new(&shares_headings("host"));
-    for at in &analysis.endpoints {
+    let shown = limits.of_many(&analysis.endpoints, |at| &at.figures);
+    let are_all = shown.len() == analysis.endpoints.len();
+    for at in &shown {
         table.row(Tone::Plain, &report.endpoint(at.endpoint), shares(&at.figures));
-        for kind in analysis.kinds.iter().filter(|_| analysis.kinds.len() > 1) {
+        for kind in analysis.kinds.iter().filter(|_| analysis.kinds.len() > 1 && are_all) {
             let of_host = kind.endpoints.iter().find(|of| of.endpoint == at.endpoint);
             if let Some(of_host) = of_host {
                 table.row(Tone::Part, kind.kind.name(), shares(&of_host.figures));
             }
         }
     }
-    table.end()
+    table.end_without(analysis.endpoints.len() - shown.len(), SLOWEST)
 }
 
 /// Returns what each agent of a fleet was and did; nothing when there is only one.
-pub(super) fn agents(agents: &[AgentReport]) -> String {
+pub(super) fn agents(agents: &[AgentReport], limits: Limits) -> String {
     if agents.len() < 2 {
         return String::new();
     }
     let mut table = Table::new(&HEADINGS);
-    for agent in agents {
+    let shown = chosen(agents, limits.hosts, |agent| {
+        (agent.lost.is_some(), !agent.losses.is_empty(), std::cmp::Reverse(agent.rows))
+    });
+    for agent in &shown {
         let [weight, threads, rows, cpu, clock, lost] = agent.cells();
         let lost = if lost.is_empty() { UNKNOWN.to_owned() } else { lost };
         table.row(Tone::Plain, &agent.name, [weight, threads, rows, cpu, clock, lost]);
     }
-    table.end()
+    let which = "those that were lost and those with the fewest operations";
+    table.end_without(agents.len() - shown.len(), which)
 }
 
 /// Returns what each client did, in all and by kind; nothing when there is only one.
-pub(super) fn clients(report: &RowView<'_>) -> String {
+pub(super) fn clients(report: &RowView<'_>, limits: Limits) -> String {
     let mut table = Table::new(&shares_headings("client"));
     let details = report.row.analysis.details.as_ref();
-    for client in details.into_iter().flat_map(|details| &details.clients) {
+    let clients = details.map_or(&[][..], |details| &details.clients);
+    let shown = limits.of_many(clients, |client| &client.total);
+    let are_all = shown.len() == clients.len();
+    for client in &shown {
         let name = report.clients.get(usize::from(client.client)).cloned();
         let name = name.unwrap_or_else(|| format!("client {}", client.client));
         table.row(Tone::Plain, &name, shares(&client.total));
-        for of in client.kinds.iter().filter(|_| client.kinds.len() > 1) {
+        for of in client.kinds.iter().filter(|_| client.kinds.len() > 1 && are_all) {
             table.row(Tone::Part, of.kind.name(), shares(&of.figures));
         }
     }
-    table.end()
+    table.end_without(clients.len() - shown.len(), SLOWEST)
 }
 
 /// Returns the figures of each class of size.
@@ -362,7 +400,7 @@ pub(super) fn accesses(report: &RowView<'_>) -> String {
 /// Returns how many failed by kind and class, with the first texts of each.
 pub(super) fn errors(report: &RowView<'_>) -> String {
     let mut table = Table::new(&["whole stage", "class", "failed", "of its kind"]);
-    let mut texts = String::new();
+    let (mut texts, mut told) = (String::new(), 0);
     for kind in &report.row.analysis.kinds {
         let stage = &kind.figures.stage;
         let ended = stage.ops_ok + stage.failed.count();
@@ -370,11 +408,15 @@ pub(super) fn errors(report: &RowView<'_>) -> String {
             let share = percent(failed as f64 / ended as f64 * 100.0);
             let cells = [class.name().to_owned(), count(failed), share];
             table.row(Tone::Plain, kind.kind.name(), cells);
-            let limits = (MESSAGES_PER_CLASS_MAX, MESSAGE_CHARS_MAX);
+            let most = MESSAGES_PER_CLASS_MAX.min(MESSAGES_MAX - told);
+            let limits = (most, 2 * TEXT_CHARS_MAX);
             let text = |error: &ErrorSample| words::said(report, error);
             let first = words::messages(&report.stage.errors, (kind.kind, class), limits, text);
-            let lines: String =
-                first.iter().map(|text| format!("<li>{}</li>\n", escaped(text))).collect();
+            let lines: String = first
+                .iter()
+                .map(|text| format!("<li>{}</li>\n", cut(text, TEXT_CHARS_MAX)))
+                .collect();
+            told += first.len();
             if !lines.is_empty() {
                 let name = format!("{} {}, first texts", kind.kind.name(), class.name());
                 texts += &format!("<h3>{name}</h3>\n<ul class=\"errors\">\n{lines}</ul>\n");
@@ -386,10 +428,16 @@ pub(super) fn errors(report: &RowView<'_>) -> String {
 
 /// Returns named texts, one a line.
 pub(super) fn facts<N: AsRef<str>>(facts: impl IntoIterator<Item = (N, String)>) -> String {
-    let line = |(name, text): (N, String)| {
-        format!("<dt>{}</dt><dd>{}</dd>\n", escaped(name.as_ref()), escaped(&text))
+    let facts: Vec<(N, String)> = facts.into_iter().collect();
+    let line = |(name, text): &(N, String)| {
+        let name = cut_name(name.as_ref(), CELL_CHARS_MAX);
+        format!("<dt>{name}</dt><dd>{}</dd>\n", cut(text, TEXT_CHARS_MAX))
     };
-    format!("<dl>\n{}</dl>\n", facts.into_iter().map(line).collect::<String>())
+    let mut lines: String = facts.iter().take(LINES_MAX).map(line).collect();
+    if facts.len() > LINES_MAX {
+        lines += &format!("<dt></dt><dd>{}</dd>\n", more(facts.len() - LINES_MAX));
+    }
+    format!("<dl>\n{lines}</dl>\n")
 }
 
 /// Returns what the run ran on, and how it can be told from others.

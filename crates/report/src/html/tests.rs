@@ -129,7 +129,9 @@ fn charts(html: &str) -> Vec<&str> {
     figures.map(|figure| &figure[..id(figure)]).collect()
 }
 
-const CHARTS_OF_A_MIX: [&str; 14] = [
+const CHARTS_OF_A_MIX: [&str; 16] = [
+    "chart-run-throughput",
+    "chart-run-operations",
     "chart-throughput",
     "chart-operations",
     "chart-latency",
@@ -282,7 +284,7 @@ fn the_data_inside_is_the_json_report() {
     let (data, rest) = data.split_once("</script>").unwrap();
     assert_eq!(rest, "\n</body>\n</html>\n");
     assert!(serde_json::from_str::<serde_json::Value>(data).is_ok() && !data.contains('<'));
-    let whole = json::render(&report).to_string();
+    let whole = crate::json::render(&report).to_string();
     assert!(data.replace("\\u003c", "<") == whole);
 }
 
@@ -411,7 +413,9 @@ fn failures_alone_are_shown() {
         fixture::back_to_back(OpKind::Stat, 0, 5_000, 50).into_iter().map(failed).collect();
     let report = fixture::report("s3 stat", detailed(&ops, 5, 1), 1);
     let html = render(&report, &Environment::default());
-    assert_eq!(charts(&html), ["chart-throughput", "chart-errors"]);
+    let wanted =
+        ["chart-run-throughput", "chart-run-operations", "chart-throughput", "chart-errors"];
+    assert_eq!(charts(&html), wanted);
     assert!(html.contains("<div class=\"bad\"><dt>failed</dt><dd>100 <small>(100 %)"), "{html}");
 }
 
@@ -437,6 +441,68 @@ fn a_browser_shows_every_chart_asks_for_nothing_and_has_no_complaint() {
     }
 }
 
+/// What a test does with a finger, in the page.
+const FINGER: &str = "
+  const over = (id) => document.querySelector('#' + id + ' .u-over');
+  const made = (id, type, part) => {
+    const box = over(id).getBoundingClientRect();
+    const place = { clientX: box.left + part * box.width, clientY: box.top + box.height / 2 };
+    const finger = { pointerType: 'touch', isPrimary: true, bubbles: true, cancelable: true };
+    return new PointerEvent(type, { ...place, ...finger });
+  };
+  const send = (id, events) => events.forEach((event) => over(id).dispatchEvent(event));
+  const touch = (id, type, part) => {
+    const event = made(id, type, part);
+    send(id, [event]);
+    return event.defaultPrevented;
+  };
+  const ofTap = (id, part) => ['pointerdown', 'pointerup'].map((type) => made(id, type, part));
+  const tap = (id, part) => send(id, ofTap(id, part));
+  // The times of both taps are those at which they are made, however long the page takes for them.
+  const tapTwice = (id, part) => send(id, [...ofTap(id, part), ...ofTap(id, part)]);
+  const tip = (id) => document.querySelector('#' + id + ' .tip');
+  const reset = (id) => document.querySelector('#' + id + ' .reset');
+";
+
+#[test]
+fn a_finger_taps_for_values_drags_to_zoom_and_taps_twice_for_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mixed.html");
+    std::fs::write(&path, render(&mixed(30), &environment())).unwrap();
+    let Some(mut page) =
+        browser::Page::open(browser::View { width: 420, height: 900, is_dark: false })
+    else {
+        return;
+    };
+    page.go(&format!("file://{}", path.display()));
+    page.until("document.querySelectorAll('.uplot').length === 16");
+    let mut run = |script: &str| page.eval(&format!("(() => {{{FINGER}{script}}})()"));
+    // Up and down is left to the page, so that it can be scrolled with a chart under the finger.
+    let action = "return getComputedStyle(over('chart-operations')).touchAction";
+    assert_eq!(run(action), "pan-y");
+    assert_eq!(run("return document.documentElement.scrollWidth"), 420, "nothing sticks out");
+    run("tap('chart-operations', .5)");
+    assert_eq!(run("return tip('chart-operations').textContent.includes('total')"), true);
+    assert_eq!(run("return tip('chart-latency').hidden"), false, "the others tell of it too");
+    assert_eq!(run("return reset('chart-operations').hidden"), true);
+    // No mouse events of the same touch.
+    assert_eq!(run("return touch('chart-latency', 'pointerdown', .2)"), true);
+    run("touch('chart-latency', 'pointermove', .4); touch('chart-latency', 'pointerup', .6)");
+    for chart in ["chart-operations", "chart-latency", "chart-heat-get"] {
+        assert_eq!(run(&format!("return reset('{chart}').hidden")), false, "{chart} is zoomed");
+    }
+    run("tapTwice('chart-hosts', .5)");
+    assert_eq!(run("return reset('chart-latency').hidden"), true, "two taps show all");
+    // What the browser takes over to scroll zooms nothing.
+    run("touch('chart-latency', 'pointerdown', .2); touch('chart-latency', 'pointermove', .4);
+         touch('chart-latency', 'pointercancel', .4); touch('chart-latency', 'pointerup', .6)");
+    assert_eq!(run("return reset('chart-latency').hidden"), true);
+    run("document.querySelector('h1').dispatchEvent(
+             new PointerEvent('pointerdown', { pointerType: 'touch', bubbles: true }))");
+    assert_eq!(run("return tip('chart-operations').hidden"), true, "a tap elsewhere");
+    assert_eq!(page.complaints(), [""; 0]);
+}
+
 #[test]
 fn of_many_hosts_the_slowest_and_the_fastest_are_drawn_and_all_are_listed() {
     // Twenty workers on a host each; every one takes a millisecond longer than the one before.
@@ -459,9 +525,10 @@ fn of_many_hosts_the_slowest_and_the_fastest_are_drawn_and_all_are_listed() {
     let drawn: Vec<u32> =
         (0..20).filter(|host| figure.contains(&format!("host-{host}:"))).collect();
     assert_eq!(drawn, [0, 1, 2, 3, 16, 17, 18, 19]);
-    // More lines than colours tell apart by themselves have dashes too: two of each of four.
-    for stroke in ["#0A01", "#0A02", "#0A03", "#0A04"] {
-        assert_eq!(figure.matches(&format!("stroke=\"{stroke}")).count(), 2, "{stroke}");
+    // No two lines have the same dashes.
+    for pattern in 1..=8 {
+        let stroke = format!("stroke=\"#0A{pattern:02X}");
+        assert_eq!(figure.matches(&stroke).count(), 1, "{stroke}");
     }
     for host in 0..20 {
         let row = format!("<th scope=\"row\">http://host-{host}:9000</th>");
@@ -496,7 +563,7 @@ fn one_points_at_charts_zooms_all_of_them_and_switches_series_by_keyboard() {
         return;
     };
     page.go(&format!("file://{}", path.display()));
-    page.until("document.querySelectorAll('.uplot').length === 14");
+    page.until("document.querySelectorAll('.uplot').length === 16");
     let mut run = |script: &str| page.eval(&format!("(() => {{{MOUSE}{script}}})()"));
     // Half of the span: 15 s, where the second host sheds load.
     run("mouse('chart-operations', 'mouseenter', .5); mouse('chart-operations', 'mousemove', .52)");
@@ -526,6 +593,31 @@ fn one_points_at_charts_zooms_all_of_them_and_switches_series_by_keyboard() {
     page.press("Enter");
     let pressed = page.eval(&format!("{button}.getAttribute('aria-pressed')"));
     assert_eq!(pressed, "false", "the first series is off");
+    // Bands have a button too: without it nothing more is told of them.
+    let mut run = |script: &str| page.eval(&format!("(() => {{{MOUSE}{script}}})()"));
+    let told = "mouse('chart-operations', 'mousemove', .52);
+                return tip('chart-operations').textContent.includes('throttled')";
+    assert_eq!(run(told), true);
+    let button = "document.querySelector('#chart-operations .legend [data-mark] button')";
+    page.eval(&format!("{button}.focus()"));
+    page.press(" ");
+    let pressed = page.eval(&format!("{button}.getAttribute('aria-pressed')"));
+    assert_eq!(pressed, "false", "failures are off");
+    let mut run = |script: &str| page.eval(&format!("(() => {{{MOUSE}{script}}})()"));
+    assert_eq!(run(told), false);
+    page.press(" ");
+    let mut run = |script: &str| page.eval(&format!("(() => {{{MOUSE}{script}}})()"));
+    assert_eq!(run(told), true);
+    // The whole run says of which stage it tells: the first 1.25 s of 31.25 s prepare.
+    let stage = |at: &str| {
+        format!(
+            "mouse('chart-run-operations', 'mouseenter', {at});
+             mouse('chart-run-operations', 'mousemove', {at});
+             return document.querySelector('#chart-run-operations .tip p').textContent"
+        )
+    };
+    assert_eq!(run(&stage(".01")), "stage: prepare");
+    assert_eq!(run(&stage(".5")), "stage: measure");
     assert_eq!(page.complaints(), [""; 0]);
     // A file has no host.
     assert_eq!(page.hosts_asked(), [""]);

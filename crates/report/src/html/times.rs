@@ -58,11 +58,7 @@ impl<'a> Charts<'a> {
         {
             let Some((of, what)) = line_of(kind, height) else { continue };
             let color = SeriesColor::of_kind(kind.kind);
-            let dashed = height == Height::P99 && heights.len() > 1;
-            let stroke = match dashed {
-                true => Stroke::Dashed,
-                false => Stroke::of_line(marks.len(), self.details.kinds.len()),
-            };
+            let stroke = Stroke::of_line(marks.len());
             let points = kind
                 .series
                 .iter()
@@ -113,7 +109,7 @@ impl<'a> Charts<'a> {
                 caption: "The darker, the more operations took so long then. Both scales are \
                       logarithmic; the palest cell is one operation."
                     .to_owned(),
-                legend: vec![Entry::of_kind(kind.kind, kind.kind.name().to_owned())],
+                legend: vec![Entry::new(color, Stroke::Full, kind.kind.name().to_owned())],
                 plot: Plot { heat: Some(heat), ..plot },
             }),
         )
@@ -186,16 +182,16 @@ impl<'a> Charts<'a> {
             known.iter().map(|(kind, histogram)| (*kind, columns(histogram, &x, width))).collect();
         let highest = shares.iter().flat_map(|(_, shares)| shares).map(|(_, share)| *share);
         let y = Axis::from_zero(highest.fold(0.0, f64::max));
-        let outline = |(kind, columns): &(OpKind, Vec<(f64, f64)>)| {
-            let outline = outline(columns, width);
-            [Stroke::Shade, Stroke::Solid].map(|stroke| {
-                Mark::line(SeriesColor::of_kind(*kind), stroke, outline.iter().copied())
-            })
-        };
-        let marks = shares.iter().flat_map(outline).collect();
-        let entry = |(kind, histogram): &(OpKind, &Histogram)| {
+        let mut marks = Vec::new();
+        for (index, (kind, columns)) in shares.iter().enumerate() {
+            let (outline, color) = (outline(columns, width), SeriesColor::of_kind(*kind));
+            for stroke in [Stroke::Shade, Stroke::of_line(index)] {
+                marks.push(Mark::line(color, stroke, outline.iter().copied()));
+            }
+        }
+        let entry = |(index, (kind, histogram)): (usize, &(OpKind, &Histogram))| {
             let p50 = percentile(histogram, Percentile::P50, 2);
-            Entry::of_kind(*kind, format!("{}, p50 {p50}", kind.name()))
+            Entry::of_kind(*kind, index, format!("{}, p50 {p50}", kind.name()))
         };
         let percent = (10f64.powf(width) - 1.0) * 100.0;
         Some(Chart {
@@ -206,7 +202,7 @@ impl<'a> Charts<'a> {
                  axis.",
                 timing.meaning
             ),
-            legend: known.iter().map(entry).collect(),
+            legend: known.iter().enumerate().map(entry).collect(),
             plot: Plot::new(HALF, x.titled(timing.axis, Reads::Time), y, marks),
         })
     }
@@ -216,14 +212,14 @@ impl<'a> Charts<'a> {
         let known = self.known(timing, 10);
         let samples = known.iter().map(|(_, histogram)| histogram.count()).max()?;
         let line = |(index, (kind, histogram)): (usize, &(OpKind, &Histogram))| {
-            let stroke = Stroke::of_line(index, known.len());
+            let stroke = Stroke::of_line(index);
             Mark::line(SeriesColor::of_kind(*kind), stroke, curve(histogram)).named(kind.name())
         };
         let marks: Vec<_> = known.iter().enumerate().map(line).collect();
         let (min, max) = ends(&marks)?;
-        let entry = |(kind, histogram): &(OpKind, &Histogram)| {
+        let entry = |(index, (kind, histogram)): (usize, &(OpKind, &Histogram))| {
             let p99 = percentile(histogram, Percentile::P99, 100);
-            Entry::of_kind(*kind, format!("{}, p99 {p99}", kind.name()))
+            Entry::of_kind(*kind, index, format!("{}, p99 {p99}", kind.name()))
         };
         let share = "operations that took no longer";
         let x = Axis::inverse_percentile(samples).titled(share, Reads::Share);
@@ -236,7 +232,7 @@ impl<'a> Charts<'a> {
                  the share above.",
                 timing.meaning
             ),
-            legend: known.iter().map(entry).collect(),
+            legend: known.iter().enumerate().map(entry).collect(),
             plot: Plot::new(HALF, x, y, marks),
         })
     }
