@@ -45,7 +45,9 @@ pub struct Ledger {
     pub outages: Vec<Outage>,
     /// When the latency was far above the usual; null where that cannot be judged.
     pub brown_outs: Option<BrownOuts>,
-    /// When clients stood still, which is in no outage and no brown-out; at most a hundred.
+    /// How often clients stood still.
+    pub standstills_count: u64,
+    /// When clients stood still, which makes no outage and no brown-out; at most a hundred.
     pub standstills: Vec<StoodStill>,
 }
 
@@ -178,6 +180,10 @@ pub struct Outage {
     #[serde(rename = "gap_ns", serialize_with = "serial::ns")]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub gap: Duration,
+    /// For how long of it all clients, or the one that it is of, stood still.
+    #[serde(rename = "stood_still_ns", serialize_with = "serial::ns")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
+    pub stood_still: Duration,
     /// What failed in it.
     #[serde(flatten)]
     pub failed: Failures,

@@ -12,19 +12,22 @@ pub struct Standstills {
     pub all: Vec<Standstill>,
     /// When each did, by its number; empty where there is but one.
     pub by_client: Vec<Vec<Standstill>>,
+    /// How often any did, those of which no time is kept too.
+    pub count: u64,
 }
 
 impl Standstills {
     /// None at all.
-    pub const NONE: &'static Self = &Self { all: Vec::new(), by_client: Vec::new() };
+    pub const NONE: &'static Self = &Self { all: Vec::new(), by_client: Vec::new(), count: 0 };
 
     /// Returns those of clients, by their numbers.
     pub fn of_clients(mut by_client: Vec<Vec<Standstill>>) -> Self {
+        let count = by_client.iter().map(|own| own.len() as u64).sum();
         let all = by_client.iter().cloned().reduce(|a, b| common(&a, &b)).unwrap_or_default();
         if by_client.len() < 2 {
             by_client.clear();
         }
-        Self { all, by_client }
+        Self { all, by_client, count }
     }
 
     /// Returns those of any client, with its number where there are several.
@@ -36,14 +39,18 @@ impl Standstills {
         alone.map(|of| (None, of)).chain(of_clients)
     }
 
-    /// Returns as many as a ledger tells one by one, in the order of time.
-    pub(crate) fn told(&self) -> Vec<StoodStill> {
+    /// Returns as many of those that touch a stretch as a ledger tells one by one, in the order of
+    /// time.
+    pub(crate) fn told(&self, from: u64, until: u64) -> Vec<StoodStill> {
         let told = |(client, of): (Option<u16>, &Standstill)| StoodStill {
             client,
             from: of.from,
             length: of.length,
         };
-        let mut all: Vec<StoodStill> = self.of_any().map(told).collect();
+        let touches = |(_, of): &(Option<u16>, &Standstill)| {
+            of.until().as_ns() > from && of.from.as_ns() < until
+        };
+        let mut all: Vec<StoodStill> = self.of_any().filter(touches).map(told).collect();
         all.sort_by_key(|of| (of.from, of.client));
         all.truncate(TOLD_MAX);
         all

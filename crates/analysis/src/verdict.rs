@@ -141,8 +141,8 @@ pub(crate) struct Finding {
 ///
 /// What is looked at, in this order: whether the client could make its connections; whether the
 /// store refused a good part of the load in so many words; evidence that the client was short of
-/// something; whether the store refused some of the load; whether the load that was asked for was
-/// carried; whether the store was away; whether threads of the client were full; and only then the
+/// something; whether the store was away; whether the store refused some of the load; whether the
+/// load that was asked for was carried; whether threads of the client were full; and only then the
 /// way to the store and the store itself.
 pub fn judge(load: &LoadFacts<'_>, clients: &[ClientFacts]) -> Option<Verdict> {
     if clients.is_empty() {
@@ -151,10 +151,10 @@ pub fn judge(load: &LoadFacts<'_>, clients: &[ClientFacts]) -> Option<Verdict> {
     let finding = client::closed_in(clients)
         .or_else(|| load::refuses(load, clients))
         .or_else(|| client::short_of(clients))
+        .or_else(|| load::away(load))
         .or_else(|| load::nothing_done(load))
         .or_else(|| load::sheds(load))
         .or_else(|| load::carried(load))
-        .or_else(|| load::away(load))
         .or_else(|| client::threads_full(load, clients))
         .or_else(|| load::late(load))
         .or_else(|| load::slow_endpoint(load))

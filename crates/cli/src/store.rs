@@ -20,6 +20,7 @@ use plimsoll_http::{
 };
 use plimsoll_model::Bytes;
 use plimsoll_oracle::Script;
+use plimsoll_report::format;
 use plimsoll_workload::plan::{Plan, Secrets, TargetSecrets};
 
 use crate::args::requests::{Pair, RequestArgs, SignatureArg};
@@ -521,15 +522,14 @@ pub(crate) fn check_embedded_memory(plan: &Plan) -> Result<()> {
     let owed = plan.owed();
     let capacity = embedded::capacity_bytes();
     if owed.bytes_filled > capacity as f64 {
-        const GIB: f64 = (1u64 << 30) as f64;
         let mean = owed.bytes_filled / owed.members_filled.max(1) as f64;
         return Err(EmbeddedFull(format!(
-            "{} objects of {} on average need {:.1} GiB, and the embedded store holds {:.1} GiB; fill \
-             fewer or smaller ones, or name a store (`host`)",
+            "{} objects of {} on average need {}, and the embedded store holds {}; fill fewer or \
+             smaller ones, or name a store (`host`)",
             owed.members_filled,
             Bytes(mean as u64),
-            owed.bytes_filled / GIB,
-            capacity as f64 / GIB
+            format::bytes(owed.bytes_filled as u64),
+            format::bytes(capacity)
         ))
         .into());
     }

@@ -29,7 +29,7 @@ pub fn start(script: Option<Script>, seed: u64) -> Result<Oracle, OracleError> {
 
 /// Returns how much it holds.
 pub fn capacity_bytes() -> u64 {
-    machine::memory_bytes() / 2
+    machine::memory_usable_bytes() / 2
 }
 
 /// Returns how many threads serve; the workers get the rest.

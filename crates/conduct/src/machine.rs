@@ -1,6 +1,7 @@
 //! The machine that makes the load, for the record.
 #![expect(clippy::disallowed_methods, reason = "reads what the kernel tells about the machine")]
 
+mod cgroup;
 mod cpu;
 mod readings;
 
@@ -25,6 +26,7 @@ pub fn describe() -> Machine {
         cpu_model: cpu_model(),
         cores_count: u32::try_from(cores()).ok(),
         memory_bytes: Some(memory_bytes()),
+        memory_limit_bytes: cgroup::memory_max(),
     }
 }
 
@@ -90,6 +92,12 @@ pub fn usage_since(now: &ProcessUsage, before: &ProcessUsage) -> ProcessUsage {
         faults_major_count: now.faults_major_count - before.faults_major_count,
         faults_minor_count: now.faults_minor_count - before.faults_minor_count,
     }
+}
+
+/// Returns how much memory this process may use: that of the machine, or what its control group
+/// allows, as a container's limit does.
+pub fn memory_usable_bytes() -> u64 {
+    cgroup::memory_max().map_or_else(memory_bytes, |bound| bound.min(memory_bytes()))
 }
 
 /// Returns how much main memory the machine has.

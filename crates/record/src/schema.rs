@@ -233,6 +233,10 @@ pub struct Machine {
     pub cores_count: Option<u32>,
     /// Its main memory.
     pub memory_bytes: Option<u64>,
+    /// How much of it the control group of the run allowed, as a container's limit does; null for
+    /// no bound, and in records of before this was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_limit_bytes: Option<u64>,
 }
 
 /// A stage of the run.

@@ -122,13 +122,13 @@ fn several(report: &Report, live: &Live) -> String {
         .into_iter()
         .chain(verdict::headline(report).map(|_| verdict::line(report).unwrap_or_default()));
     html += &lines(failures.collect(), &text::warnings(report), &remarked(report));
-    html += &overview::section_of(report, live);
     html.extend(report.load_lines.iter().map(|of| load_line::section_of(report, of, live)));
     if let Some(table) = weka::table(report) {
         let lines = table.lines().take(LINES_MAX * 2);
         let table: String = lines.map(|line| cut(line, CELL_CHARS_MAX) + "\n").collect();
         html += &section("summary", "Summary", &format!("<pre>{table}</pre>\n"));
     }
+    html += &overview::section_of(report, live);
     let whole = (1..).zip(&report.stages).filter(|(_, stage)| stage.probe_of.is_none());
     let whole: Vec<_> = whole.collect();
     let shown = live.limits.stages_of(&whole);

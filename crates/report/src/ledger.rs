@@ -74,16 +74,20 @@ fn stood_still(report: &RowView<'_>, ledger: &Ledger) -> Option<String> {
         longest.client.map_or(String::new(), |client| format!(" ({})", report.client(client)));
     let (length, from) = (duration(longest.length), offset(report, longest.from));
     let which = match &ledger.standstills[..] {
-        [_] => format!("for {length} from {from}"),
+        [_] if ledger.standstills_count <= 1 => format!("for {length} from {from}"),
         all => {
             let sum = duration(all.iter().map(|of| of.length).sum());
-            let times = plural(all.len() as u64, "time");
+            let told = all.len() as u64;
+            let times = match ledger.standstills_count > told {
+                true => format!("{} times, {told} of them", count(ledger.standstills_count)),
+                false => plural(told, "time"),
+            };
             format!("{times}, {sum} in all, the longest {length} from {from}")
         }
     };
     Some(format!(
         "plimsoll itself stood still {which}{who}: stopped, starved or its machine paused; rates and \
-         latencies include that, outages do not"
+         latencies of that time include it, outages do not"
     ))
 }
 
@@ -117,7 +121,12 @@ fn outage(report: &RowView<'_>, of: &Outage) -> String {
         Some(at) => offset(report, at),
         None => format!("the end ({})", offset(report, of.until(began))),
     };
-    let mut text = format!("{who}no success for {}, from {from} to {until}", duration(of.gap));
+    let own = match of.stood_still.is_zero() {
+        true => String::new(),
+        false => format!(" ({} of it the client's)", duration(of.stood_still)),
+    };
+    let length = duration(of.gap);
+    let mut text = format!("{who}no success for {length}{own}, from {from} to {until}");
     match of.first_failure {
         Some(first) => {
             let (first, classes) = (offset(report, first), by_class(&of.failed));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_analysis::FullLoad;
+use plimsoll_analysis::{FullLoad, RowAnalysis};
 use plimsoll_model::OpRate;
 use serde::Serialize;
 
@@ -20,6 +20,8 @@ pub(crate) struct Observed {
     pub(crate) service_mean: Option<Duration>,
     pub(crate) service_max: Option<Duration>,
     pub(crate) failed_count: u64,
+    /// For how long clients stood still.
+    pub(crate) stood_still: Duration,
     /// The load while it took nearly all of its places; `None` if it did not, or that is unknown.
     pub(crate) full_load: Option<FullLoad>,
     /// The part of the time in which the threads that make the load computed, 0 to 1.
@@ -33,6 +35,11 @@ impl Observed {
     fn busy_share(&self) -> Option<f64> {
         self.cpu_share.filter(|share| *share >= Self::CPU_SHARE_BUSY)
     }
+}
+
+/// Returns for how long clients stood still while a row was measured, as far as it is known.
+pub(crate) fn stood_still(of: &RowAnalysis) -> Duration {
+    of.ledger.iter().flat_map(|ledger| &ledger.standstills).map(|of| of.length).sum()
 }
 
 /// The schedule of an open loop, and what came of it. What a run that was killed did not write
@@ -123,6 +130,14 @@ impl ScheduleReport {
             let needed = ((rate * time.as_secs_f64()).ceil() as u64).min(most);
             (needed > u64::from(limit)).then_some((needed, rate, time))
         };
+        let unsent = rate.unwrap_or(0.0) * observed.stood_still.as_secs_f64();
+        if unsent * 2.0 >= self.missed_count().max(1) as f64 {
+            let still = duration(observed.stood_still);
+            return format!(
+                "plimsoll itself stood still for {still}, in which nothing could start: run it \
+                 again without stopping it"
+            );
+        }
         let full = observed.full_load.as_ref();
         if let Some(full) = full.filter(|full| full.is_saturated() == Some(true)) {
             return self.saturated(full, observed);
@@ -280,6 +295,7 @@ impl RowView<'_> {
             service_mean: total.service().mean,
             service_max: total.service().max,
             failed_count: total.stage.failed.count(),
+            stood_still: stood_still(&self.row.analysis),
             full_load: in_flight.and_then(|of| of.full_load(schedule.max_in_flight)),
             cpu_share: self.cpu_share(),
         };

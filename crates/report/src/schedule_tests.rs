@@ -182,3 +182,16 @@ fn a_replay_is_told_its_speed_and_what_it_held_back() {
     let of_rate = view(&with(|_| ())).schedule_facts();
     assert!(of_rate.iter().all(|(_, text)| !text.contains("held back")), "{of_rate:?}");
 }
+
+#[test]
+fn a_client_that_stood_still_is_named_for_what_it_missed() {
+    let mut report = fixture::stalled();
+    let row = fixture::row(&mut report);
+    let ledger = row.analysis.ledger.as_mut().unwrap();
+    let from = row.analysis.started;
+    ledger.standstills =
+        vec![plimsoll_analysis::StoodStill { client: None, from, length: Duration::from_secs(1) }];
+    let told = view(&report).schedule_warning().unwrap();
+    assert!(told.ends_with("run it again without stopping it"), "{told}");
+    assert!(told.contains("plimsoll itself stood still for 1.00 s"), "{told}");
+}

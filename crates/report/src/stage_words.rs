@@ -7,7 +7,7 @@ use plimsoll_model::{ByteRate, OpKind, OpRate};
 
 use crate::format::plural;
 use crate::format::{byte_rate, bytes, count, duration, known, number};
-use crate::schedule::Observed;
+use crate::schedule::{Observed, stood_still};
 use crate::words::pacing;
 use crate::{CacheState, JobSchedule, LoopModel, RowReport, StageReport, TargetReport};
 
@@ -66,6 +66,7 @@ fn schedule_told(row: &RowReport, of: &JobSchedule, named: bool) -> ScheduleTold
         service_mean: mean,
         service_max: kinds().filter_map(|kind| kind.figures.service().max).max(),
         failed_count: row.failed_count(),
+        stood_still: stood_still(&row.analysis),
         full_load: in_flight.and_then(|of_row| of_row.full_load(of.schedule.max_in_flight)),
         cpu_share: None,
     };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plimsoll_analysis::{Standstills, common_standstills};
 use plimsoll_model::{Moment, Standstill};
-use plimsoll_record::schema::{ClientEvidence, Manifest};
+use plimsoll_record::schema::{ClientEvidence, EVIDENCE_KEPT_MAX, Manifest};
 
 /// Returns when the clients of a stage stood still, by the numbers that they have in the record: of
 /// a fleet its agents, of a merged record its runs.
@@ -29,14 +29,49 @@ pub(crate) fn standstills(manifest: &Manifest, stage: usize) -> Standstills {
     } else {
         vec![seen(&|_| true, None)]
     };
-    Standstills::of_clients(clients)
+    let count = entry.evidence.iter().map(|seen| seen.standstills_count);
+    let count = count.fold(0, u64::saturating_add);
+    Standstills { count, ..Standstills::of_clients(clients) }
 }
 
+/// Returns those of a client in the order of time, none in two, and no more than a record has.
 fn on_clock(seen: &ClientEvidence, began_ns: Option<u64>) -> Vec<Standstill> {
     let Some(began) = began_ns.map(Moment::from_ns) else { return Vec::new() };
-    let each = seen.standstills.iter().map(|of| Standstill {
+    let each = seen.standstills.iter().take(EVIDENCE_KEPT_MAX).map(|of| Standstill {
         from: began.after(Duration::from_nanos(of.from_ns)),
         length: Duration::from_nanos(of.length_ns),
     });
-    each.collect()
+    let mut each: Vec<Standstill> = each.collect();
+    each.sort_unstable();
+    let mut apart: Vec<Standstill> = Vec::new();
+    for of in each {
+        match apart.last_mut().filter(|last| last.until() >= of.from) {
+            Some(last) => last.length = last.until().max(of.until()).since(last.from),
+            None => apart.push(of),
+        }
+    }
+    apart
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_record::schema::StandstillEvidence;
+
+    use super::*;
+
+    #[test]
+    fn what_overlaps_counts_once_and_no_list_is_endless() {
+        let of = |from_ns, length_ns| StandstillEvidence { from_ns, length_ns };
+        let mut seen = ClientEvidence {
+            standstills: vec![of(50, 10), of(10, 20), of(15, 30), of(60, u64::MAX)],
+            ..ClientEvidence::default()
+        };
+        let bounds = |seen: &ClientEvidence| -> Vec<(u64, u64)> {
+            on_clock(seen, Some(100)).iter().map(Standstill::bounds_ns).collect()
+        };
+        assert_eq!(bounds(&seen), [(110, 145), (150, u64::MAX)]);
+        assert_eq!(on_clock(&seen, None), []);
+        seen.standstills = (0..100_000).map(|at| of(at * 10, 5)).collect();
+        assert_eq!(bounds(&seen).len(), EVIDENCE_KEPT_MAX);
+    }
 }

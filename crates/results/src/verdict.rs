@@ -89,7 +89,8 @@ fn facts_of_client(of: &ClientEvidence, several: bool) -> ClientFacts {
         name: of.agent.clone().or_else(|| of.host.clone()).filter(|_| several),
         took,
         standstills_count: of.standstills_count,
-        stood_still: ns(of.stood_still_ns),
+        // No longer than it was there.
+        stood_still: ns(of.stood_still_ns).min(took),
         cores: of.cores_milli.map(|milli| milli as f64 / 1e3),
         threads_count: of.threads.count,
         threads: of.threads.busiest.iter().map(thread).collect(),

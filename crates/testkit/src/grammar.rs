@@ -1,15 +1,21 @@
 //! A strict model of what another program prints: which lines there may be, in which order, and
 //! what stands in each. What it does not know it refuses.
 
+mod others;
+
 use std::collections::BTreeSet;
+
+pub use others::{mdtest_report, s3_benchmark_report, weed_benchmark_report};
 
 /// One part of what is printed.
 #[derive(Clone, Debug)]
 pub enum Node {
-    /// A line. `<int>` stands for digits, `<f1>` and `<f2>` for a number with so many decimals,
+    /// A line. `<int>` stands for digits, `<f1>` to `<f3>` for a number with so many decimals,
     /// `<num>` for a number with or without them, `<time>` for a duration as Go prints it,
-    /// `<speed>` for bytes per second with a binary unit, `<clock>` for `hh:mm:ss`, `<word>` for
-    /// what has no blank, `<gap>` for blanks, and `<text>` for anything but nothing.
+    /// `<speed>` for bytes per second with a binary unit, `<size>` for a letter of s3-benchmark's
+    /// units, `<label>` for what mdtest calls a step, `<date>` for `mm/dd/yyyy`, `<clock>` for
+    /// `hh:mm:ss`, `<word>` for what has no blank, `<gap>` for blanks, and `<text>` for anything
+    /// but nothing.
     Line(&'static str),
     /// May be missing.
     Maybe(Vec<Node>),
@@ -37,6 +43,40 @@ pub fn accept(model: &[Node], text: &str) {
     if let Some(refusal) = refusal(model, text) {
         panic!("{refusal}\nin\n{text}");
     }
+}
+
+/// Returns texts that differ from one in a single line each: a letter in the other case, a digit
+/// that is none, the line left out, the line twice. Lines of which `is_free` holds are passed over.
+pub fn mutants(text: &str, is_free: impl Fn(&str) -> bool) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let with = |at: usize, new: &[String]| {
+        let (before, after) = (&lines[..at], &lines[at + 1..]);
+        let new = new.iter().map(String::as_str);
+        before
+            .iter()
+            .copied()
+            .chain(new)
+            .chain(after.iter().copied())
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    let mut all = Vec::new();
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| !is_free(line)) {
+        if let Some(letter) = line.chars().find(char::is_ascii_alphabetic) {
+            let other = match letter.is_ascii_lowercase() {
+                true => letter.to_ascii_uppercase(),
+                false => letter.to_ascii_lowercase(),
+            };
+            all.push(with(at, &[line.replacen(letter, &other.to_string(), 1)]));
+        }
+        if let Some(digit) = line.chars().rev().find(char::is_ascii_digit) {
+            let place = line.rfind(digit).expect("it is there");
+            all.push(with(at, &[format!("{}x{}", &line[..place], &line[place + 1..])]));
+        }
+        all.push(with(at, &[]));
+        all.push(with(at, &[(*line).to_owned(), (*line).to_owned()]));
+    }
+    all
 }
 
 fn sequence(
@@ -102,6 +142,20 @@ fn is_a(name: &str, text: &str) -> bool {
         "int" => digits(text),
         "f1" => decimals(text, 1),
         "f2" => decimals(text, 2),
+        "f3" => decimals(text, 3),
+        "size" => text.len() == 1 && "BKMGTPE".contains(text),
+        "date" => {
+            let lens: Vec<usize> = text.split('/').map(str::len).collect();
+            lens == [2, 2, 4] && text.split('/').all(digits)
+        }
+        "label" => {
+            let parts = text.split_once(' ');
+            let of = |first: &str| ["Directory", "File", "Tree"].contains(&first);
+            parts.is_some_and(|(first, rest)| {
+                let steps = ["creation", "stat", "rename", "read", "removal"];
+                of(first) && steps.contains(&rest)
+            })
+        }
         "num" => number(text),
         "word" => !text.contains(char::is_whitespace),
         "gap" => text.chars().all(|c| c == ' '),

@@ -42,8 +42,10 @@ pub(super) struct Open {
     pub(super) from: Option<u64>,
     /// When the next success ended; `None` at the end of the stage.
     pub(super) to: Option<u64>,
-    /// How long of it an operation was waited for by a client that did not stand still.
+    /// How long of it an operation was waited for.
     waited: u64,
+    /// For how long of that the client stood still, so that nobody waited for the store.
+    stood_still: u64,
     /// Whether something failed in it.
     failed: bool,
     /// What kind and size the success had that ended it.
@@ -62,10 +64,19 @@ pub(super) struct Stall {
     pub(super) until: u64,
     /// How long of it an operation was waited for.
     pub(super) waited: u64,
+    /// For how long of that the client stood still.
+    pub(super) stood_still: u64,
     /// Whether something failed in it.
     pub(super) failed: bool,
     pub(super) rate_before: Option<f64>,
     pub(super) regained_after: Option<Duration>,
+}
+
+impl Open {
+    /// Returns for how long the store was waited for.
+    fn waited_for_store(&self) -> u64 {
+        self.waited.saturating_sub(self.stood_still)
+    }
 }
 
 impl Stall {
@@ -120,12 +131,11 @@ fn opened(cells: &Cells, last: Option<u64>, next: Option<&Cell>, failed_wanted: 
     let (begun, ended) = (last.unwrap_or(cells.started), to.unwrap_or(cells.ended));
     let wanted = next.map_or(u64::MAX, |cell| cell.ok_wanted).min(failed_wanted);
     let wanted = wanted.max(begun);
-    // While its client stands still nobody waits for the store.
-    let stood_still = standstills::within(&cells.standstills, wanted, ended);
     Open {
         from: last,
         to,
-        waited: ended.saturating_sub(wanted).saturating_sub(stood_still),
+        waited: ended.saturating_sub(wanted),
+        stood_still: standstills::within(&cells.standstills, wanted, ended),
         failed: failed_wanted < u64::MAX,
         class: next.map_or(0, |cell| cell.class),
     }
@@ -146,8 +156,9 @@ pub(super) fn stalls(cells: &Cells, usual: &[Option<u64>]) -> Vec<Stall> {
         // Before its first success a client connects, and after its last one nothing is wanted.
         let is_between = gap.from.is_some() && gap.to.is_some();
         let usual = usual.get(usize::from(gap.class)).copied().flatten();
+        // What operations took has the standstill in it as well.
         let is_long = usual.is_some_and(|usual| gap.waited > usual);
-        gap.waited >= shortest && (gap.failed || (is_between && is_long))
+        gap.waited_for_store() >= shortest && (gap.failed || (is_between && is_long))
     };
     let mut earlier = cells.started;
     let of = |gap: &Open| {
@@ -164,6 +175,7 @@ pub(super) fn stalls(cells: &Cells, usual: &[Option<u64>]) -> Vec<Stall> {
             from,
             until,
             waited: gap.waited,
+            stood_still: gap.stood_still,
             failed: gap.failed,
             rate_before,
             regained_after,
@@ -186,9 +198,10 @@ fn shortest_stall(cells: &Cells, gaps: &[Open]) -> Option<u64> {
     let inside: u64 =
         cells.cells.iter().map(|cell| cell.last_ok.saturating_sub(cell.first_ok)).sum();
     let within_ns = inside / within.max(1);
-    let mut waited: Vec<u64> = gaps.iter().map(|gap| gap.waited).collect();
+    let mut waited: Vec<u64> = gaps.iter().map(Open::waited_for_store).collect();
     waited.sort_unstable();
-    let silent: Vec<u64> = gaps.iter().filter(|gap| !gap.failed).map(|gap| gap.waited).collect();
+    let silent = gaps.iter().filter(|gap| !gap.failed).map(Open::waited_for_store);
+    let silent: Vec<u64> = silent.collect();
     let few = FEW.max(oks / ONE_IN);
     let first = waited.partition_point(|gap| *gap < least);
     (first..waited.len()).find_map(|index| {

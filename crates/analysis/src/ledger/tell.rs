@@ -147,6 +147,7 @@ impl OutageTelling {
             first_failure: self.first_failure,
             next_success: stall.next_success.map(Moment::from_ns),
             gap: Duration::from_nanos(stall.until - stall.from),
+            stood_still: Duration::from_nanos(stall.stood_still),
             failed: self.failed,
             failed_by_endpoint: self.at.into_iter().map(at).collect(),
             failed_by_client: self.of.into_iter().map(of).collect(),

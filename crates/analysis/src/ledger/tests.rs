@@ -428,6 +428,28 @@ fn a_client_that_was_stopped_with_operations_in_flight_is_no_outage_of_the_store
 }
 
 #[test]
+fn a_store_that_was_away_for_longer_than_its_client_stood_still_has_its_outage() {
+    // 200 a second for 7 s; the store answers nothing from 1 s to 5 s, the client stands still from
+    // 2 s to 3 s. What was due meanwhile is all answered at 5 s, so most took seconds.
+    let mut ops: Vec<_> = (0..1_400).map(|index| op(0, index * 5_000, 1_000)).collect();
+    let (back, went_on) = (Moment::from_ns(5_000 * MS), Moment::from_ns(3_000 * MS));
+    for op in &mut ops {
+        let due = op.intended.as_ns();
+        if (1_000 * MS..5_000 * MS).contains(&due) {
+            op.end = back.after(Duration::from_micros(500));
+            if (2_000 * MS..3_000 * MS).contains(&due) {
+                op.start = went_on;
+            }
+        }
+    }
+    let standstills = Standstills::of_clients(vec![vec![stood_still(2_000, 3_000)]]);
+    let told = ledger_of(&ops, &Question { standstills: &standstills, ..question(&ops) });
+    let [outage] = &told.outages[..] else { panic!("{told:?}") };
+    assert_eq!(outage.stood_still, Duration::from_secs(1));
+    assert!(outage.gap > Duration::from_secs(4), "{outage:?}");
+}
+
+#[test]
 fn a_latency_that_is_a_standstill_is_no_brown_out() {
     // 200 operations a second on four workers; 0.3 s of silence in which all of them wait.
     let ops = closed(4, 12_000_000, frozen(6_002_000, 6_302_000, 20_000));

@@ -202,7 +202,8 @@ impl<'a> RowWatch<'a> {
             outages_count: 0,
             outages: Vec::new(),
             brown_outs: None,
-            standstills: self.question.standstills.told(),
+            standstills_count: self.question.standstills.count,
+            standstills: self.question.standstills.told(self.whole.started, self.whole.ended),
         };
         let steadiness = self.steadiness();
         let Self { latencies, failed, .. } = self;

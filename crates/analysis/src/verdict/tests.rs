@@ -300,6 +300,14 @@ fn a_store_that_went_away_is_said_to_have_done_so() {
     assert_eq!((verdict.class, verdict.is_client), (LimitClass::Unknown, false));
     assert!(verdict.sentence.starts_with("the store was away for "), "{verdict:#?}");
     assert!(verdict.experiment.contains("the store's own log"), "{verdict:#?}");
+
+    // On a schedule most of what is due fails at once.
+    let mut ops = scheduled(10, 3, 0);
+    for op in ops.iter_mut().filter(|op| op.end.as_ns() > dies * 1_000_000) {
+        op.outcome = ErrorClass::Connect;
+    }
+    let verdict = Case::open(ops, 64, 0).judge();
+    assert!(verdict.sentence.starts_with("the store was away for "), "{verdict:#?}");
 }
 
 #[test]

@@ -1,16 +1,12 @@
 //! The bounds on processor time of this process's control groups, versions 1 and 2.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use plimsoll_record::schema::QuotaEvidence;
 
 use super::text;
-
-/// Where control groups are mounted by custom: version 2, alone or beside version 1, and the
-/// processor's hierarchy of version 1.
-const MOUNTS_2: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
-const MOUNTS_1: [&str; 2] = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"];
+use crate::machine::cgroup::{Controller, groups};
 
 /// What each control group above this process counts, by its directory.
 #[derive(Default)]
@@ -19,21 +15,11 @@ pub(super) struct Levels(BTreeMap<PathBuf, QuotaEvidence>);
 impl Levels {
     /// Reads all levels up to the root of what can be seen.
     pub(super) fn read() -> Self {
-        let mut levels = Self::default();
-        for (mount, path) in places(&text("/proc/self/cgroup")) {
-            // In a namespace of its own the path may be one that only the host sees; the mount is
-            // the group itself then.
-            let own = Path::new(mount).join(path.trim_start_matches('/'));
-            let own = if own.is_dir() { own } else { PathBuf::from(mount) };
-            let up = own.ancestors().take_while(|of| of.starts_with(mount));
-            for place in up {
-                let read = |name: &str| text(place.join(name));
-                if let Some(level) = level(&read) {
-                    levels.0.insert(place.to_path_buf(), level);
-                }
-            }
-        }
-        levels
+        let level_at = |place: PathBuf| {
+            let level = level(&|name: &str| text(place.join(name)))?;
+            Some((place, level))
+        };
+        Self(groups(Controller::Processors).filter_map(level_at).collect())
     }
 
     /// Returns what the level that stopped most counted since; of none that did the tightest one.
@@ -51,24 +37,6 @@ impl Levels {
             (of.throttled_count, std::cmp::Reverse(of.cores_milli.unwrap_or(u64::MAX)))
         })
     }
-}
-
-/// Returns the mounts and paths of the control groups that `/proc/self/cgroup` names.
-fn places(cgroup: &str) -> Vec<(&'static str, &str)> {
-    let mut found = Vec::new();
-    for line in cgroup.lines() {
-        let mut parts = line.splitn(3, ':');
-        let (Some(_), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next())
-        else {
-            continue;
-        };
-        if controllers.is_empty() {
-            found.extend(MOUNTS_2.map(|mount| (mount, path)));
-        } else if controllers.split(',').any(|of| of == "cpu") {
-            found.extend(MOUNTS_1.map(|mount| (mount, path)));
-        }
-    }
-    found
 }
 
 /// Returns what one level says in its files; `None` where it counts no periods.
@@ -137,20 +105,6 @@ mod tests {
         assert_eq!(level(&free), Some(QuotaEvidence::default()));
         // The root of version 2 counts no periods.
         assert_eq!(level(&of(&[("cpu.stat", "usage_usec 9\n")])), None);
-    }
-
-    #[test]
-    fn the_groups_are_found_in_either_version() {
-        let hybrid = "8:pids:/\n4:cpu,cpuacct:/docker/a\n0::/b\n";
-        assert_eq!(
-            places(hybrid),
-            [
-                (MOUNTS_1[0], "/docker/a"),
-                (MOUNTS_1[1], "/docker/a"),
-                (MOUNTS_2[0], "/b"),
-                (MOUNTS_2[1], "/b")
-            ]
-        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_stats::Histogram;
+use plimsoll_testkit::grammar::{accept, mdtest_report, mutants, refusal};
 use serde_json::json;
 
 use super::*;
@@ -224,4 +225,36 @@ fn the_json_has_every_iteration() {
 fn the_committed_schema_is_the_schema() {
     let current = serde_json::to_string_pretty(&json::schema()).expect("it is JSON") + "\n";
     plimsoll_testkit::check_format("mdtest.schema.json", &current);
+}
+
+#[test]
+fn a_model_takes_what_mdtest_printed_and_ours_and_nothing_else() {
+    for printed in OUTPUTS {
+        accept(&mdtest_report(false), printed);
+        let is_free = |line: &str| {
+            ["Command line", "Path ", "WARNING", "V-0", "Nodemap", "   File", "   Dir", "   Tree"]
+                .iter()
+                .any(|begins| line.starts_with(begins))
+        };
+        let is_free = |line: &str| line.is_empty() || is_free(line);
+        for mutant in mutants(printed, is_free) {
+            let changed = mutant.lines().find(|line| !printed.contains(line));
+            assert!(refusal(&mdtest_report(false), &mutant).is_some(), "{changed:?}\n{mutant}");
+        }
+        // Figures of a row have three decimals, and its name is one that mdtest knows.
+        for (from, to) in [("File stat", "File look"), (".000\n", ".00\n"), ("File", "file")] {
+            let mutant = printed.replacen(from, to, 1);
+            let is_refused = refusal(&mdtest_report(false), &mutant).is_some();
+            assert!(is_refused || mutant == printed, "{mutant}");
+        }
+    }
+}
+
+#[test]
+fn the_model_takes_ours() {
+    let ours = text::render(&report());
+    // What is ours alone stands below mdtest's last line.
+    let end = ours.find("-- finished at").unwrap();
+    let end = end + ours[end..].find('\n').unwrap() + 1;
+    accept(&mdtest_report(true), &ours[..end]);
 }

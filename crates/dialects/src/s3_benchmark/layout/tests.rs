@@ -1,5 +1,7 @@
 //! Lines against those that the program itself printed.
 
+use plimsoll_testkit::grammar::{accept, mutants, refusal, s3_benchmark_report};
+
 use super::*;
 
 /// What the program itself printed, against three stores.
@@ -163,4 +165,23 @@ fn what_is_left_out_is_told_below() {
     let median: f64 = lines[2][6].parse().unwrap();
     assert!((495.0..=505.0).contains(&median), "{text}");
     assert_eq!(lines[2][7], "ms");
+}
+
+#[test]
+fn a_model_takes_what_the_program_printed_and_nothing_else() {
+    let mut runs = 0;
+    for run in PRINTED[0].split("Wasabi benchmark program").skip(1) {
+        let run = format!("Wasabi benchmark program{run}");
+        let is_of_run = |line: &&str| {
+            ["Wasabi", "Parameters:", "Loop "].iter().any(|begins| line.starts_with(begins))
+        };
+        let lines: Vec<&str> = run.lines().take_while(is_of_run).collect();
+        let text = lines.join("\n");
+        accept(&s3_benchmark_report(), &text);
+        for mutant in mutants(&text, |line| line.starts_with("Parameters:")) {
+            assert!(refusal(&s3_benchmark_report(), &mutant).is_some(), "{mutant}");
+        }
+        runs += 1;
+    }
+    assert_eq!(runs, 2);
 }

@@ -1,5 +1,7 @@
 //! Lines against those that the program itself printed.
 
+use plimsoll_testkit::grammar::{accept, mutants, refusal, weed_benchmark_report};
+
 use super::*;
 
 macro_rules! printed {
@@ -277,4 +279,27 @@ fn deletions_are_counted_apart_and_over_both_stages() {
     assert_eq!(removed.failed, [(gone, 2), (away, 1)]);
     assert_eq!(removed.took, Duration::from_secs(4));
     assert_eq!(stage(&[(put, ok, 5)]).1, None);
+}
+
+#[test]
+fn a_model_takes_what_the_program_printed_and_nothing_else() {
+    // One run had nothing to read, and has no figures.
+    let sound = PRINTED.iter().filter(|text| !text.contains("NaN"));
+    let mut refused = 0;
+    for printed in sound {
+        let (_, text) = printed.split_once("This is SeaweedFS").unwrap();
+        let text = format!("This is SeaweedFS{}", text.trim_end());
+        accept(&weed_benchmark_report(), &text);
+        // How often progress is told, and which percents, is free.
+        let is_free = |line: &str| {
+            line.starts_with("Completed") && line.contains(" of ")
+                || line.ends_with(" ms")
+                || line.starts_with("This is")
+        };
+        for mutant in mutants(&text, is_free) {
+            assert!(refusal(&weed_benchmark_report(), &mutant).is_some(), "{mutant}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 300, "{refused}");
 }
