@@ -55,7 +55,7 @@ fn each_is_sound_at_its_full_size_and_documented() {
         {
             assert!(text.contains(part), "{name} lacks `{part}`");
         }
-        assert!(page.contains(&format!("../../workloads/{name}")), "{name} is not on the page");
+        assert!(page.contains(&format!("`workloads/{name}`")), "{name} is not on the page");
     }
 }
 
