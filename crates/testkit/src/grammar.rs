@@ -1,22 +1,41 @@
 //! A strict model of what another program prints: which lines there may be, in which order, and
 //! what stands in each. What it does not know it refuses.
 
-mod others;
+mod cosbench;
+mod fio;
+mod form;
+mod mdtest;
+mod mutations;
+mod s3_benchmark;
+mod warp;
+mod weed_benchmark;
 
 use std::collections::BTreeSet;
 
-pub use others::{mdtest_report, s3_benchmark_report, weed_benchmark_report};
+pub use cosbench::{
+    cosbench_config_refusal, cosbench_histogram, cosbench_history, cosbench_scripts_log,
+    cosbench_summary, cosbench_time_line, cosbench_worker_table, cosbench_workloads,
+};
+pub use fio::{fio_clients_text, fio_text};
+pub use mdtest::mdtest_text;
+pub use mutations::refuse_mutations;
+pub use s3_benchmark::{s3_benchmark_log, s3_benchmark_text};
+pub use warp::warp_report;
+pub use weed_benchmark::weed_benchmark_text;
 
 /// One part of what is printed.
 #[derive(Clone, Debug)]
 pub enum Node {
-    /// A line. `<int>` stands for digits, `<f1>` to `<f3>` for a number with so many decimals,
-    /// `<num>` for a number with or without them, `<time>` for a duration as Go prints it,
-    /// `<speed>` for bytes per second with a binary unit, `<size>` for a letter of s3-benchmark's
-    /// units, `<label>` for what mdtest calls a step, `<date>` for `mm/dd/yyyy`, `<clock>` for
-    /// `hh:mm:ss`, `<word>` for what has no blank, `<gap>` for blanks, and `<text>` for anything
-    /// but nothing.
+    /// A line. What stands in `<...>` is a form: `<int>` for digits, `<f1>`, `<f2>` and so on for a
+    /// number with so many decimals, `<num>` for a number with or without them, `<word>` for what
+    /// has no blank, `<gap>` for blanks, and `<text>` for anything but nothing. A number before a
+    /// form is how wide it is at least, with blanks before it: `<5f2>`. The forms of one program
+    /// only are told in `form`.
     Line(&'static str),
+    /// A line whose pattern is made.
+    Made(String),
+    /// Several lines that begin alike and belong together, such as a list that goes on.
+    Lines(&'static str, fn(&[&str]) -> bool),
     /// May be missing.
     Maybe(Vec<Node>),
     /// Is there once or several times.
@@ -45,40 +64,6 @@ pub fn accept(model: &[Node], text: &str) {
     }
 }
 
-/// Returns texts that differ from one in a single line each: a letter in the other case, a digit
-/// that is none, the line left out, the line twice. Lines of which `is_free` holds are passed over.
-pub fn mutants(text: &str, is_free: impl Fn(&str) -> bool) -> Vec<String> {
-    let lines: Vec<&str> = text.lines().collect();
-    let with = |at: usize, new: &[String]| {
-        let (before, after) = (&lines[..at], &lines[at + 1..]);
-        let new = new.iter().map(String::as_str);
-        before
-            .iter()
-            .copied()
-            .chain(new)
-            .chain(after.iter().copied())
-            .collect::<Vec<_>>()
-            .join("\n")
-    };
-    let mut all = Vec::new();
-    for (at, line) in lines.iter().enumerate().filter(|(_, line)| !is_free(line)) {
-        if let Some(letter) = line.chars().find(char::is_ascii_alphabetic) {
-            let other = match letter.is_ascii_lowercase() {
-                true => letter.to_ascii_uppercase(),
-                false => letter.to_ascii_lowercase(),
-            };
-            all.push(with(at, &[line.replacen(letter, &other.to_string(), 1)]));
-        }
-        if let Some(digit) = line.chars().rev().find(char::is_ascii_digit) {
-            let place = line.rfind(digit).expect("it is there");
-            all.push(with(at, &[format!("{}x{}", &line[..place], &line[place + 1..])]));
-        }
-        all.push(with(at, &[]));
-        all.push(with(at, &[(*line).to_owned(), (*line).to_owned()]));
-    }
-    all
-}
-
 fn sequence(
     nodes: &[Node],
     lines: &[&str],
@@ -94,9 +79,12 @@ fn sequence(
 fn ends(node: &Node, lines: &[&str], at: usize, farthest: &mut usize) -> BTreeSet<usize> {
     *farthest = at.max(*farthest);
     match node {
-        Node::Line(pattern) => {
-            let is_it = lines.get(at).is_some_and(|line| is_like(pattern, line));
-            is_it.then_some(at + 1).into_iter().collect()
+        Node::Line(pattern) => line(pattern, lines, at),
+        Node::Made(pattern) => line(pattern, lines, at),
+        Node::Lines(start, is_it) => {
+            let alike = lines[at.min(lines.len())..].iter();
+            let count = alike.take_while(|line| line.starts_with(start)).count();
+            (at + 1..=at + count).filter(|&end| is_it(&lines[at..end])).collect()
         }
         Node::Maybe(nodes) => {
             let mut all = sequence(nodes, lines, BTreeSet::from([at]), farthest);
@@ -124,195 +112,26 @@ pub fn is_like(pattern: &str, line: &str) -> bool {
     let Some((before, rest)) = pattern.split_once('<') else { return pattern == line };
     let Some((name, after)) = rest.split_once('>') else { return pattern == line };
     let Some(line) = line.strip_prefix(before) else { return false };
+    // What follows literally tells most places apart.
+    let literal = after.split_once('<').map_or(after, |(literal, _)| literal);
+    let is_last = literal.len() == after.len();
     let cuts = line.char_indices().map(|(at, _)| at).chain([line.len()]).skip(1);
-    cuts.into_iter().any(|cut| is_a(name, &line[..cut]) && is_like(after, &line[cut..]))
+    cuts.into_iter().any(|cut| {
+        let rest = &line[cut..];
+        let may_be = if is_last { rest == literal } else { rest.starts_with(literal) };
+        may_be && form::is_a(name, &line[..cut]) && is_like(after, rest)
+    })
 }
 
-fn is_a(name: &str, text: &str) -> bool {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let decimals = |text: &str, of: usize| {
-        let split = text.split_once('.');
-        split.is_some_and(|(whole, rest)| digits(whole) && digits(rest) && rest.len() == of)
-    };
-    let number = |text: &str| {
-        let parts = text.split_once('.').map_or((text, "0"), |parts| parts);
-        digits(parts.0) && digits(parts.1)
-    };
-    match name {
-        "int" => digits(text),
-        "f1" => decimals(text, 1),
-        "f2" => decimals(text, 2),
-        "f3" => decimals(text, 3),
-        "size" => text.len() == 1 && "BKMGTPE".contains(text),
-        "date" => {
-            let lens: Vec<usize> = text.split('/').map(str::len).collect();
-            lens == [2, 2, 4] && text.split('/').all(digits)
-        }
-        "label" => {
-            let parts = text.split_once(' ');
-            let of = |first: &str| ["Directory", "File", "Tree"].contains(&first);
-            parts.is_some_and(|(first, rest)| {
-                let steps = ["creation", "stat", "rename", "read", "removal"];
-                of(first) && steps.contains(&rest)
-            })
-        }
-        "num" => number(text),
-        "word" => !text.contains(char::is_whitespace),
-        "gap" => text.chars().all(|c| c == ' '),
-        "text" => !text.is_empty(),
-        "clock" => text.len() == 8 && text.split(':').all(|part| part.len() == 2 && digits(part)),
-        "time" => {
-            let unit = ["ns", "µs", "ms", "s"].iter().find_map(|unit| text.strip_suffix(unit));
-            let minutes = |text: &str| {
-                let parts = text.rsplit_once('m').map_or(("0", text), |parts| parts);
-                let hours = parts.0.split_once('h').map_or(("0", parts.0), |parts| parts);
-                digits(hours.0) && digits(hours.1) && number(parts.1)
-            };
-            unit.is_some_and(minutes)
-        }
-        "speed" => {
-            let units = ["TiB/s", "GiB/s", "MiB/s", "KiB/s", "B/s"];
-            units.iter().find_map(|unit| text.strip_suffix(unit)).is_some_and(number)
-        }
-        other => panic!("a pattern knows no <{other}>"),
-    }
-}
-
-/// Returns the model of warp's default report, as a benchmark prints it (`details`: with
-/// `--analyze.v`), without the empty lines around it.
-pub fn warp_report(details: bool) -> Vec<Node> {
-    use Node::{Either, Line, Many, Maybe};
-    let rule = || ["", "──────────────────────────────────", ""].map(Line);
-    let block = Either(vec![warp_figures(details), warp_skipped()]);
-    let more = rule().into_iter().chain([block.clone()]).collect();
-    let total = [Line("")].into_iter().chain(rule()).chain([block.clone()]).collect();
-    vec![block, Maybe(vec![Many(more)]), Either(vec![total, vec![Line("")]])]
+fn line(pattern: &str, lines: &[&str], at: usize) -> BTreeSet<usize> {
+    let is_it = lines.get(at).is_some_and(|line| is_like(pattern, line));
+    is_it.then_some(at + 1).into_iter().collect()
 }
 
 fn one_of(lines: &[&'static str]) -> Node {
     Node::Either(lines.iter().map(|line| vec![Node::Line(line)]).collect())
 }
 
-fn warp_skipped() -> Vec<Node> {
-    use Node::{Line, Many, Maybe};
-    let first = Maybe(vec![Line("- First Errors:"), Many(vec![Line(" * <text>")])]);
-    vec![
-        Line(
-            "Skipping <word> too few samples. Longer benchmark run required for reliable results.",
-        ),
-        Line(""),
-        Maybe(vec![Line("Errors: <int>"), first, Line("")]),
-    ]
+fn lines(lines: &[&'static str]) -> Vec<Node> {
+    lines.iter().map(|line| Node::Line(line)).collect()
 }
-
-fn warp_figures(details: bool) -> Vec<Node> {
-    use Node::{Either, Line, Many, Maybe};
-    let first = Maybe(vec![Line(" - First Errors:"), Many(vec![Line("   * <text>")])]);
-    let requests = || vec![Line(WARP_REQUESTS), Maybe(vec![Line(WARP_TTFB)])];
-    let class = vec![Line(""), Line(WARP_CLASS), Line(WARP_SPEEDS), Maybe(vec![Line(WARP_TTFB)])];
-    let client = |lines: Vec<Node>| {
-        let more = Maybe(requests().into_iter().chain([Line("")]).collect());
-        Many(lines.into_iter().chain([more]).collect())
-    };
-    let at = usize::from(details);
-    let mut all = match details {
-        false => vec![Line("Report: <word>. Concurrency: <int>. Ran: <time>")],
-        true => vec![
-            Line("Report: <word> (<int> reqs). Ran Duration: <time>, starting <clock> <word>"),
-            one_of(&WARP_OBJECTS),
-        ],
-    };
-    all.extend([
-        one_of(&WARP_AVERAGE[at]),
-        Maybe(vec![Line(" * Errors: <int>"), first]),
-        Maybe(vec![Either(vec![requests(), vec![Many(class)]])]),
-        Line(""),
-        Maybe(vec![Line("Throughput by host:"), Many(vec![one_of(&WARP_HOST[at])]), Line("")]),
-        Maybe(vec![
-            Line("Throughput by client:"),
-            client(vec![one_of(&WARP_CLIENT[at])]),
-            Line(""),
-        ]),
-        Line("Throughput, split into <int> x 1s:"),
-    ]);
-    all.extend(WARP_SEGMENTS[at].iter().map(|lines| one_of(lines)));
-    all
-}
-
-const WARP_REQUESTS: &str = " * Reqs: Avg: <f1>ms, 50%: <f1>ms, 90%: <f1>ms, 99%: <f1>ms, \
-                             Fastest: <f1>ms, Slowest: <f1>ms, StdDev: <f1>ms";
-const WARP_TTFB: &str = " * TTFB: Avg: <time>, Best: <time>, 25th: <time>, Median: <time>, 75th: \
-                         <time>, 90th: <time>, 99th: <time>, Worst: <time> StdDev: <time>";
-const WARP_CLASS: &str = "Request size <int><word> -> <int><word> . Requests: <int>";
-const WARP_SPEEDS: &str = " * Reqs: Avg: <speed>, 50%: <speed>, 90%: <speed>, 99%: <speed>, \
-                           Fastest: <speed>, Slowest: <speed> ";
-const WARP_OBJECTS: [&str; 4] = [
-    " * Objects per request: <int>. Size: <int> bytes. Concurrency: <int>.",
-    " * Objects per request: <int>. Concurrency: <int>.",
-    " * Objects per request: <int>. Size: <int> bytes. Concurrency: <int>. <text>: <int>.",
-    " * Objects per request: <int>. Concurrency: <int>. <text>: <int>.",
-];
-/// Without details, and with them; so in what follows.
-const WARP_AVERAGE: [[&str; 4]; 2] = [
-    [
-        " * Average: <f2> MiB/s, <f2> obj/s",
-        " * Average: <f2> obj/s",
-        " * Average: <f2> MiB/s, <f2> obj/s, <int> errors",
-        " * Average: <f2> obj/s, <int> errors",
-    ],
-    [
-        " * Average: <f2> MiB/s, <f2> obj/s (<int>s)",
-        " * Average: <f2> obj/s (<int>s)",
-        " * Average: <f2> MiB/s, <f2> obj/s, <int> errors (<int>s)",
-        " * Average: <f2> obj/s, <int> errors (<int>s)",
-    ],
-];
-const WARP_HOST: [[&str; 4]; 2] = [
-    [
-        " * <word>: Avg: <f2> MiB/s, <f2> obj/s",
-        " * <word>: Avg: <f2> obj/s",
-        " * <word>: Avg: <f2> MiB/s, <f2> obj/s, <int> errors - Errors: <int>",
-        " * <word>: Avg: <f2> obj/s, <int> errors - Errors: <int>",
-    ],
-    [
-        " * <word>: Avg: <f2> MiB/s, <f2> obj/s (<int>s)",
-        " * <word>: Avg: <f2> obj/s (<int>s)",
-        " * <word>: Avg: <f2> MiB/s, <f2> obj/s, <int> errors (<int>s) - Errors: <int>",
-        " * <word>: Avg: <f2> obj/s, <int> errors (<int>s) - Errors: <int>",
-    ],
-];
-const WARP_CLIENT: [[&str; 4]; 2] = [
-    [
-        "Client <int> throughput: <f2> MiB/s, <f2> obj/s",
-        "Client <int> throughput: <f2> obj/s",
-        "Client <int> throughput: <f2> MiB/s, <f2> obj/s, <int> errors",
-        "Client <int> throughput: <f2> obj/s, <int> errors",
-    ],
-    [
-        "Client <int> throughput: <f2> MiB/s, <f2> obj/s (<int>s)",
-        "Client <int> throughput: <f2> obj/s (<int>s)",
-        "Client <int> throughput: <f2> MiB/s, <f2> obj/s, <int> errors (<int>s)",
-        "Client <int> throughput: <f2> obj/s, <int> errors (<int>s)",
-    ],
-];
-const WARP_SEGMENTS: [[[&str; 2]; 3]; 2] = [
-    [
-        [" * Fastest: <speed>, <f2> obj/s", " * Fastest: <f2> obj/s"],
-        [" * 50% Median: <speed>, <f2> obj/s", " * 50% Median: <f2> obj/s"],
-        [" * Slowest: <speed>, <f2> obj/s", " * Slowest: <f2> obj/s"],
-    ],
-    [
-        [
-            " * Fastest: <speed>, <f2> obj/s (1s, starting <clock> <word>)",
-            " * Fastest: <f2> obj/s (1s, starting <clock> <word>)",
-        ],
-        [
-            " * 50% Median: <speed>, <f2> obj/s (1s, starting <clock> <word>)",
-            " * 50% Median: <f2> obj/s (1s, starting <clock> <word>)",
-        ],
-        [
-            " * Slowest: <speed>, <f2> obj/s (1s, starting <clock> <word>)",
-            " * Slowest: <f2> obj/s (1s, starting <clock> <word>)",
-        ],
-    ],
-];

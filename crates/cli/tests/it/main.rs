@@ -54,4 +54,5 @@ mod signals;
 mod telemetry;
 mod verdicts;
 mod weed_benchmark;
+mod workload_library;
 mod workloads;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use plimsoll_oracle::Script;
-use plimsoll_testkit::grammar::{accept, s3_benchmark_report};
+use plimsoll_testkit::grammar::{accept, s3_benchmark_text};
 use plimsoll_workload::plan::WorkloadFile;
 use serde_json::Value;
 
@@ -58,7 +58,7 @@ fn two_loops_each_with_its_own_counters() {
     let text = stdout(&output);
     let lines: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).collect();
     assert_eq!(lines[0], "Wasabi benchmark program v2.0");
-    accept(&s3_benchmark_report(), &lines.join("\n"));
+    accept(&s3_benchmark_text(), &lines.join("\n"));
     let url = format!("http://{}", target.host);
     let parameters = format!(
         "Parameters: url={url}, bucket=bench, region=us-east-1, duration=1, threads=4, loops=2, size=1K"

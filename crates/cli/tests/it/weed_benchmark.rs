@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use plimsoll_dialects::weed_benchmark::{CORRECTIONS, list};
-use plimsoll_testkit::grammar::{accept, weed_benchmark_report};
+use plimsoll_testkit::grammar::{accept, weed_benchmark_text};
 use plimsoll_testkit::{LiveKind, LiveServer, live};
 use plimsoll_workload::plan::WorkloadFile;
 use serde_json::Value;
@@ -132,7 +132,7 @@ fn files_are_written_and_read_with_the_lines_of_the_program() {
     // What is ours alone stands below the last percentile.
     let end = text.rfind("  100%  ").unwrap();
     let end = end + text[end..].find('\n').unwrap();
-    accept(&weed_benchmark_report(), &text[..end]);
+    accept(&weed_benchmark_text(true), &text[..end]);
     assert_eq!(figures(&text, "Concurrency Level:"), [4.0, 4.0]);
     assert_eq!(figures(&text, "Completed requests:"), [500.0, 500.0]);
     assert_eq!(figures(&text, "Failed requests:"), [0.0, 0.0]);

@@ -32,13 +32,13 @@ const NOT_VIRTUAL: [(&str, &str); 4] = [
 ];
 
 /// A workload file of the manual.
-struct File {
-    name: String,
-    path: PathBuf,
-    plan: Plan,
+pub(crate) struct File {
+    pub(crate) name: String,
+    pub(crate) path: PathBuf,
+    pub(crate) plan: Plan,
 }
 
-fn repository() -> &'static Path {
+pub(crate) fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
@@ -64,7 +64,7 @@ fn plan(name: &str, text: &str) -> Plan {
 }
 
 /// Returns a directory with what the files ask for: a place for files, and the scripts.
-fn place() -> tempfile::TempDir {
+pub(crate) fn place() -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     fs::create_dir(place.path().join("scratch")).unwrap();
     fs::create_dir_all(place.path().join("docs/examples")).unwrap();
@@ -173,7 +173,7 @@ fn refused(target: &Target, file: &File, why: &str) {
 }
 
 /// Runs a file, which must do all that it says and leave nothing but its record.
-fn runs(target: &Target, file: &File) {
+pub(crate) fn runs(target: &Target, file: &File) {
     let place = place();
     let output = on(target, file, place.path());
     let said = stderr(&output);

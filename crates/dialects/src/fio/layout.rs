@@ -38,6 +38,8 @@ mod client_tests;
 #[cfg(test)]
 mod log_tests;
 #[cfg(test)]
+mod model_tests;
+#[cfg(test)]
 mod samples;
 #[cfg(test)]
 mod tests;

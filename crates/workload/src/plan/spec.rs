@@ -16,6 +16,8 @@ use serde::{Deserialize, Serialize};
 pub use blocks::{
     BlockLaw, BlockOrder, BlockSizes, BlocksSpec, ReadBlocks, SECTOR_BYTES, SyncSpec, WriteBlocks,
 };
+#[cfg(feature = "schema")]
+use choice::or_short;
 pub use choice::{
     Choice, ContentSpec, DataFileSpec, LengthLaw, Limit, OneOrMany, PickSpec, RangeSpec,
     RangeWithin, Share, Shares, SizeLaw, SizeSpec, SizeSteps,

@@ -46,7 +46,9 @@ impl<'a> Scene<'a> {
     pub(super) fn new(page: &'a str, blocks: &[Block], servers: &'a Servers<'a>) -> Self {
         let place = tempfile::tempdir().unwrap();
         let at = place.path();
-        symlink(repository().join("docs"), at.join("docs")).unwrap();
+        for directory in ["docs", "workloads"] {
+            symlink(repository().join(directory), at.join(directory)).unwrap();
+        }
         fs::create_dir_all(at.join("mnt/fs")).unwrap();
         fs::create_dir(at.join("bin")).unwrap();
         symlink(env!("CARGO_BIN_EXE_plimsoll"), at.join("bin/plimsoll")).unwrap();

@@ -298,3 +298,20 @@ fn a_delay_that_was_cut_short_is_what_was_cut_short() {
     let states: Vec<&str> = archive.stages.iter().map(ArchivedStage::state).collect();
     assert_eq!(states, ["completed", "cancelled"]);
 }
+
+#[test]
+fn the_models_made_from_the_real_files_take_ours() {
+    use plimsoll_testkit::grammar::{
+        accept, cosbench_config_refusal, cosbench_histogram, cosbench_summary, cosbench_time_line,
+        cosbench_worker_table,
+    };
+
+    let archive = archive(0.5, None);
+    accept(&cosbench_summary(), &summary_csv(&archive));
+    accept(&cosbench_time_line(&["1-read+hot-read", "write"]), &stage_csv(&archive.stages[1]));
+    accept(&cosbench_worker_table(), &worker_csv(&archive.stages[1]));
+    let histogram = histogram_csv(&archive);
+    let columns = ["s2-main-w1-m-1-read+hot", "s2-main-w1-m-write"];
+    accept(&cosbench_histogram(&columns, 50_001), &histogram);
+    assert_eq!(cosbench_config_refusal(&config_xml(&workload().0)), None);
+}

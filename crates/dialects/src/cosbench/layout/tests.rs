@@ -374,3 +374,76 @@ fn the_summary_table_has_the_units_of_the_pages() {
     // Containers are made without operations, which have no speed.
     assert_eq!(table.lines().filter(|line| line.contains("init-write")).count(), 1);
 }
+
+#[test]
+fn the_models_take_the_files_of_the_archives_and_nothing_else() {
+    use plimsoll_testkit::grammar::{
+        accept, cosbench_config_refusal, cosbench_histogram, cosbench_history,
+        cosbench_scripts_log, cosbench_summary, cosbench_time_line, cosbench_workloads, refusal,
+        refuse_mutations,
+    };
+
+    // A table has as many rows as there are, and most numbers at most two decimals.
+    const ROWS: [&str; 5] = ["missing", "doubled", "exchanged", "something before", "number"];
+    let rows: Vec<(&str, &str)> =
+        ROWS.iter().flat_map(|what| [(*what, "s"), (*what, "2")]).collect();
+    let summary = archived!("w3-s3-sample/w3-s3-sample.csv");
+    // Any name is a name.
+    let names = [
+        "s1-init,init-write",
+        "s2-prepare,prepare-write",
+        "s3-main,read",
+        "s3-main,write",
+        "s4-cleanup,cleanup-delete",
+        "s5-dispose,dispose-delete",
+    ];
+    let mut refused = refuse_mutations(&cosbench_summary(), summary, &names, &rows);
+    for (from, to) in [
+        (",11143,", ",11143.5,"),
+        (",713152000,", ",N/A,"),
+        (",13.66,", ",13.660,"),
+        (",20,30,", ",20,35,"),
+        (",371.72,", ",371.721,"),
+        (",100%,", ",100,"),
+        (",100%,", ",100.0%,"),
+        ("21:00:32", "21:00:32.5"),
+        (" @ ", " at "),
+    ] {
+        let changed = summary.replacen(from, to, 1);
+        assert!(changed != summary && refusal(&cosbench_summary(), &changed).is_some(), "{to}");
+    }
+    accept(&cosbench_summary(), archived!("w1-demo/w1-demo.csv"));
+    accept(&cosbench_summary(), archived!("w28-r-drv4/w28-r-drv4.csv"));
+    accept(&cosbench_summary(), archived!("w29-r-errors/w29-r-errors.csv"));
+    let model = cosbench_time_line(&["read", "write"]);
+    refused += refuse_mutations(&model, archived!("w3-s3-sample/s3-main.csv"), &[], &rows);
+    let model = cosbench_histogram(&["s3-main-w1-main-read", "s3-main-w1-main-write"], 199);
+    let whole = archived!("w1-demo/w1-demo-rt-histogram.csv");
+    accept(&model, whole);
+    accept(&cosbench_history(), archived!("run-history.csv"));
+    accept(&cosbench_workloads(), archived!("workloads.csv"));
+    accept(&cosbench_scripts_log(), archived!("w1-demo/scripts.log"));
+    assert!(refused > 500, "{refused}");
+    for config in [
+        archived!("w1-demo/workload-config.xml"),
+        archived!("w3-s3-sample/workload-config.xml"),
+        archived!("w28-r-drv4/workload-config.xml"),
+        archived!("w29-r-errors/workload-config.xml"),
+    ] {
+        assert_eq!(cosbench_config_refusal(config), None);
+    }
+    let config = archived!("w1-demo/workload-config.xml");
+    for (from, to) in [
+        ("    <auth", "   <auth"),
+        ("type=\"mock\"", "kind=\"mock\""),
+        ("interval=\"5\"\n                ", "interval=\"5\" "),
+        ("afr=", "afr2="),
+        ("workers=\"", "workers=\"x"),
+        ("<workflow config=\"\">", "<workflow>"),
+        ("        </workstage>\n", ""),
+    ] {
+        assert!(config.contains(from), "{from}");
+        let changed = config.replacen(from, to, 1);
+        assert!(cosbench_config_refusal(&changed).is_some(), "{from}");
+    }
+}

@@ -21,6 +21,17 @@ pub(super) const ONLY_JSON: &str = sample!("only.jsonplus.json");
 /// with its global options once; and the text of another such run.
 pub(super) const CLIENTS_JSON: &str = sample!("clients.json");
 pub(super) const CLIENTS_TEXT: &str = sample!("clients.normal.txt");
+/// fio's text of jobs on one machine: of each sort of row.
+pub(super) const TEXTS: [&str; 8] = [
+    PAIR_TEXT,
+    sample!("mixed.normal.txt"),
+    sample!("libaio.normal.txt"),
+    sample!("thread.normal.txt"),
+    sample!("trim.normal.txt"),
+    sample!("verify.txt"),
+    sample!("verify-fail.txt"),
+    sample!("latency_target.txt"),
+];
 pub(super) const LOGS: [&str; 3] = [
     sample!("sample-bwlog_bw.1.log"),
     sample!("sample-iopslog_iops.1.log"),

@@ -73,6 +73,18 @@ impl<T: JsonSchema> JsonSchema for OneOrMany<T> {
     }
 }
 
+/// Lets the schema of an object take shorter forms, too. Its description stays outside.
+#[cfg(feature = "schema")]
+pub(super) fn or_short(schema: &mut Schema, short: impl IntoIterator<Item = serde_json::Value>) {
+    let description = schema.remove("description");
+    let long = std::mem::take(schema).to_value();
+    let forms: Vec<serde_json::Value> = short.into_iter().chain([long]).collect();
+    schema.insert("anyOf".to_owned(), forms.into());
+    if let Some(description) = description {
+        schema.insert("description".to_owned(), description);
+    }
+}
+
 /// A limit: `1000` over all workers of the job, `{each: 1000}` for each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -210,7 +210,7 @@ pub struct CappedEach {
 
 /// A schedule of arrivals.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transform = or_rate))]
 pub struct OpenSpec {
     /// Operations a second over all workers.
     #[cfg_attr(feature = "schema", schemars(flatten))]
@@ -221,6 +221,12 @@ pub struct OpenSpec {
     /// How many operations may be under way at once, over all workers.
     #[cfg_attr(feature = "schema", schemars(default = "in_flight"))]
     pub max_in_flight: u32,
+}
+
+/// Lets a schema take the rate alone, too.
+#[cfg(feature = "schema")]
+fn or_rate(schema: &mut schemars::Schema) {
+    super::or_short(schema, [serde_json::json!({ "type": "string", "examples": ["1000/s"] })]);
 }
 
 /// The rate of a schedule.
@@ -362,7 +368,7 @@ pub struct ThinkSpec {
 /// How members and sequential work are shared among workers: `by_member`, or with more to say
 /// `{by: by_bucket, shift: 1}`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transform = or_by))]
 pub struct DealSpec {
     /// What is dealt.
     #[cfg_attr(feature = "schema", schemars(default))]
@@ -370,6 +376,12 @@ pub struct DealSpec {
     /// By how many workers it is moved on: worker w works on what worker w + shift made.
     #[cfg_attr(feature = "schema", schemars(default))]
     pub shift: u32,
+}
+
+/// Lets a schema take what is dealt alone, too.
+#[cfg(feature = "schema")]
+fn or_by(schema: &mut schemars::Schema) {
+    super::or_short(schema, [serde_json::json!({ "$ref": "#/$defs/DealBy" })]);
 }
 
 /// What is dealt to workers.

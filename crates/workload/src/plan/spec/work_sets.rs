@@ -118,7 +118,7 @@ fn is_empty(size: &Size) -> bool {
 /// Makes all members of sets: `photos`, `[small, large]`, or with more to say
 /// `{sets: photos, block: 1MiB, direct: true}`. Files that are filled already are left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transform = or_names))]
 pub struct FillSpec {
     /// The sets.
     pub sets: OneOrMany<String>,
@@ -140,7 +140,7 @@ impl FillSpec {
 /// Removes all members of sets: `photos`, `[small, large]`, or with more to say
 /// `{sets: photos, batch: 100}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transform = or_names))]
 pub struct RemoveSpec {
     /// The sets.
     pub sets: OneOrMany<String>,
@@ -154,6 +154,14 @@ impl RemoveSpec {
     pub fn of(sets: Vec<String>) -> Self {
         Self { sets: OneOrMany(sets), batch: 1 }
     }
+}
+
+/// Lets a schema take the names of sets alone, too.
+#[cfg(feature = "schema")]
+fn or_names(schema: &mut schemars::Schema) {
+    let name = serde_json::json!({ "type": "string" });
+    let names = serde_json::json!({ "type": "array", "items": name });
+    super::or_short(schema, [name, names]);
 }
 
 #[derive(Serialize, Deserialize)]
