@@ -47,7 +47,7 @@ pub fn brief(
 /// that stands with the total alone.
 fn rows<'a>(kind: &'a KindComparison, all: &Comparison) -> Vec<&'a Row> {
     let is_told = |row: &&Row| match row.metric {
-        Metric::Throughput => kind.kind.is_none() || all.kinds.len() == 1,
+        Metric::Throughput => kind.moves_bytes && (kind.kind.is_none() || all.kinds.len() == 1),
         Metric::Errors => [&row.before, &row.after].iter().any(|side| side.mean != Some(0.0)),
         _ => true,
     };

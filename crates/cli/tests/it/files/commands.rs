@@ -464,6 +464,10 @@ fn a_comparison_is_stage_by_stage() {
     dirs.json("file metadata --dir DIR --jobs 1 --files 30 --json", 0);
     let run = run_directory(dirs.runs()).display().to_string();
     let text = printed(dirs.runs(), &format!("compare {run} {run}"));
+    for stage in ["\n  create: CREATE ", "\n  stat: STAT ", "\n  delete: UNLINK "] {
+        assert!(text.contains(stage), "{text}");
+    }
+    let text = printed(dirs.runs(), &format!("compare {run} {run} -v"));
     for stage in ["create\n\nCREATE ", "stat\n\nSTAT ", "delete\n\nUNLINK "] {
         assert!(text.contains(stage), "{text}");
     }
@@ -473,5 +477,7 @@ fn a_comparison_is_stage_by_stage() {
     assert!(text.contains("only before: ") && text.contains("create: CREATE"), "{text}");
     assert!(text.contains("only after: read-iops: READ"), "{text}");
     let text = printed(dirs.runs(), &format!("compare {run} {run} --stage create"));
-    assert!(text.lines().any(|line| line.starts_with("CREATE ")), "{text}");
+    assert!(text.lines().any(|line| line.starts_with("  CREATE  ops/s")), "{text}");
+    // What moves no bytes has no throughput.
+    assert!(!text.contains("MiB/s"), "{text}");
 }
