@@ -46,9 +46,10 @@ pub fn brief(
 /// Returns the rows of a kind that decide. The rate says of a kind what its throughput does, so
 /// that stands with the total alone.
 fn rows<'a>(kind: &'a KindComparison, all: &Comparison) -> Vec<&'a Row> {
+    let is_some = |row: &Row| [&row.before, &row.after].iter().any(|side| side.mean != Some(0.0));
     let is_told = |row: &&Row| match row.metric {
-        Metric::Throughput => kind.moves_bytes && (kind.kind.is_none() || all.kinds.len() == 1),
-        Metric::Errors => [&row.before, &row.after].iter().any(|side| side.mean != Some(0.0)),
+        Metric::Throughput => is_some(row) && (kind.kind.is_none() || all.kinds.len() == 1),
+        Metric::Errors => is_some(row),
         _ => true,
     };
     METRICS.iter().filter_map(|metric| kind.row(*metric)).filter(is_told).collect()
