@@ -5,11 +5,9 @@ use plimsoll_analysis::compare::{
 };
 
 use super::figure::{figure, percent_spread};
-use super::{
-    Depth, NO_VERDICT, Writer, headline, kind_name, label, place_name, runs_text, too_few_runs,
-};
+use super::{Depth, NO_VERDICT, Writer, headline, label, place_name, runs_text, too_few_runs};
 use crate::format::known;
-use crate::table::{Cell, Table, Tone, columns, elided_apart, harmless};
+use crate::table::{Cell, Table, Tone, columns, elided_apart};
 use crate::text::Look;
 
 /// What is told of a kind, where it is known.
@@ -63,20 +61,14 @@ impl Writer<'_> {
         kinds.sort_by_key(|kind| kind.kind.is_some());
         let told: Vec<(String, Vec<&Row>)> = kinds
             .into_iter()
-            .map(|kind| {
-                let name = match &kind.of {
-                    Some(of) => place_name(Some(of), kind.kind),
-                    None => kind_name(kind.kind).to_owned(),
-                };
-                (name, rows(kind, self.comparison))
-            })
+            .map(|kind| (place_name(kind.of.as_deref(), kind.kind), rows(kind, self.comparison)))
             .filter(|(_, rows)| !rows.is_empty())
             .collect();
         let depth = Depth::of(told.iter().flat_map(|(_, rows)| rows.iter().copied()));
         let mut heading = vec!["", "before", "after"];
         heading.extend(depth.headings_short());
         let mut table = Table::new(&heading);
-        let names: Vec<String> = told.iter().map(|(name, _)| harmless(name)).collect();
+        let names: Vec<String> = told.iter().map(|(name, _)| name.clone()).collect();
         let names = elided_apart(&names, NAME_CHARS_MAX);
         let wide = names.iter().map(|name| columns(name)).max().unwrap_or(0);
         for (name, (_, rows)) in names.iter().zip(&told) {
