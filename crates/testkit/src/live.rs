@@ -8,6 +8,8 @@ const SECRET_KEY: &str = "PLIMSOLL_TEST_SECRET_KEY";
 const MINIO_CA: &str = "PLIMSOLL_TEST_MINIO_CA";
 pub(crate) const WEED_PROGRAM: &str = "PLIMSOLL_TEST_WEED_PROGRAM";
 const NATS_PROGRAM: &str = "PLIMSOLL_TEST_NATS_PROGRAM";
+const PROMETHEUS_FOLDER: &str = "PLIMSOLL_TEST_PROMETHEUS";
+const PYTHON_SITE: &str = "PLIMSOLL_TEST_PYTHON_SITE";
 const WRITE_KEY: &str = "PLIMSOLL_TEST_WEED_WRITE_KEY";
 const READ_KEY: &str = "PLIMSOLL_TEST_WEED_READ_KEY";
 
@@ -162,10 +164,32 @@ pub(crate) fn needed_program(
 ///
 /// # Panics
 /// When nobody has said where it is.
-#[expect(clippy::disallowed_methods, reason = "the live tier is handed over by environment")]
 pub fn nats_server() -> Option<PathBuf> {
-    match needed_program(NATS_PROGRAM, |name| std::env::var(name).ok()) {
-        Ok(program) => program.map(Into::into),
+    named_place(NATS_PROGRAM)
+}
+
+/// Returns the folder with `prometheus` and `promtool`; `None` only where the live tier was switched
+/// off by name.
+///
+/// # Panics
+/// When nobody has said where it is.
+pub fn prometheus_folder() -> Option<PathBuf> {
+    named_place(PROMETHEUS_FOLDER)
+}
+
+/// Returns the folder of packages for `PYTHONPATH`, with their programs in its `bin`; `None` only
+/// where the live tier was switched off by name. `xtask/src/servers/python.txt` lists them.
+///
+/// # Panics
+/// When nobody has said where it is.
+pub fn python_site() -> Option<PathBuf> {
+    named_place(PYTHON_SITE)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the live tier is handed over by environment")]
+fn named_place(variable: &str) -> Option<PathBuf> {
+    match needed_program(variable, |name| std::env::var(name).ok()) {
+        Ok(place) => place.map(Into::into),
         Err(sentence) => panic!("{sentence}; or set {NO_LIVE}=1"),
     }
 }
