@@ -1,5 +1,6 @@
-//! Tells the program which commit of the source it is built of, where that is known: what packagers
-//! say in `PLIMSOLL_COMMIT`, else what git says of this very repository.
+//! Tells the program what it is built of and how: the commit of the source, where that is known,
+//! Cargo's profile and the target. Of the commit, what packagers say in `PLIMSOLL_COMMIT` counts
+//! first, then what git says of this very repository, then what Cargo wrote into the package.
 #![expect(clippy::disallowed_methods, reason = "cargo speaks to build scripts by environment")]
 
 use std::env;
@@ -9,9 +10,11 @@ use std::process::Command;
 fn main() {
     println!("cargo:rerun-if-env-changed=PLIMSOLL_COMMIT");
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rustc-env=PLIMSOLL_PROFILE={}", profile());
+    println!("cargo:rustc-env=PLIMSOLL_TARGET={}", env::var("TARGET").unwrap_or_default());
     let given = env::var("PLIMSOLL_COMMIT").ok().map(|commit| commit.trim().to_owned());
     let version = env::var("CARGO_PKG_VERSION").unwrap_or_default();
-    match given.filter(|commit| !commit.is_empty()).or_else(described) {
+    match given.filter(|commit| !commit.is_empty()).or_else(described).or_else(packaged) {
         Some(commit) => {
             println!("cargo:rustc-env=PLIMSOLL_BUILT_OF={commit}");
             println!("cargo:rustc-env=PLIMSOLL_VERSION={version} ({commit})");
@@ -38,6 +41,26 @@ fn described() -> Option<String> {
         }
     }
     git(&root, &["describe", "--always", "--dirty", "--abbrev=12"])
+}
+
+/// Returns the name of Cargo's profile. `PROFILE` knows two of them only; the folder that a build
+/// script writes to lies in one of the profile's name, `debug` for `dev`.
+fn profile() -> String {
+    let out = env::var("OUT_DIR").unwrap_or_default();
+    let folder = Path::new(&out).ancestors().nth(3).and_then(Path::file_name);
+    match folder.map(|name| name.to_string_lossy().into_owned()) {
+        Some(name) if name != "debug" => name,
+        _ => "dev".to_owned(),
+    }
+}
+
+/// Returns the commit that `cargo package` found when it made the package that lies here.
+fn packaged() -> Option<String> {
+    let file = Path::new(&env::var("CARGO_MANIFEST_DIR").ok()?).join(".cargo_vcs_info.json");
+    let text = std::fs::read_to_string(file).ok()?;
+    let (_, after) = text.split_once("\"sha1\":")?;
+    let commit = after.split('"').nth(1)?;
+    commit.get(..12).map(str::to_owned)
 }
 
 fn git(root: &Path, arguments: &[&str]) -> Option<String> {

@@ -28,6 +28,7 @@ pub(crate) mod weed_benchmark;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::built;
 use crate::secret::Secret;
 use crate::ui::{LiveMode, Ui};
 use clap::{ArgAction, Args, Parser, Subcommand};
@@ -73,6 +74,7 @@ pub(crate) struct TouchArgs {
 #[command(
     name = "plimsoll",
     version = env!("PLIMSOLL_VERSION"),
+    long_version = built::in_words(),
     max_term_width = 100,
     propagate_version = true
 )]

@@ -29,6 +29,7 @@ use crate::access::AccessDoc;
 use crate::args::file::FileConductArgs;
 use crate::args::s3::{ConductArgs, StoreArgs};
 use crate::args::{OutputArgs, TimeOfDay};
+use crate::built::BUILT;
 use crate::fleet::{self, Mustered};
 pub(crate) use crate::manifest::fresh_seed;
 use crate::store::{self, Judged, Stores};
@@ -337,8 +338,7 @@ impl Conducted {
         request.targets = all;
         request.settings = settings.run_settings(is_embedded);
         let open = request.lay_out()?;
-        let built_of = option_env!("PLIMSOLL_BUILT_OF");
-        let mut manifest = open.manifest(said::command_line(), built_of, certificate);
+        let mut manifest = open.manifest(said::command_line(), BUILT, certificate);
         let embedded = embedded_stores(&plan, &stores);
         let notes = notes(&plan, &manifest, &embedded, mustered.is_none());
         manifest.notes.splice(0..0, settings.notes.iter().cloned());

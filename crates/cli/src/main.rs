@@ -3,6 +3,7 @@
 
 mod access;
 mod args;
+mod built;
 mod commands;
 mod conducted;
 mod environment;

@@ -24,10 +24,17 @@ pub fn describe() -> Machine {
             system.release().to_string_lossy()
         )),
         cpu_model: cpu_model(),
+        cpu_features: cpu_features().into_iter().map(str::to_owned).collect(),
         cores_count: u32::try_from(cores()).ok(),
         memory_bytes: Some(memory_bytes()),
         memory_limit_bytes: cgroup::memory_max(),
     }
+}
+
+/// Returns which of the processor's features that change what an operation costs are there: those
+/// that checksums, signatures, TLS and the making of content take.
+pub fn cpu_features() -> Vec<&'static str> {
+    cpu::features()
 }
 
 /// Returns how many cores this process may use.

@@ -8,6 +8,17 @@ use serde_json::Value;
 
 use crate::{RunTime, machine};
 
+/// What is known of how the program was built.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Built {
+    /// The commit of its source.
+    pub commit: Option<&'static str>,
+    /// The profile of Cargo.
+    pub profile: Option<&'static str>,
+    /// The target, as Rust names it.
+    pub target: Option<&'static str>,
+}
+
 /// What is known of a run that is about to begin, besides its workload.
 pub struct Opening<'a> {
     /// Its name.
@@ -18,8 +29,8 @@ pub struct Opening<'a> {
     pub time: &'a RunTime,
     /// The command line, secrets replaced.
     pub command_line: Vec<String>,
-    /// The commit that the program was built of, where that is known.
-    pub commit: Option<&'a str>,
+    /// How the program was built.
+    pub built: Built,
     /// What `plimsoll prove` had found on the machine, as that command wrote it.
     pub certificate: Option<Value>,
 }
@@ -27,7 +38,14 @@ pub struct Opening<'a> {
 impl<'a> Opening<'a> {
     /// Returns the opening of a run that no command line asked for.
     pub fn of_nobody(id: &'a RunId, target: Target, time: &'a RunTime) -> Self {
-        Self { id, target, time, command_line: Vec::new(), commit: None, certificate: None }
+        Self {
+            id,
+            target,
+            time,
+            command_line: Vec::new(),
+            built: Built::default(),
+            certificate: None,
+        }
     }
 }
 
@@ -37,7 +55,7 @@ pub fn of_workload(
     workload: impl Into<RecordedWorkload>,
     seed: u64,
 ) -> Manifest {
-    let Opening { id, target, time, command_line, commit, certificate } = opening;
+    let Opening { id, target, time, command_line, built, certificate } = opening;
     let cleanup = match target.prefix {
         Some(_) => CleanupState::Pending,
         None => CleanupState::NotNeeded,
@@ -50,7 +68,9 @@ pub fn of_workload(
         tool: Tool {
             name: "plimsoll".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            commit: commit.map(str::to_owned),
+            commit: built.commit.map(str::to_owned),
+            profile: built.profile.map(str::to_owned),
+            built_for: built.target.map(str::to_owned),
         },
         command_line,
         started_unix_ns: time.wall_epoch.as_unix_ns(),

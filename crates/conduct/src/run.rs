@@ -25,8 +25,8 @@ use crate::files::FilesCleaner;
 use crate::in_order::in_order;
 use crate::plan_work::{BeforeMeasuring, PlanWork};
 use crate::{
-    Cleaning, ConductError, Consent, FileSettings, FilesRun, Observer, Opening, Permit, Recorded,
-    Recording, RunAdmin, RunTime, Stop, Target, machine, of_workload,
+    Built, Cleaning, ConductError, Consent, FileSettings, FilesRun, Observer, Opening, Permit,
+    Recorded, Recording, RunAdmin, RunTime, Stop, Target, machine, of_workload,
 };
 
 /// By set of what was there before the run: what was found of it.
@@ -183,14 +183,14 @@ impl OpenRun {
     pub fn manifest(
         &self,
         command_line: Vec<String>,
-        commit: Option<&str>,
+        built: Built,
         certificate: Option<serde_json::Value>,
     ) -> Manifest {
         let RunRequest { plan, seed, id, time, .. } = &self.request;
         let mut targets = self.targets().into_iter();
         let target = targets.next().expect("a plan has a target");
         let opening =
-            Opening { command_line, commit, certificate, ..Opening::of_nobody(id, target, time) };
+            Opening { command_line, built, certificate, ..Opening::of_nobody(id, target, time) };
         let mut manifest = of_workload(opening, plan.file.clone(), seed.0);
         manifest.more_targets = targets.collect();
         if manifest.more_targets.iter().any(|target| target.prefix.is_some()) {

@@ -239,7 +239,7 @@ impl Part {
         let content = ContentFrom::Here(receive(&*self.link.fabric, assignment.content)?);
         let request = RunRequest { plan, seed, id, time, targets: all, settings, content };
         let open = request.lay_out()?;
-        let mut manifest = open.manifest(Vec::new(), None, None);
+        let mut manifest = open.manifest(Vec::new(), Default::default(), None);
         manifest.receipt = Some(assignment.receipt);
         let endpoints = manifest.endpoints().cloned().collect();
         let machine = serde_json::to_value(machine::describe())?;

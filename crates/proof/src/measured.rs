@@ -67,7 +67,7 @@ impl Measurement<'_> {
             content: ContentFrom::Files,
         };
         let open = request.lay_out()?;
-        let manifest = open.manifest(prover.command_line.clone(), None, None);
+        let manifest = open.manifest(prover.command_line.clone(), Default::default(), None);
         let directory = RunDirectory::create(&path, &manifest)?;
         let observer = Arc::clone(&prover.observer);
         let mut run = open.begin(directory, manifest, observer, prover.stop.clone())?;

@@ -207,6 +207,13 @@ pub struct Tool {
     pub version: String,
     /// The commit that it was built of, as `git describe` names it; null where that is not known.
     pub commit: Option<String>,
+    /// The profile of Cargo that it was built with, such as `dist`, `release` or `dev`; null in
+    /// records of before this was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// What it was built for, as Rust names targets; null in records of before this was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub built_for: Option<String>,
 }
 
 /// A clock.
@@ -229,6 +236,10 @@ pub struct Machine {
     pub kernel: Option<String>,
     /// The model of its processors.
     pub cpu_model: Option<String>,
+    /// Which of the processor features that change what an operation costs were there to use, by
+    /// the names that Rust gives them; empty in records of before this was kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpu_features: Vec<String>,
     /// How many cores the run could use.
     pub cores_count: Option<u32>,
     /// Its main memory.

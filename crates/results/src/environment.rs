@@ -11,11 +11,14 @@ pub fn environment(manifest: &Manifest) -> Environment {
         ("machine", machine.hostname.clone()),
         ("kernel", machine.kernel.clone()),
         ("processor", machine.cpu_model.clone()),
+        ("processor features", joined(&machine.cpu_features)),
         ("cores", machine.cores_count.map(|cores| cores.to_string())),
         ("memory", machine.memory_bytes.map(|bytes| Bytes(bytes).to_string())),
         ("clock", Some(manifest.clock.source.clone())),
         ("tool", Some(format!("{} {}", manifest.tool.name, manifest.tool.version))),
         ("commit", manifest.tool.commit.clone()),
+        ("built for", manifest.tool.built_for.clone()),
+        ("profile", manifest.tool.profile.clone()),
         ("bucket", manifest.target.bucket.clone()),
         ("addressing", manifest.target.lookup.clone()),
         ("TLS", manifest.target.tls.map(|tls| if tls { "yes" } else { "no" }.to_owned())),
@@ -23,4 +26,8 @@ pub fn environment(manifest: &Manifest) -> Environment {
     ];
     let known = facts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     Environment { facts: known.collect() }
+}
+
+fn joined(words: &[String]) -> Option<String> {
+    (!words.is_empty()).then(|| words.join(" "))
 }

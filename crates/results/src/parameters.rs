@@ -17,11 +17,17 @@ pub(crate) fn parameters(manifest: &Manifest) -> Parameters {
     let measured = manifest.stages.iter().find(|stage| stage.kind == StageKind::Measure);
     let schedule =
         measured.and_then(|stage| stage.jobs.iter().find_map(|job| job.schedule.as_ref()));
+    let mut machine = serde_json::to_value(&manifest.machine).unwrap_or_default();
+    if let Some(features) = machine.get_mut("cpu_features") {
+        // One row, rather than one for each place in the list.
+        *features = manifest.machine.cpu_features.join(" ").into();
+    }
     let target = serde_json::json!({
         "loop": measured.map(|stage| stage.loop_model),
         "rate": schedule.map(|schedule| &schedule.rate),
         "tool": manifest.tool.version,
-        "machine": serde_json::to_value(&manifest.machine).unwrap_or_default(),
+        "profile": manifest.tool.profile,
+        "machine": machine,
         "endpoints": manifest.target.endpoints.join(", "),
         "bucket": manifest.target.bucket,
         "lookup": manifest.target.lookup,

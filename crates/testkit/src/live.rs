@@ -168,8 +168,8 @@ pub fn nats_server() -> Option<PathBuf> {
     named_place(NATS_PROGRAM)
 }
 
-/// Returns the folder with `prometheus` and `promtool`; `None` only where the live tier was switched
-/// off by name.
+/// Returns the folder with `prometheus` and `promtool`; `None` only where the live tier was
+/// switched off by name.
 ///
 /// # Panics
 /// When nobody has said where it is.

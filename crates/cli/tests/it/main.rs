@@ -7,6 +7,7 @@ mod as_warp;
 mod autoterm;
 mod bad_input;
 mod buckets;
+mod built;
 mod check;
 mod consent;
 mod console;

@@ -1,5 +1,38 @@
 //! What a processor is called, from what the kernel says of it.
 
+/// Looks for each of these features by the test of that name.
+macro_rules! found {
+    ($test:ident, $($feature:tt),+) => {
+        [$(($feature, std::arch::$test!($feature))),+]
+    };
+}
+
+/// Returns which of the features that libraries choose their code by are there.
+pub(super) fn features() -> Vec<&'static str> {
+    #[cfg(target_arch = "x86_64")]
+    let looked_for = found!(
+        is_x86_feature_detected,
+        "sse4.2",
+        "aes",
+        "pclmulqdq",
+        "sha",
+        "avx2",
+        "bmi2",
+        "adx",
+        "vaes",
+        "vpclmulqdq",
+        "avx512f",
+        "avx512vl",
+        "gfni"
+    );
+    #[cfg(target_arch = "aarch64")]
+    let looked_for =
+        found!(is_aarch64_feature_detected, "aes", "pmull", "sha2", "sha3", "crc", "lse", "sve");
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let looked_for: [(&str, bool); 0] = [];
+    looked_for.into_iter().filter_map(|(name, is_there)| is_there.then_some(name)).collect()
+}
+
 /// Who makes cores, by the number in the registers of arm64.
 struct Maker {
     number: u32,

@@ -116,7 +116,7 @@ fn run(place: &Path, crew: Option<Box<dyn Crew>>) -> Seen {
         content: ContentFrom::Files,
     };
     let open = request.lay_out().unwrap();
-    let manifest = open.manifest(Vec::new(), None, None);
+    let manifest = open.manifest(Vec::new(), Default::default(), None);
     let directory = RunDirectory::create(place, &manifest).unwrap();
     let mut begun = open.begin(directory, manifest, Arc::new(Silent), Stop::default()).unwrap();
     if let Some(crew) = crew {

@@ -108,7 +108,7 @@ fn begin_on(script: &str, workload: &str, place: &Path) -> (BegunRun, Arc<Names>
         content: ContentFrom::Files,
     };
     let open = request.lay_out().unwrap();
-    let manifest = open.manifest(Vec::new(), None, None);
+    let manifest = open.manifest(Vec::new(), Default::default(), None);
     let directory = RunDirectory::create(&place.join("run"), &manifest).unwrap();
     let names = Arc::new(Names::default());
     let observer = Arc::clone(&names) as Arc<dyn Observer>;

@@ -134,7 +134,7 @@ pub(crate) fn begin(place: &Path, stages: &str, clock: &SharedClock) -> Begun {
         content: ContentFrom::Files,
     };
     let open = request.lay_out().unwrap();
-    let manifest = open.manifest(Vec::new(), None, None);
+    let manifest = open.manifest(Vec::new(), Default::default(), None);
     let directory = RunDirectory::create(&directory, &manifest).unwrap();
     let (heard, stop) = (Heard::new(clock), Stop::default());
     let observer = Arc::clone(&heard) as Arc<dyn Observer>;

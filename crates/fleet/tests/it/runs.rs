@@ -333,7 +333,7 @@ fn begin_of(
         content,
     };
     let open = request.lay_out().unwrap();
-    let manifest = open.manifest(Vec::new(), None, None);
+    let manifest = open.manifest(Vec::new(), Default::default(), None);
     let directory = RunDirectory::create(place, &manifest).unwrap();
     let heard = Arc::new(Heard::default());
     let observer = Arc::clone(&heard) as Arc<dyn Observer>;
