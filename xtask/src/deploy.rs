@@ -1,4 +1,5 @@
-//! Checks of what `deploy/` holds: scripts, manifests, units, and the flags in all of them.
+//! Checks of what `deploy/` holds: scripts, manifests, units, and the flags in all of them; and of
+//! the workflows of this repository.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -67,6 +68,7 @@ pub(crate) fn run() -> Result<()> {
         files.iter().filter(|file| is_one(file)).collect()
     };
     check_scripts(&of(TextFile::is_script))?;
+    check_workflows()?;
     check_manifests(&of(TextFile::is_manifest))?;
     of(TextFile::is_unit).into_iter().try_for_each(check_unit)
 }
@@ -151,6 +153,16 @@ fn check_scripts(scripts: &[&TextFile]) -> Result<()> {
     shellcheck.current_dir(process::root()).args(scripts.iter().map(|script| &script.path));
     process::check(&mut shellcheck, "shellcheck")?;
     println!("scripts: {} are sound by bash -n and shellcheck", scripts.len());
+    Ok(())
+}
+
+/// Has actionlint read the workflows of this repository, and how they use its action.
+fn check_workflows() -> Result<()> {
+    let mut actionlint = Command::new(tools::install_actionlint()?);
+    // Their scripts are read by the shellcheck that reads the others.
+    actionlint.arg("-shellcheck").arg(tools::install_shellcheck()?);
+    process::check(actionlint.current_dir(process::root()), "actionlint")?;
+    println!("workflows: sound by actionlint");
     Ok(())
 }
 

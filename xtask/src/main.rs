@@ -10,6 +10,7 @@
 mod bench;
 mod chores;
 mod deploy;
+mod dist;
 mod fuzz;
 mod process;
 mod servers;
@@ -36,6 +37,11 @@ usage: cargo xtask COMMAND
                            apt-get where there is none; nothing else
   deploy                   scripts, manifests and units in deploy/, and the flags that they name
   site                     the documents as a site, in target/site, and every link in it
+  dist [--program PATH] [--twice]
+                           what people install, in target/dist: built for old systems, packed as
+                           archive, wheel, deb, rpm and image, and each of these tried; PATH is a
+                           program to pack instead of building one; --twice builds again in
+                           another folder and compares
   fuzz                     a minute of damaged input for the reader of warp's files
   deny                     licences, sources and bans of all dependencies, by cargo-deny
   bench analyse            CPU and memory of analysing 10^6, 10^7 and 10^8 operations
@@ -65,6 +71,10 @@ fn main() -> ExitCode {
         ["tools"] => tools::install_all().map(drop),
         ["deploy"] => deploy::run(),
         ["site"] => site::run(),
+        ["dist", rest @ ..] => match dist::Options::parse(rest) {
+            Some(options) => dist::run(&options),
+            None => return wrong_usage(),
+        },
         ["fuzz"] => fuzz::warp_reader(),
         ["deny"] => chores::deny(),
         ["bench", "cost"] => bench::cost(&bench::Plan::full()),

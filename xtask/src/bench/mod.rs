@@ -151,10 +151,7 @@ struct Row {
 
 /// Measures everything in turn, round by round, and prints the medians.
 pub(crate) fn cost(plan: &Plan) -> Result<()> {
-    process::check(
-        &mut process::cargo(&["build", "--release", "-p", "plimsoll-cli"]),
-        "the build",
-    )?;
+    process::check(&mut process::cargo(&["build", "--release", "-p", "plimsoll"]), "the build")?;
     let mut rows = Samples::new();
     for round in 1..=plan.rounds {
         eprintln!("round {round} of {}", plan.rounds);

@@ -21,10 +21,7 @@ const FILES_PER_SEC: u64 = 10_000;
 
 /// Measures both in turn, round by round, and prints the medians.
 pub(crate) fn weed(plan: &Plan) -> Result<()> {
-    process::check(
-        &mut process::cargo(&["build", "--release", "-p", "plimsoll-cli"]),
-        "the build",
-    )?;
+    process::check(&mut process::cargo(&["build", "--release", "-p", "plimsoll"]), "the build")?;
     let program = tools::install_weed()?;
     let mut rows = Samples::new();
     for round in 1..=plan.rounds {

@@ -1,0 +1,143 @@
+//! Packs the program: an archive, a wheel, packages for Debian and RPM, and the list of what is in
+//! it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::{Place, TARGET, VERSION, place_file, printed};
+use crate::{process, tools};
+
+/// Where each shell looks for the completions of commands, below `/usr/share`.
+const COMPLETIONS: [(&str, &str); 3] = [
+    ("bash", "bash-completion/completions/plimsoll"),
+    ("zsh", "zsh/vendor-completions/_plimsoll"),
+    ("fish", "fish/vendor_completions.d/plimsoll.fish"),
+];
+const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
+/// Documents of the package, below `/usr/share`.
+const DOCUMENTS: &str = "doc/plimsoll";
+
+/// Lays out all files as they will lie below `/usr`.
+pub(super) fn lay_out(place: &Place, program: &Path) -> Result<()> {
+    place_file(program, &place.program(), 0o755)?;
+    if fs::metadata(program)?.len() > 100_000_000 {
+        // One for developers, with what a debugger needs.
+        process::check(Command::new("strip").arg(place.program()), "strip")?;
+    }
+    let share = place.tree().join("share");
+    let manuals = share.join("man/man1");
+    let mut man = Command::new(place.program());
+    process::check(man.arg("man").arg("--dir").arg(&manuals), "plimsoll man")?;
+    for (shell, path) in COMPLETIONS {
+        let mut completions = Command::new(place.program());
+        let script = printed(completions.args(["completions", shell]), "plimsoll completions")?;
+        let path = share.join(path);
+        fs::create_dir_all(path.parent().context("a file lies in a folder")?)?;
+        fs::write(path, script)?;
+    }
+    let gate = "ci/gate.sh";
+    let script = process::root().join("deploy").join(gate);
+    place_file(&script, &share.join("plimsoll").join(gate), 0o755)?;
+    let documents = share.join(DOCUMENTS);
+    for licence in LICENCES {
+        place_file(&process::root().join(licence), &documents.join(licence), 0o644)?;
+    }
+    for workload in fs::read_dir(process::root().join("workloads"))? {
+        let workload = workload?;
+        let to = documents.join("workloads").join(workload.file_name());
+        place_file(&workload.path(), &to, 0o644)?;
+    }
+    Ok(())
+}
+
+/// Packs all of it into an archive.
+pub(super) fn archive(place: &Place) -> Result<PathBuf> {
+    let name = format!("plimsoll-{VERSION}-{TARGET}");
+    let archive = place.out.join(format!("{name}.tar.xz"));
+    let mut tar = Command::new("tar");
+    tar.args(["--create", "--sort=name", "--owner=0", "--group=0", "--numeric-owner"]);
+    tar.arg("--mode=u=rwX,go=rX").arg(format!("--mtime=@{}", place.epoch));
+    tar.args(["--use-compress-program", "xz -9"]);
+    tar.arg(format!("--transform=s,^\\.,{name},")).arg("--file").arg(&archive);
+    process::check(tar.arg("--directory").arg(place.tree()).arg("."), "tar")?;
+    Ok(archive)
+}
+
+/// Packs the program and the reader of runs into a wheel.
+pub(super) fn wheel(place: &Place) -> Result<PathBuf> {
+    let mut build = tools::dist_tools()?.python(&["-m", "hatchling", "build", "-t", "wheel"])?;
+    build.arg("-d").arg(&place.out).current_dir(process::root().join("python"));
+    build.env("PLIMSOLL_TREE", place.tree()).env("SOURCE_DATE_EPOCH", &place.epoch);
+    process::check(&mut build, "hatchling build")?;
+    tools::only_file(&place.out, "whl")
+}
+
+/// Makes a package of one of the formats that nfpm knows.
+pub(super) fn linux_package(place: &Place, format: &str) -> Result<PathBuf> {
+    let recipe = include_str!("nfpm.yaml")
+        .replace("@VERSION@", VERSION)
+        .replace("@TREE@", &place.tree().display().to_string())
+        .replace("@EXTRA@", &place.work.join("extra").display().to_string());
+    let extra = place.work.join("extra");
+    write_extras(place, &extra)?;
+    let path = place.work.join("nfpm.yaml");
+    fs::write(&path, recipe)?;
+    let mut nfpm = Command::new(tools::install_nfpm()?);
+    nfpm.args(["package", "--packager", format, "--config"]).arg(&path);
+    nfpm.arg("--target").arg(&place.out).env("SOURCE_DATE_EPOCH", &place.epoch);
+    // It says where the package went, which is told below.
+    printed(&mut nfpm, "nfpm package")?;
+    tools::only_file(&place.out, format)
+}
+
+/// Writes what packages of Debian need besides: who may copy it, what changed, compressed manuals.
+fn write_extras(place: &Place, extra: &Path) -> Result<()> {
+    let manuals = extra.join("man");
+    fs::create_dir_all(&manuals)?;
+    for page in fs::read_dir(place.tree().join("share/man/man1"))? {
+        let page = page?;
+        let to = manuals.join(page.file_name());
+        fs::copy(page.path(), &to)?;
+        compress(&to)?;
+    }
+    fs::write(extra.join("copyright"), include_str!("copyright"))?;
+    let mut date = Command::new("date");
+    date.args(["--utc", "--rfc-email", "-d"]).arg(format!("@{}", place.epoch));
+    let date = printed(&mut date, "date")?;
+    let changes = format!(
+        "plimsoll ({VERSION}) unstable; urgency=medium\n\n  * The program's own changelog tells \
+         what changed.\n\n -- The Plimsoll developers <plimsoll@plimsoll.example>  {date}"
+    );
+    let changelog = extra.join("changelog");
+    fs::write(&changelog, changes)?;
+    compress(&changelog)
+}
+
+/// Compresses a file so that it is the same each time.
+fn compress(file: &Path) -> Result<()> {
+    process::check(Command::new("gzip").args(["-9", "-n", "-f"]).arg(file), "gzip")
+}
+
+/// Lists what the program is made of, as CycloneDX.
+pub(super) fn bill_of_materials(place: &Place) -> Result<PathBuf> {
+    let program = tools::install_crate(&tools::CARGO_CYCLONEDX)?;
+    let mut command = Command::new(program);
+    command.current_dir(process::root()).env("SOURCE_DATE_EPOCH", &place.epoch);
+    command.args(["cyclonedx", "--manifest-path", "crates/cli/Cargo.toml", "--format", "json"]);
+    command.args(["--target", TARGET, "--quiet", "--override-filename", "plimsoll.cdx"]);
+    process::check(&mut command, "cargo cyclonedx")?;
+    let made = process::root().join("crates/cli/plimsoll.cdx.json");
+    let to = place.out.join(format!("plimsoll-{VERSION}.cdx.json"));
+    // It is written beside the manifest of the crate, and of each one of ours that it is made of.
+    fs::copy(&made, &to).context("cargo cyclonedx left no list")?;
+    for room in fs::read_dir(process::root().join("crates"))? {
+        let list = room?.path().join("plimsoll.cdx.json");
+        if list.exists() {
+            fs::remove_file(list)?;
+        }
+    }
+    Ok(to)
+}
