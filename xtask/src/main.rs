@@ -13,6 +13,7 @@ mod deploy;
 mod dist;
 mod fuzz;
 mod process;
+mod release;
 mod servers;
 mod site;
 mod suite;
@@ -42,6 +43,8 @@ usage: cargo xtask COMMAND
                            archive, wheel, deb, rpm and image, and each of these tried; PATH is a
                            program to pack instead of building one; --twice builds again in
                            another folder and compares
+  release VERSION [--show] makes a release ready: gathers changelog.d, writes the version wherever
+                           it stands; --show prints what the changelog would say, no more
   fuzz                     a minute of damaged input for the reader of warp's files
   deny                     licences, sources and bans of all dependencies, by cargo-deny
   bench analyse            CPU and memory of analysing 10^6, 10^7 and 10^8 operations
@@ -75,6 +78,8 @@ fn main() -> ExitCode {
             Some(options) => dist::run(&options),
             None => return wrong_usage(),
         },
+        ["release", version] => release::run(version, false),
+        ["release", version, "--show"] => release::run(version, true),
         ["fuzz"] => fuzz::warp_reader(),
         ["deny"] => chores::deny(),
         ["bench", "cost"] => bench::cost(&bench::Plan::full()),

@@ -4,6 +4,8 @@ use serde_json::Value;
 
 use crate::harness::{oracle, printed, run, run_directory};
 
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 #[test]
 fn version_and_record_say_how_the_program_was_built() {
     let directory = tempfile::tempdir().unwrap();
@@ -29,8 +31,8 @@ fn version_and_record_say_how_the_program_was_built() {
     let lines: Vec<&str> = version.lines().collect();
     let [first, built, processor] = lines[..] else { panic!("{version}") };
     match tool["commit"].as_str() {
-        Some(commit) => assert_eq!(first, format!("plimsoll 0.1.0 ({commit})")),
-        None => assert_eq!(first, "plimsoll 0.1.0"),
+        Some(commit) => assert_eq!(first, format!("plimsoll {VERSION} ({commit})")),
+        None => assert_eq!(first, format!("plimsoll {VERSION}")),
     }
     assert_eq!(built, format!("built     for {built_for}, profile {profile}"));
     let words = if features.is_empty() { "none".to_owned() } else { features.join(" ") };

@@ -9,6 +9,7 @@ mod bad_input;
 mod buckets;
 mod built;
 mod check;
+mod ci_script;
 mod consent;
 mod console;
 mod console_fleet;
