@@ -1,4 +1,4 @@
-//! Makes a release ready: gathers `changelog.d` under a version, and writes that version wherever it
+//! Makes a release ready: gathers `changelog.d` under a version, and writes that version where it
 //! stands.
 
 use std::collections::BTreeMap;
