@@ -10,6 +10,7 @@ mod analysis;
 mod check;
 mod console;
 pub(crate) mod cosbench;
+mod export_trace;
 pub(crate) mod file;
 pub(crate) mod fleet;
 pub(crate) mod load_line;

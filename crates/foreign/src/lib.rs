@@ -1,8 +1,11 @@
 //! Reads and writes the record files of other tools: warp's raw and aggregated files; reads the
-//! logs and traces of stores and tools (`trace`).
+//! logs and traces of stores and tools (`trace`); writes HdrHistogram's logs and traces for Chrome
+//! and Perfetto.
 //!
 //! Turns rows into `OpRecord`s and back; works on `Read` and `Write`, knows neither paths nor
 //! Parquet nor what is concluded from a record.
 
+pub mod chrome_trace;
+pub mod hdr_log;
 pub mod trace;
 pub mod warp;

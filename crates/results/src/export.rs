@@ -53,6 +53,18 @@ impl<'a> Export<'a> {
         Some(Self { record, manifest, naming: Naming::of(manifest) })
     }
 
+    pub(crate) fn record(&self) -> &'a Record {
+        self.record
+    }
+
+    pub(crate) fn manifest(&self) -> &'a Manifest {
+        self.manifest
+    }
+
+    pub(crate) fn naming(&self) -> &Naming {
+        &self.naming
+    }
+
     /// Writes every operation, and returns the highest number of a worker.
     pub fn write(&self, format: ExportFormat, to: Box<dyn Write + '_>) -> Result<u32, ExportError> {
         match format {

@@ -77,9 +77,11 @@ pub(super) fn wheel(place: &Place, wheel: &Path) -> Result<()> {
     if !inside("nats-server").is_file() {
         bail!("the wheel brought no nats-server");
     }
+    // Outside of the sources, so that it is the installed one.
     let mut reader = Command::new(inside("python"));
-    let said =
-        printed(reader.args(["-c", "import plimsoll_bench as p; print(p.__version__)"]), "python")?;
+    let script = "import importlib.metadata, plimsoll_bench; plimsoll_bench.views_sql(); \
+                  print(importlib.metadata.version('plimsoll-bench'))";
+    let said = printed(reader.current_dir(&place.work).args(["-c", script]), "python")?;
     if said.trim() != VERSION {
         bail!("the reader of the wheel says that it is of version {}", said.trim());
     }

@@ -10,6 +10,7 @@ use plimsoll_results::Asked;
 use plimsoll_workload::plan::SloSpec;
 
 use super::cosbench::CosbenchArgs;
+use super::export_trace::TraceArgs;
 use super::file::{FioArgs, MdtestArgs};
 use super::s3_benchmark::S3BenchmarkArgs;
 use super::weed_benchmark::WeedBenchmarkArgs;
@@ -213,6 +214,10 @@ pub(crate) enum ExportFormat {
     Csv,
     /// One JSON object a line
     Jsonl,
+    /// HdrHistogram's log: latencies of each second, stage and kind, in nanoseconds
+    Hlog,
+    /// A trace for ui.perfetto.dev and Chrome: a slice for each operation
+    Trace,
 }
 
 #[derive(Args, Debug)]
@@ -223,12 +228,14 @@ pub(crate) struct ExportArgs {
     /// The file to write; `-` for the standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// The format [default: by the ending of the file: .csv.zst, .csv, .jsonl]
+    /// The format [default: by the ending of the file: .csv.zst, .csv, .jsonl, .hlog, .trace.json]
     #[arg(long, value_enum)]
     pub(crate) format: Option<ExportFormat>,
     /// Overwrite the file if it exists
     #[arg(long)]
     pub(crate) overwrite: bool,
+    #[command(flatten)]
+    pub(crate) trace: TraceArgs,
 }
 
 #[derive(Args, Debug)]

@@ -275,7 +275,14 @@ pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
             "plimsoll merge client-1.csv.zst client-2.csv.zst -o merged",
         ],
     ),
-    ("export", &["plimsoll export my-run -o ops.csv", "plimsoll export my-run -o my-run.csv.zst"]),
+    (
+        "export",
+        &[
+            "plimsoll export my-run -o ops.csv",
+            "plimsoll export my-run -o my-run.csv.zst",
+            "plimsoll export my-run -o my-run.trace.json --analyze.skip 10s --trace.dur 2s",
+        ],
+    ),
     (
         "report",
         &[

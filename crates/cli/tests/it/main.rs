@@ -19,6 +19,7 @@ mod cosbench;
 mod cosbench_samples;
 mod crimes;
 mod documents;
+mod elsewhere;
 mod far;
 mod faults;
 mod files;

@@ -1,0 +1,324 @@
+"""The run directory: manifest, summary, op log."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from functools import cached_property
+from importlib import resources
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, Literal
+
+from . import _engines
+from ._checksum import is_whole
+from ._spans import Span, lay
+from .histogram import Histogram
+
+Engine = Literal["pyarrow", "pandas", "polars", "duckdb"]
+
+_RUN_SCHEMA = "plimsoll.run/1"
+_SUMMARY_SCHEMA = "plimsoll.summary/1"
+
+
+class DamagedRecord(ValueError):
+    """A file of a run is not as it was written, or of a version that is not known here."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One of the jobs of a stage, which run at once."""
+
+    index: int
+    name: str
+    work: str | None
+    #: ``closed``, ``capped`` or ``open``.
+    loop_model: str
+    workers_count: int
+    #: Jobs of one group share a row of the report.
+    group: int | None
+    #: Whether it works on files, not on objects.
+    on_files: bool
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One of the stages of a run, in the order in which they ran."""
+
+    index: int
+    name: str
+    #: ``prepare``, ``measure`` or ``cleanup``.
+    kind: str
+    #: Which repetition it is, 0-based.
+    iteration: int
+    #: Nanoseconds since the run's epoch. Of the last stage of a killed run, which did not write it
+    #: down, when the stage before ended.
+    started_ns: int
+    #: The same; ``None`` where a killed run did not write it down.
+    ended_ns: int | None
+    ops_count: int | None
+    ops_failed_count: int | None
+    jobs: tuple[Job, ...]
+
+    @property
+    def is_measured(self) -> bool:
+        """Tell whether its figures are a result."""
+        return self.kind == "measure"
+
+    @property
+    def rows(self) -> tuple[tuple[int, ...], ...]:
+        """Return the jobs of each row of the report, by their index: one, or those of a group."""
+        rows: dict[object, list[int]] = {}
+        for job in self.jobs:
+            # Figures of objects and of files do not add up.
+            key = job.index if job.group is None else (job.group, job.on_files)
+            rows.setdefault(key, []).append(job.index)
+        return tuple(tuple(row) for row in rows.values())
+
+    def row_name(self, job: Job) -> str:
+        """Return what the row of a job is called in the report."""
+        row = next(row for row in self.rows if job.index in row)
+        return " + ".join(self.jobs[index].name for index in row)
+
+
+@dataclass(frozen=True)
+class Lane:
+    """What ``summary.json`` says of one kind of operation at one address in one stage.
+
+    It covers the whole stage, its first and last moments too.
+    """
+
+    stage: Stage
+    kind: str
+    endpoint: str
+    #: Operations that ended, by outcome, and bytes moved, by the second of the run.
+    ended: dict[int, dict[str, int]]
+    bytes: dict[int, int]
+    latency: Histogram
+    ttfb: Histogram
+
+    @property
+    def ops_ok_count(self) -> int:
+        """Return how many operations succeeded."""
+        return sum(outcomes.get("ok", 0) for outcomes in self.ended.values())
+
+    @property
+    def ops_failed_count(self) -> int:
+        """Return how many operations failed."""
+        return sum(sum(outcomes.values()) for outcomes in self.ended.values()) - self.ops_ok_count
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run directory."""
+
+    path: Path
+    #: ``run.json`` as it stands there.
+    manifest: dict[str, Any]
+
+    @property
+    def run_id(self) -> str:
+        """Return the name of the run."""
+        return str(self.manifest["run_id"])
+
+    @property
+    def state(self) -> str:
+        """Return ``complete``, ``interrupted``, ``failed``, or ``running``, which may be killed."""
+        return str(self.manifest["state"])
+
+    @property
+    def started_at(self) -> datetime:
+        """Return the wall time of the run's epoch, from which all moments count."""
+        epoch = datetime(1970, 1, 1, tzinfo=timezone.utc)
+        return epoch + timedelta(microseconds=self.manifest["started_unix_ns"] // 1_000)
+
+    @cached_property
+    def endpoints(self) -> tuple[str, ...]:
+        """Return the addresses of all targets, in the order of their numbers."""
+        targets = [self.manifest["target"], *self.manifest.get("more_targets", [])]
+        return tuple(endpoint for target in targets for endpoint in target["endpoints"])
+
+    @cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        """Return the stages in the order in which they ran."""
+        stages: list[Stage] = []
+        for stage in self.manifest["stages"]:
+            before = stages[-1].ended_ns if stages else None
+            stages.append(_stage(stage, before or 0))
+        return tuple(stages)
+
+    @cached_property
+    def has_ramps(self) -> bool:
+        """Tell whether a job has a ramp or a delayed start.
+
+        The report leaves them out; here they are in the span, whose rule then is
+        ``ramps-included``, as the delay of each worker is drawn anew from the seed.
+        """
+        jobs = [
+            job
+            for stage in (self.manifest.get("workload") or {}).get("stages") or []
+            for job in stage.get("jobs") or []
+        ]
+        return any(field in job for job in jobs for field in ("ramp", "ramp_down", "start_delay"))
+
+    def operations(self, engine: Engine = "pyarrow", *, measured: bool = False) -> Any:
+        """Return every operation, with the columns of the view ``operations``.
+
+        ``pyarrow`` returns a ``Table`` and ``pandas`` a ``DataFrame``, in memory; ``polars`` a
+        ``LazyFrame`` and ``duckdb`` a relation, which are read as they are asked. With
+        ``measured`` only the successes that lie wholly in the measured span: those whose latencies
+        are in the report.
+        """
+        if not self._parts():
+            raise FileNotFoundError(f"{self.path}: the run has no complete part of an op log")
+        if (self.manifest.get("workload") or {}).get("schema") == "plimsoll.files/1":
+            raise DamagedRecord(
+                f"{self.path} is an older record on files, which names no jobs; `plimsoll analyze` "
+                "reads it"
+            )
+        if measured and self.has_ramps:
+            warnings.warn(
+                f"{self.path}: a job has a ramp or begins late; the report leaves that out, and "
+                "here it is included",
+                stacklevel=2,
+            )
+        if engine == "duckdb":
+            return connect(self).table("measured" if measured else "operations")
+        return _engines.operations(self, engine, self.spans(engine) if measured else None)
+
+    def spans(self, engine: Engine = "pyarrow") -> list[Span]:
+        """Return the measured span of each row of the report, worked out of the op log."""
+        if engine == "duckdb":
+            return _engines.duckdb_spans(self, connect(self))
+        return lay(self.stages, _engines.ends(self, engine), self.has_ramps)
+
+    @cached_property
+    def lanes(self) -> tuple[Lane, ...]:
+        """Return what ``summary.json`` says of each stage, kind and address."""
+        summary = _read(self.path / "summary.json", _SUMMARY_SCHEMA)
+        return tuple(self._lane(lane, summary) for lane in summary["lanes"])
+
+    def latency(self, kind: str | None = None, stage: str | None = None) -> Histogram:
+        """Return the latencies of the successes, out of ``summary.json``.
+
+        Of all kinds and of all measured stages, unless some are named. The histogram covers whole
+        stages, as ``plimsoll analyze --full-span`` does.
+        """
+        return Histogram.merged(lane.latency for lane in self._chosen(kind, stage))
+
+    def ttfb(self, kind: str | None = None, stage: str | None = None) -> Histogram:
+        """Return the times to first byte, as :meth:`latency`."""
+        return Histogram.merged(lane.ttfb for lane in self._chosen(kind, stage))
+
+    def _chosen(self, kind: str | None, stage: str | None) -> Iterator[Lane]:
+        for lane in self.lanes:
+            is_stage = lane.stage.is_measured if stage is None else lane.stage.name == stage
+            if is_stage and kind in (None, lane.kind):
+                yield lane
+
+    def _lane(self, lane: dict[str, Any], summary: dict[str, Any]) -> Lane:
+        def second(cell: dict[str, Any]) -> int:
+            since = summary["origin_ns"] + cell["interval_index"] * summary["interval_ns"]
+            return int(since // 1_000_000_000)
+
+        def histogram(field: str) -> Histogram:
+            stored = [times[field] for times in lane["times"] if times[field] is not None]
+            return Histogram.merged(Histogram.from_json(each) for each in stored)
+
+        return Lane(
+            stage=self.stages[lane["stage"]],
+            kind=lane["kind"],
+            endpoint=self.endpoints[lane["endpoint"]],
+            ended={second(cell): dict(cell["ended"]) for cell in lane["cells"]},
+            bytes={second(cell): cell["bytes"] for cell in lane["cells"]},
+            latency=histogram("latency_ns"),
+            ttfb=histogram("ttfb_ns"),
+        )
+
+    def _parts(self) -> list[Path]:
+        return sorted((self.path / "ops").glob("part-*.parquet"))
+
+
+def _stage(stage: dict[str, Any], ended_before_ns: int) -> Stage:
+    started_ns = stage.get("started_ns")
+    jobs = stage.get("jobs") or [{"name": stage["name"]}]
+    return Stage(
+        index=stage["index"],
+        name=stage["name"],
+        kind=stage["kind"],
+        iteration=stage.get("iteration", 0),
+        started_ns=ended_before_ns if started_ns is None else started_ns,
+        ended_ns=stage.get("ended_ns"),
+        ops_count=stage.get("ops_count"),
+        ops_failed_count=stage.get("ops_failed_count"),
+        jobs=tuple(
+            Job(
+                index=index,
+                name=job["name"],
+                work=job.get("work"),
+                loop_model=job.get("loop_model", stage.get("loop_model", "closed")),
+                workers_count=job.get("workers_count", stage.get("workers_count", 0)),
+                group=job.get("group"),
+                on_files=job.get("interface") is not None,
+            )
+            for index, job in enumerate(jobs)
+        ),
+    )
+
+
+def _read(path: Path, schema: str) -> dict[str, Any]:
+    content = path.read_bytes()
+    if is_whole(content) is False:
+        raise DamagedRecord(f"{path} is damaged: its checksum does not match")
+    try:
+        document = json.loads(content)
+    except ValueError as error:
+        raise DamagedRecord(f"{path} is no JSON: {error}") from error
+    found = document.get("schema") if isinstance(document, dict) else None
+    if found != schema:
+        raise DamagedRecord(f"{path} is of version {found}; this package reads {schema}")
+    return document  # type: ignore[no-any-return]
+
+
+def load(path: str | PathLike[str]) -> Run:
+    """Open a run directory.
+
+    ``run.json`` and ``summary.json`` are checked against the checksum that they hold; parts of the
+    op log are not (``plimsoll analyze`` does that). Parts that a killed run left open are not read,
+    with a warning.
+
+    Raises :class:`FileNotFoundError` where there is no run, and :class:`DamagedRecord` where it
+    cannot be trusted.
+    """
+    place = Path(path)
+    run = Run(place, _read(place / "run.json", _RUN_SCHEMA))
+    if any((place / "ops").glob("part-*.parquet.open")):
+        warnings.warn(
+            f"{place}: the run was killed or is still going on; the operations of its open parts "
+            "are left out",
+            stacklevel=2,
+        )
+    return run
+
+
+def views_sql() -> str:
+    """Return ``views.sql``: views for DuckDB over the runs that the variable ``run_dir`` names."""
+    return resources.files(__package__).joinpath("views.sql").read_text("utf-8")
+
+
+def connect(*runs: Run | str | PathLike[str]) -> Any:
+    """Return a connection of DuckDB, in memory, with the views of ``views.sql`` over runs.
+
+    A run is a :class:`Run`, or a path or pattern.
+    """
+    import duckdb
+
+    places = [fspath(run.path) if isinstance(run, Run) else fspath(run) for run in runs]
+    quoted = ", ".join("'" + place.replace("'", "''") + "'" for place in places)
+    connection = duckdb.connect()
+    connection.execute(f"SET VARIABLE run_dir = [{quoted}]")
+    connection.execute(views_sql())
+    return connection

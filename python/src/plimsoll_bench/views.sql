@@ -1,0 +1,1 @@
+../../../docs/recipes/views.sql
