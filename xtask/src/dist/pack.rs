@@ -45,10 +45,18 @@ pub(super) fn lay_out(place: &Place, program: &Path) -> Result<()> {
     for licence in LICENCES {
         place_file(&process::root().join(licence), &documents.join(licence), 0o644)?;
     }
-    for workload in fs::read_dir(process::root().join("workloads"))? {
-        let workload = workload?;
-        let to = documents.join("workloads").join(workload.file_name());
-        place_file(&workload.path(), &to, 0o644)?;
+    place_files("workloads", "yaml", &documents.join("workloads"))?;
+    // By these an editor checks workload files, and programs what they read.
+    place_files("docs/formats", "schema.json", &share.join("plimsoll/schemas"))
+}
+
+/// Copies those files of a folder of the repository whose names have that ending.
+fn place_files(from: &str, ending: &str, to: &Path) -> Result<()> {
+    for file in fs::read_dir(process::root().join(from))? {
+        let file = file?;
+        if file.file_name().to_string_lossy().ends_with(ending) {
+            place_file(&file.path(), &to.join(file.file_name()), 0o644)?;
+        }
     }
     Ok(())
 }
