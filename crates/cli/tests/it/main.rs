@@ -17,6 +17,7 @@ mod cosbench;
 mod cosbench_samples;
 mod crimes;
 mod documents;
+mod embedded;
 mod far;
 mod faults;
 mod files;
