@@ -27,7 +27,7 @@ const BENCHMARKS: [(&str, &[&str]); 25] = [
     ("retention --objects 20 --versions 2", &["RETENTION"]),
     ("multipart --parts 3", &["GET"]),
     ("multipart-put --parts 3 --part.concurrent 2", PARTS),
-    ("append --part.size 10KiB", &["APPEND"]),
+    ("append --obj.size 10KiB", &["APPEND"]),
     ("zip --files 30", &["GET"]),
     ("snowball --objs.per 5", &["PUT"]),
     ("snowball --objs.per 5 --compress", &["PUT"]),
@@ -61,7 +61,7 @@ const FLAGS: [&str; 17] = [
 
 /// What cannot be had of a store without TLS, and the words that say so.
 const REFUSED: [(&str, &str); 2] =
-    [("put --encrypt", "needs --tls"), ("put --http2", "leave out --http2")];
+    [("put --encrypt", "needs --tls"), ("put --http2", "does that port speak HTTP/2?")];
 
 /// Runs a command line, which must measure these kinds without a failure.
 fn check(line: &str, expected: &[&str]) -> Value {
@@ -77,7 +77,7 @@ fn check(line: &str, expected: &[&str]) -> Value {
     assert_eq!(found, expected, "{line}");
     for kind in measured(&report)["kinds"].as_array().unwrap() {
         assert!(kind["stage_total"]["ops_ok_count"].as_u64() > Some(0), "{line}: {kind:#}");
-        assert!(kind["stage_total"]["latency_ns"].is_object(), "{line}: {kind:#}");
+        assert!(kind["stage_total"]["latency_ns_max"].as_u64() > Some(0), "{line}: {kind:#}");
     }
     report
 }
