@@ -21,6 +21,7 @@ pub fn start(script: Option<Script>, seed: u64) -> Result<Oracle, OracleError> {
         threads: threads(),
         anonymous: false,
         domain: None,
+        md5_etags: false,
         tls: None,
         script,
         seed,

@@ -30,6 +30,7 @@ fn main() {
         threads: 1,
         anonymous: false,
         domain: None,
+        md5_etags: false,
         tls: None,
         script: None,
         seed: 0,

@@ -61,6 +61,15 @@ impl Content {
         }
     }
 
+    /// Returns the pieces in their order.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        let (whole, pieces) = match self {
+            Self::Whole(bytes) => (Some(bytes), [].as_slice()),
+            Self::Pieces(pieces, _) => (None, pieces.as_slice()),
+        };
+        whole.into_iter().chain(pieces).map(|piece| &piece[..])
+    }
+
     /// Returns some of the bytes.
     pub(crate) fn slice(&self, span: Range<usize>) -> Self {
         let pieces = match self {

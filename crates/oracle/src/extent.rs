@@ -72,6 +72,7 @@ mod tests {
 
     use super::*;
     use crate::digests::Tag;
+    use crate::store::VersionId;
 
     fn part(object: &Object, number: i32) -> Result<Span<usize>, String> {
         let span = Extent::Part(number).span(object);
@@ -83,7 +84,9 @@ mod tests {
         let content = Bytes::from_static(b"0123456789");
         let (tag, modified) = (Tag::of(&content), WallTime::from_unix_ns(0));
         let content = content.into();
-        let mut object = Object { content, tag, modified, attributes: None, part_ends: None };
+        let version = VersionId::NULL;
+        let mut object =
+            Object { content, tag, modified, attributes: None, part_ends: None, version };
         let none = Err("InvalidPartNumber".to_owned());
         assert_eq!((part(&object, 1), part(&object, 2)), (Ok(0..10), none.clone()));
         object.part_ends = Some([4, 9, 10].into());

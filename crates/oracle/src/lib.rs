@@ -1,22 +1,24 @@
 //! The embedded store: an S3 server on loopback whose objects live in memory.
 //!
-//! It answers the plain object operations of S3, checks signatures, and is fast enough not to be
-//! what a benchmark measures. Restarting it forgets everything. Known differences from Amazon S3:
+//! It answers the object operations of S3, with versions, object lock, conditions, copies and tags,
+//! checks signatures, and is fast enough not to be what a benchmark measures. Restarting it forgets
+//! everything. Known differences from Amazon S3:
 //!
-//! * An ETag is the MD5 of the content only when the request carried `Content-MD5`. Otherwise it is
-//!   `crc64-<CRC-64/NVME>-<size>`: MD5 costs 1.5 ms per MiB, and S3 calls an ETag opaque.
-//! * An object that was uploaded in parts, or added to, has an ETag made of the ETags of what it is
-//!   made of: `crc64-<CRC-64/NVME>-<size>-<how many>`.
-//! * No versions, no locks, no copies, no access lists; what is not offered answers
-//!   `NotImplemented`.
+//! * An ETag is the MD5 of the content only when the request carried `Content-MD5`, or the store
+//!   was told so. Otherwise it is `crc64-<CRC-64/NVME>-<size>`: MD5 costs 1.5 ms per MiB, and S3
+//!   calls an ETag opaque.
+//! * An object that was uploaded in parts without MD5, or added to, has an ETag made of the ETags
+//!   of what it is made of: `crc64-<CRC-64/NVME>-<size>-<how many>`.
+//! * No policies, no access lists, no encryption; what is not offered answers `NotImplemented` and
+//!   says what, but for encryption by the server, which is taken and not done.
 //! * A full store answers 507 `InsufficientStorage`, a code that S3 does not have.
-//! * A checksum sent as a trailer (aws-chunked) is not checked; one sent as a header is.
 //!
 //! A [`Script`] says how a store takes its time, fails and lies, and its [`Ledger`] what it truly
 //! did: over loopback, and in virtual time as [`ScriptedDriver`] and, of files, [`ScriptedFiles`].
 
 mod backend;
 mod behaviour;
+mod checksum;
 mod clock;
 mod content;
 mod digests;

@@ -39,11 +39,20 @@ pub(crate) struct KeyPage {
 impl ListQuery<'_> {
     /// Returns the first page of what the query asks of `keys`.
     pub(crate) fn page(&self, keys: &BTreeSet<Arc<str>>) -> KeyPage {
+        self.page_of(|from| starting_at(keys, from))
+    }
+
+    /// Returns the first page of what the query asks of keys that come in order from where they are
+    /// asked to start.
+    pub(crate) fn page_of<'k, I>(&self, starting_at: impl Fn(&str) -> I) -> KeyPage
+    where
+        I: Iterator<Item = &'k Arc<str>>,
+    {
         let mut page = KeyPage::default();
         if self.limit == 0 {
             return page;
         }
-        let mut rest = starting_at(keys, self.from.max(self.prefix));
+        let mut rest = starting_at(self.from.max(self.prefix));
         while let Some(key) = rest.next() {
             if !key.starts_with(self.prefix) {
                 break;
@@ -58,11 +67,20 @@ impl ListQuery<'_> {
             };
             page.entries.push(Entry::CommonPrefix(common.to_owned()));
             match first_text_past(common) {
-                Some(next) => rest = starting_at(keys, &next),
+                Some(next) => rest = starting_at(&next),
                 None => break,
             }
         }
         page
+    }
+
+    /// Returns the smallest key behind a marker: one that is itself a common prefix stands for all
+    /// that it rolled up.
+    pub(crate) fn behind(&self, marker: &str) -> String {
+        if self.common_prefix(marker) == Some(marker) {
+            return first_text_past(marker).unwrap_or_else(|| first_text_after(marker));
+        }
+        if marker.is_empty() { String::new() } else { first_text_after(marker) }
     }
 
     /// Returns the start of `key` that the delimiter rolls up, delimiter included.
@@ -117,7 +135,11 @@ pub(crate) fn first_text_past(prefix: &str) -> Option<String> {
     None
 }
 
-fn starting_at<'k>(keys: &'k BTreeSet<Arc<str>>, from: &str) -> btree_set::Range<'k, Arc<str>> {
+/// Returns the keys from the first that is not below `from`.
+pub(crate) fn starting_at<'k>(
+    keys: &'k BTreeSet<Arc<str>>,
+    from: &str,
+) -> btree_set::Range<'k, Arc<str>> {
     keys.range::<str, _>((Bound::Included(from), Bound::Unbounded))
 }
 

@@ -1,10 +1,12 @@
 //! Buckets and objects in memory: maps and locks, without IO, clock or any word of the protocol.
 
+mod bucket;
+mod object;
+mod properties;
 mod uploads;
+mod versions;
 
-use std::collections::hash_map::RandomState;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::hash::BuildHasher;
+use std::collections::BTreeMap;
 use std::mem;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,14 +14,16 @@ use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuar
 
 use plimsoll_model::WallTime;
 
-use self::uploads::Uploads;
-pub(crate) use self::uploads::{NamedPart, PART_NUMBER_MAX, Part};
-use crate::content::Content;
+use self::bucket::{Bucket, Removed};
+pub(crate) use self::bucket::{DefaultRetention, Versioning};
+pub(crate) use self::object::{
+    Attributes, Lock, Marker, Object, Retention, RetentionMode, Version, VersionId,
+};
+use self::object::{object_bytes, overhead_bytes};
+pub(crate) use self::uploads::{NamedPart, PART_NUMBER_MAX, Part, Summing};
+pub(crate) use self::versions::VersionPage;
 use crate::digests::Tag;
 use crate::listing::{Entry, ListQuery};
-
-/// How many locks the objects of a bucket are spread over.
-const SHARDS: usize = 64;
 
 /// What an object holds besides its content and key: map slots, index entry, attributes.
 pub(crate) const OBJECT_OVERHEAD_BYTES: u64 = 256;
@@ -33,34 +37,39 @@ pub(crate) struct Store {
     remembers: bool,
     held_bytes: AtomicU64,
     objects_count: AtomicU64,
+    versions_count: AtomicU64,
     buckets: RwLock<BTreeMap<String, Bucket>>,
 }
 
-/// An object as stored. A clone shares the content.
-#[derive(Clone, Debug)]
-pub(crate) struct Object {
-    pub(crate) content: Content,
-    pub(crate) tag: Tag,
-    pub(crate) modified: WallTime,
-    pub(crate) attributes: Option<Arc<Attributes>>,
-    /// Where in the content each part ends that it was uploaded in; `None`: it came as a whole.
-    pub(crate) part_ends: Option<Arc<[usize]>>,
-}
-
-/// What a client said about an object and wants to hear again.
-#[derive(Debug, Default)]
-pub(crate) struct Attributes {
-    pub(crate) content_type: Option<String>,
-    pub(crate) metadata: Option<HashMap<String, String>>,
-}
-
-/// When an object is stored.
+/// When an object is stored or removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Condition {
+pub(crate) enum Condition<'a> {
     /// Whatever is there.
     Always,
     /// Where nothing is there.
     Absent,
+    /// Where something is there.
+    Present,
+    /// Where something of that ETag is there.
+    Is(&'a str),
+}
+
+/// What came of a removal that is not of one version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deleted {
+    /// The object is gone, or there was none.
+    Gone,
+    /// This mark of deletion hides it.
+    Marked(VersionId),
+}
+
+/// A version that is to be removed for good, and who asks when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Removal {
+    pub(crate) version: VersionId,
+    pub(crate) now: WallTime,
+    /// Whether governance is to be lifted.
+    pub(crate) bypass: bool,
 }
 
 /// Room set aside for an object on its way in; given back when dropped unused.
@@ -95,46 +104,57 @@ pub(crate) enum StoreError {
     NoSuchBucket,
     #[error("the key does not exist")]
     NoSuchKey,
+    #[error("the object has no such version")]
+    NoSuchVersion,
+    #[error("the object was removed: its newest version is a mark of deletion")]
+    Hidden { version: VersionId },
+    #[error("this version is a mark of deletion")]
+    NamedMarker { version: VersionId },
     #[error("an object of that key exists")]
     KeyExists,
+    #[error("the object has another ETag, or another date")]
+    OtherTag,
+    #[error("the object is what the client has")]
+    NotModified,
+    #[error("the version is retained or on legal hold")]
+    Locked,
+    #[error("the bucket was made without object lock")]
+    NoLock,
+    #[error("object lock needs a bucket that keeps versions, and keeps them for good")]
+    LockNeedsVersions,
+    #[error("this store does not offer appends in a bucket that keeps versions")]
+    AppendToVersions,
     #[error("the bucket exists already")]
     BucketExists,
     #[error("the bucket holds objects")]
     BucketNotEmpty,
     #[error("the upload does not exist: it was completed, aborted or never begun")]
     NoSuchUpload,
-    #[error("part {number} was not uploaded, or its ETag is another")]
+    #[error("part {number} was not uploaded, or its ETag or checksum is another")]
     InvalidPart { number: u32 },
     #[error("part {number} comes after a part of the same or a higher number")]
     InvalidPartOrder { number: u32 },
     #[error("part {number} is not the last and below 5 MiB")]
     PartTooSmall { number: u32 },
+    #[error("the parts together have another checksum")]
+    OtherChecksum,
     #[error("the object has {size_bytes} bytes, and what is added begins elsewhere")]
     WrongOffset { size_bytes: u64 },
     #[error("the store is full: its capacity is {capacity_bytes} bytes")]
     Full { capacity_bytes: u64 },
 }
 
-/// The objects of a bucket by hash, and their keys in order.
-///
-/// A key is in `keys` exactly while it is in its shard: both change under the shard's lock. Locks
-/// are taken in the order shard, keys; listing lets go of `keys` before it reads a shard.
-struct Bucket {
-    created: WallTime,
-    hasher: RandomState,
-    shards: Vec<RwLock<HashMap<Arc<str>, Object>>>,
-    keys: RwLock<BTreeSet<Arc<str>>>,
-    uploads: RwLock<Uploads>,
-    memory: Option<Mutex<Memory>>,
-}
-
-/// What lies are made of.
-#[derive(Default)]
-struct Memory {
-    /// What was under a key before its last change; `None`: nothing.
-    earlier: HashMap<Arc<str>, Option<Object>>,
-    /// Keys whose last write was acknowledged and lost.
-    lost: HashSet<Arc<str>>,
+impl Condition<'_> {
+    /// Tells why it does not hold of what is there, if so.
+    fn check(self, held: Option<&Object>) -> Result<(), StoreError> {
+        match (self, held) {
+            (Self::Always, _) | (Self::Absent, None) | (Self::Present, Some(_)) => Ok(()),
+            (Self::Absent, Some(_)) => Err(StoreError::KeyExists),
+            (Self::Present | Self::Is(_), None) => Err(StoreError::NoSuchKey),
+            (Self::Is(tag), Some(held)) if held.tag.to_string() == tag => Ok(()),
+            (Self::Is(_), Some(_)) => Err(StoreError::OtherTag),
+        }
+    }
 }
 
 impl Store {
@@ -146,17 +166,23 @@ impl Store {
             remembers,
             held_bytes: AtomicU64::new(0),
             objects_count: AtomicU64::new(0),
+            versions_count: AtomicU64::new(0),
             buckets: RwLock::default(),
         }
     }
 
-    /// Adds an empty bucket.
-    pub(crate) fn create_bucket(&self, name: &str, created: WallTime) -> Result<(), StoreError> {
+    /// Adds an empty bucket, with object lock or without.
+    pub(crate) fn create_bucket(
+        &self,
+        name: &str,
+        created: WallTime,
+        locks: bool,
+    ) -> Result<(), StoreError> {
         let mut buckets = write(&self.buckets);
         if buckets.contains_key(name) {
             return Err(StoreError::BucketExists);
         }
-        buckets.insert(name.to_owned(), Bucket::new(created, self.remembers));
+        buckets.insert(name.to_owned(), Bucket::new(created, locks, self.remembers));
         Ok(())
     }
 
@@ -164,7 +190,7 @@ impl Store {
     pub(crate) fn delete_bucket(&self, name: &str) -> Result<(), StoreError> {
         let mut buckets = write(&self.buckets);
         let bucket = buckets.get(name).ok_or(StoreError::NoSuchBucket)?;
-        if !read(&bucket.keys).is_empty() {
+        if !bucket.is_empty() {
             return Err(StoreError::BucketNotEmpty);
         }
         let removed = buckets.remove(name);
@@ -177,7 +203,7 @@ impl Store {
         }
         if let Some(memory) = removed.and_then(|bucket| bucket.memory) {
             for (key, object) in lock(&memory).earlier.drain() {
-                self.give_back(&key, object.as_ref());
+                self.give_back_bytes(object.map_or(0, |object| object.held_bytes(&key)));
             }
         }
         Ok(())
@@ -195,15 +221,22 @@ impl Store {
     }
 
     /// Sets room aside for an object, so that uploads under way count before they end.
-    pub(crate) fn reserve(&self, key: &str, size_bytes: u64) -> Result<Room<'_>, StoreError> {
-        let full = StoreError::Full { capacity_bytes: self.capacity_bytes };
-        let bytes = size_bytes.checked_add(overhead_bytes(key)).ok_or(full)?;
+    pub(crate) fn reserve(
+        &self,
+        key: &str,
+        size_bytes: u64,
+        attributes: Option<&Attributes>,
+    ) -> Result<Room<'_>, StoreError> {
+        self.reserve_bytes(object_bytes(key, size_bytes, attributes))
+    }
+
+    fn reserve_bytes(&self, bytes: u64) -> Result<Room<'_>, StoreError> {
         let within_capacity = |held: u64| {
             held.checked_add(bytes).filter(|held_then| *held_then <= self.capacity_bytes)
         };
         match self.held_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within_capacity) {
             Ok(_) => Ok(Room { store: self, bytes }),
-            Err(_) => Err(full),
+            Err(_) => Err(StoreError::Full { capacity_bytes: self.capacity_bytes }),
         }
     }
 
@@ -212,37 +245,42 @@ impl Store {
         &self,
         bucket: &str,
         key: &str,
-        condition: Condition,
+        condition: Condition<'_>,
     ) -> Result<(), StoreError> {
-        match condition == Condition::Absent && self.get(bucket, key).is_ok() {
-            true => Err(StoreError::KeyExists),
-            false => Ok(()),
+        match condition {
+            Condition::Always => Ok(()),
+            _ => condition.check(self.get(bucket, key).ok().as_ref()),
         }
     }
 
     /// Stores an object under `key`, in the place of one that may be there unless the condition is
-    /// against it.
+    /// against it or the bucket keeps versions. Returns which version it is.
     pub(crate) fn put(
         &self,
         bucket: &str,
         key: &str,
         object: Object,
-        condition: Condition,
+        condition: Condition<'_>,
         room: Room<'_>,
-    ) -> Result<(), StoreError> {
-        assert_eq!(room.bytes, object.content.len() as u64 + overhead_bytes(key));
+    ) -> Result<VersionId, StoreError> {
+        assert_eq!(room.bytes, object.held_bytes(key));
         let buckets = read(&self.buckets);
         let bucket = buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?;
-        let replaced = bucket.insert(key, object, condition)?;
+        let next = || self.next_version();
+        let (version, replaced) = bucket.insert(key, object, condition, next)?;
         // What was set aside is now held by the object.
         mem::forget(room);
-        if replaced.is_none() {
+        if replaced.as_ref().is_none_or(|replaced| replaced.object().is_none()) {
             self.objects_count.fetch_add(1, Ordering::Relaxed);
         }
         let dropped = bucket.outlived(key, replaced);
         drop(buckets);
         self.give_back(key, dropped.as_ref());
-        Ok(())
+        Ok(version)
+    }
+
+    fn next_version(&self) -> VersionId {
+        VersionId::new(self.versions_count.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// Adds the content of `object` to what is under `key`, which must have `offset` bytes: none
@@ -259,13 +297,14 @@ impl Store {
     ) -> Result<(Tag, u64), StoreError> {
         assert!(!self.remembers, "the caller refuses");
         let added_bytes = object.content.len() as u64;
-        assert_eq!(room.bytes, added_bytes + overhead_bytes(key));
+        let said_bytes = object.held_bytes(key) - added_bytes;
+        assert_eq!(room.bytes, said_bytes + added_bytes);
         let buckets = read(&self.buckets);
         let bucket = buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?;
         let (was_there, tag, size_bytes) = bucket.append(key, offset, object)?;
         mem::forget(room);
         match was_there {
-            true => self.give_back_bytes(overhead_bytes(key)),
+            true => self.give_back_bytes(said_bytes),
             false => drop(self.objects_count.fetch_add(1, Ordering::Relaxed)),
         }
         Ok((tag, size_bytes))
@@ -278,28 +317,92 @@ impl Store {
 
     /// Returns the object under `key`.
     pub(crate) fn get(&self, bucket: &str, key: &str) -> Result<Object, StoreError> {
-        let buckets = read(&self.buckets);
-        let bucket = buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?;
-        bucket.get(key).ok_or(StoreError::NoSuchKey)
+        self.get_version(bucket, key, None)
     }
 
-    /// Removes the object under `key`; no object is no error.
-    pub(crate) fn delete(&self, bucket: &str, key: &str) -> Result<(), StoreError> {
+    /// Returns the object under `key`, of that version where one is named.
+    pub(crate) fn get_version(
+        &self,
+        bucket: &str,
+        key: &str,
+        version: Option<VersionId>,
+    ) -> Result<Object, StoreError> {
         let buckets = read(&self.buckets);
         let bucket = buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?;
-        let Some(removed) = bucket.remove(key) else { return Ok(()) };
-        self.objects_count.fetch_sub(1, Ordering::Relaxed);
-        let dropped = bucket.outlived(key, Some(removed));
+        match bucket.version(key, version) {
+            Some(Version::Object(object)) => Ok(object),
+            Some(Version::Marker(marker)) => Err(marker.refusal(version.is_some())),
+            None if version.is_some() => Err(StoreError::NoSuchVersion),
+            None => Err(StoreError::NoSuchKey),
+        }
+    }
+
+    /// Removes the object under `key`, or hides it where versions are kept; no object is no error.
+    pub(crate) fn delete(
+        &self,
+        bucket: &str,
+        key: &str,
+        condition: Condition<'_>,
+        now: WallTime,
+    ) -> Result<Deleted, StoreError> {
+        let buckets = read(&self.buckets);
+        let bucket = buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?;
+        let removed = bucket.remove(key, condition, |versioning| {
+            mem::forget(self.reserve_bytes(overhead_bytes(key))?);
+            let version = match versioning {
+                Versioning::Enabled => self.next_version(),
+                Versioning::Never | Versioning::Suspended => VersionId::NULL,
+            };
+            Ok(Marker { version, modified: now })
+        })?;
+        let (deleted, gone) = match removed {
+            Removed::Nothing => return Ok(Deleted::Gone),
+            Removed::Gone(gone) => (Deleted::Gone, Some(gone)),
+            Removed::Marked(marker, gone) => (Deleted::Marked(marker), gone),
+        };
+        let objects_count = u64::from(gone.as_ref().is_some_and(|gone| gone.object().is_some()));
+        self.objects_count.fetch_sub(objects_count, Ordering::Relaxed);
+        let dropped = bucket.outlived(key, gone);
         drop(buckets);
         self.give_back(key, dropped.as_ref());
-        Ok(())
+        Ok(deleted)
+    }
+
+    /// Removes one version for good; no such version is no error. Returns whether it was a mark of
+    /// deletion.
+    pub(crate) fn delete_version(
+        &self,
+        bucket: &str,
+        key: &str,
+        removal: Removal,
+        condition: Condition<'_>,
+    ) -> Result<bool, StoreError> {
+        let buckets = read(&self.buckets);
+        let of = buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?;
+        if removal.version == VersionId::NULL && of.versioning() == Versioning::Never {
+            drop(buckets);
+            return self.delete(bucket, key, condition, removal.now).map(|_| false);
+        }
+        let Removal { version, now, bypass } = removal;
+        let removed = of.remove_version(key, version, (now, bypass), condition)?;
+        drop(buckets);
+        let Some(removed) = removed else { return Ok(false) };
+        let is_object = removed.object().is_some();
+        self.objects_count.fetch_sub(u64::from(is_object), Ordering::Relaxed);
+        self.give_back(key, Some(&removed));
+        Ok(!is_object)
     }
 
     /// Returns what was under `key` before its last change; `None` when that is not known.
     pub(crate) fn earlier(&self, bucket: &str, key: &str) -> Option<Option<Object>> {
         let buckets = read(&self.buckets);
-        let memory = buckets.get(bucket)?.memory.as_ref()?;
-        lock(memory).earlier.get(key).cloned()
+        let bucket = buckets.get(bucket)?;
+        let memory = lock(bucket.memory.as_ref()?);
+        if bucket.versioning() == Versioning::Never {
+            return memory.earlier.get(key).cloned();
+        }
+        // Where versions are kept, it is the one before the newest.
+        bucket.look(key, |entry| entry.versions().nth(1).and_then(Version::object).cloned())
     }
 
     /// Returns the first object by key that starts with `prefix` and was removed, as it was.
@@ -307,6 +410,13 @@ impl Store {
         let buckets = read(&self.buckets);
         let bucket = buckets.get(bucket)?;
         let memory = lock(bucket.memory.as_ref()?);
+        if bucket.versioning() != Versioning::Never {
+            let from = (Bound::Included(prefix), Bound::Unbounded);
+            let first = read(&bucket.hidden).range::<str, _>(from).next().cloned()?;
+            let last = bucket
+                .look(&first, |entry| entry.versions().find_map(Version::object).cloned())??;
+            return first.starts_with(prefix).then_some((first, last));
+        }
         let earlier = memory.earlier.iter().filter(|(key, _)| key.starts_with(prefix));
         let removed = earlier.filter(|(key, _)| bucket.get(key).is_none());
         let first = removed.min_by_key(|(key, _)| Arc::clone(key))?;
@@ -380,9 +490,9 @@ impl Store {
         }
     }
 
-    fn give_back(&self, key: &str, old: Option<&Object>) {
+    fn give_back(&self, key: &str, old: Option<&Version>) {
         let Some(old) = old else { return };
-        self.give_back_bytes(old.content.len() as u64 + overhead_bytes(key));
+        self.give_back_bytes(old.held_bytes(key));
     }
 
     fn give_back_bytes(&self, bytes: u64) {
@@ -395,91 +505,6 @@ impl Drop for Room<'_> {
     fn drop(&mut self) {
         self.store.held_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
     }
-}
-
-impl Bucket {
-    fn new(created: WallTime, remembers: bool) -> Self {
-        Self {
-            created,
-            hasher: RandomState::new(),
-            shards: (0..SHARDS).map(|_| RwLock::default()).collect(),
-            keys: RwLock::default(),
-            uploads: RwLock::default(),
-            memory: remembers.then(Mutex::default),
-        }
-    }
-
-    /// Takes what a change of `key` has replaced, and returns what nobody needs any more.
-    fn outlived(&self, key: &str, replaced: Option<Object>) -> Option<Object> {
-        let Some(memory) = &self.memory else { return replaced };
-        let mut memory = lock(memory);
-        memory.lost.remove(key);
-        memory.earlier.insert(key.into(), replaced).flatten()
-    }
-
-    fn shard(&self, key: &str) -> &RwLock<HashMap<Arc<str>, Object>> {
-        &self.shards[self.hasher.hash_one(key) as usize % SHARDS]
-    }
-
-    fn get(&self, key: &str) -> Option<Object> {
-        read(self.shard(key)).get(key).cloned()
-    }
-
-    /// Returns the object that was replaced, so that it is freed outside the lock.
-    fn insert(
-        &self,
-        key: &str,
-        object: Object,
-        condition: Condition,
-    ) -> Result<Option<Object>, StoreError> {
-        let mut shard = write(self.shard(key));
-        match (shard.get_mut(key), condition) {
-            (Some(_), Condition::Absent) => return Err(StoreError::KeyExists),
-            (Some(held), Condition::Always) => return Ok(Some(mem::replace(held, object))),
-            (None, _) => {}
-        }
-        let key: Arc<str> = key.into();
-        shard.insert(Arc::clone(&key), object);
-        write(&self.keys).insert(key);
-        Ok(None)
-    }
-
-    /// Returns whether there was an object, and the tag and the size of what is there then.
-    fn append(
-        &self,
-        key: &str,
-        offset: u64,
-        object: Object,
-    ) -> Result<(bool, Tag, u64), StoreError> {
-        let mut shard = write(self.shard(key));
-        let size_bytes = shard.get(key).map_or(0, |held| held.content.len() as u64);
-        if offset != size_bytes {
-            return Err(StoreError::WrongOffset { size_bytes });
-        }
-        let size_bytes = size_bytes + object.content.len() as u64;
-        if let Some(held) = shard.get_mut(key) {
-            held.content.push(object.content.whole());
-            held.tag = Tag::of_parts(&[held.tag, object.tag], size_bytes);
-            held.modified = object.modified;
-            held.part_ends = None;
-            return Ok((true, held.tag, size_bytes));
-        }
-        let (key, tag): (Arc<str>, _) = (key.into(), object.tag);
-        shard.insert(Arc::clone(&key), object);
-        write(&self.keys).insert(key);
-        Ok((false, tag, size_bytes))
-    }
-
-    fn remove(&self, key: &str) -> Option<Object> {
-        let mut shard = write(self.shard(key));
-        let removed = shard.remove(key)?;
-        write(&self.keys).remove(key);
-        Some(removed)
-    }
-}
-
-fn overhead_bytes(key: &str) -> u64 {
-    OBJECT_OVERHEAD_BYTES + key.len() as u64
 }
 
 fn lock<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -3,7 +3,12 @@
 //!
 //! hyper closes a connection over an unread body; the kernel then resets it, and a refusal of a
 //! large upload would be lost on its way.
+//!
+//! The keys of a fan-out travel beside the request, for s3s does not know their field of the form.
 
+mod form;
+
+use std::mem;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
@@ -12,11 +17,13 @@ use bytes::Bytes;
 use futures::StreamExt;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use hyper::ext::ReasonPhrase;
-use hyper::header::{CONTENT_TYPE, EXPECT, HeaderValue};
+use hyper::header::{CONNECTION, CONTENT_TYPE, EXPECT, HeaderValue};
 use hyper::{Request, Response, StatusCode};
 use s3s::service::S3Service;
 use s3s::{Body, HttpError};
 
+use self::form::Opening;
+use crate::backend::FanoutAnswer;
 use crate::misbehave::{BoxError, Serving};
 
 /// The code of an answer that sheds load.
@@ -24,7 +31,15 @@ const SLOW_DOWN_CODE: &str = "SlowDown";
 
 /// A body that two hold: the service, and who reads what it leaves.
 #[derive(Clone)]
-struct SharedBody(Arc<Mutex<Incoming>>);
+struct SharedBody(Arc<Mutex<BegunBody>>);
+
+/// A body of which some was read already.
+struct BegunBody {
+    begin: Bytes,
+    rest: Incoming,
+    /// Whether anybody asked for more of it, by which a client that waits is told to send it.
+    is_asked_for: bool,
+}
 
 impl Serving for S3Service {
     async fn answer(&self, request: Request<Incoming>) -> Result<Response<Body>, BoxError> {
@@ -58,11 +73,33 @@ pub(crate) async fn answer(
     }
     // Who waits for `100 Continue` sends nothing before it, and reading the body would ask for it.
     let waits = request.headers().contains_key(EXPECT);
-    let (head, body) = request.into_parts();
-    let body = SharedBody(Arc::new(Mutex::new(body)));
+    let (mut head, mut rest) = request.into_parts();
+    let mut begin = Bytes::new();
+    if form::is_one(&head) {
+        let opening = Opening::read(&mut rest).await;
+        begin = opening.bytes;
+        if let Some(keys) = opening.fanout {
+            head.extensions.insert(keys);
+        }
+    }
+    let is_asked_for = !begin.is_empty();
+    let body = SharedBody(Arc::new(Mutex::new(BegunBody { begin, rest, is_asked_for })));
     let request = Request::from_parts(head, Body::http_body(body.clone()));
-    let answer = service.call(request).await;
-    if !waits {
+    let mut answer = service.call(request).await;
+    if let Ok(answer) = &mut answer
+        && let Some(FanoutAnswer(lines)) = answer.extensions_mut().remove()
+    {
+        *answer.status_mut() = StatusCode::OK;
+        let json = HeaderValue::from_static("application/json");
+        answer.headers_mut().insert(CONTENT_TYPE, json);
+        *answer.body_mut() = Body::from(lines);
+    }
+    if waits && !body.lock().is_asked_for {
+        // What comes next on this connection would be taken for the body that was never sent.
+        if let Ok(answer) = &mut answer {
+            answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+    } else {
         let mut rest = Body::http_body(body);
         while let Some(Ok(_)) = rest.next().await {}
     }
@@ -70,7 +107,7 @@ pub(crate) async fn answer(
 }
 
 impl SharedBody {
-    fn lock(&self) -> MutexGuard<'_, Incoming> {
+    fn lock(&self) -> MutexGuard<'_, BegunBody> {
         self.0.lock().expect("nobody panics while polling a body")
     }
 }
@@ -83,14 +120,26 @@ impl HttpBody for SharedBody {
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        Pin::new(&mut *self.lock()).poll_frame(cx)
+        let mut body = self.lock();
+        body.is_asked_for = true;
+        if !body.begin.is_empty() {
+            return Poll::Ready(Some(Ok(Frame::data(mem::take(&mut body.begin)))));
+        }
+        Pin::new(&mut body.rest).poll_frame(cx)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.lock().is_end_stream()
+        let body = self.lock();
+        body.begin.is_empty() && body.rest.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.lock().size_hint()
+        let body = self.lock();
+        let (begin, mut hint) = (body.begin.len() as u64, body.rest.size_hint());
+        if let Some(upper) = hint.upper() {
+            hint.set_upper(upper + begin);
+        }
+        hint.set_lower(hint.lower() + begin);
+        hint
     }
 }

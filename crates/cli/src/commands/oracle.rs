@@ -42,6 +42,7 @@ pub(crate) fn run(args: &OracleArgs) -> Result<ExitCode> {
         threads: args.threads.unwrap_or_else(machine::cores),
         anonymous: args.anonymous,
         domain: args.domain.clone(),
+        md5_etags: args.md5_etags,
         tls: None,
         script,
         seed: args.seed.unwrap_or(0),

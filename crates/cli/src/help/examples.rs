@@ -372,7 +372,11 @@ pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     (
         "oracle",
-        &["plimsoll oracle --anonymous", "plimsoll oracle --listen 127.0.0.1:0 --capacity 1GiB"],
+        &[
+            "plimsoll oracle",
+            "plimsoll oracle --md5-etags",
+            "plimsoll oracle --listen 127.0.0.1:0 --capacity 1GiB",
+        ],
     ),
     ("fleet", &["plimsoll fleet up", "plimsoll fleet agents"]),
     (

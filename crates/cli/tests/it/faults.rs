@@ -145,6 +145,7 @@ fn a_failed_upload_in_prepare_ends_the_run_before_it_measures() {
         threads: 1,
         anonymous: false,
         domain: None,
+        md5_etags: false,
         tls: None,
         script: None,
         seed: 0,

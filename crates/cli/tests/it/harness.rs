@@ -84,6 +84,7 @@ pub(crate) fn scripted(script: Option<Script>) -> Target {
         threads: 1,
         anonymous: false,
         domain: None,
+        md5_etags: false,
         tls: None,
         script,
         seed: 5,

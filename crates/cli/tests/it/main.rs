@@ -20,6 +20,7 @@ mod cosbench_samples;
 mod crimes;
 mod documents;
 mod elsewhere;
+mod embedded;
 mod far;
 mod faults;
 mod files;

@@ -224,7 +224,7 @@ fn clean_url_lists_first_and_removes_the_runs_that_it_is_told() {
 }
 
 #[test]
-fn what_the_embedded_store_lacks_is_said_and_nothing_is_touched() {
+fn what_a_plain_bucket_lacks_is_said_and_nothing_of_others_is_touched() {
     const FOREIGN: u64 = 40;
     let target = oracle();
     target.plant(FOREIGN);
@@ -233,9 +233,9 @@ fn what_the_embedded_store_lacks_is_said_and_nothing_is_touched() {
         ("retention --objects 20", 2),
         ("get --objects 20 --versions 2", 2),
         ("append --obj.size 1KiB", 0),
-        ("zip --files 20", 2),
-        ("snowball", 2),
-        ("fanout", 2),
+        ("zip --files 20", 0),
+        ("snowball --objs.per 5 --obj.size 1KiB", 0),
+        ("fanout --copies 5 --obj.size 1KiB", 0),
         ("put --post --obj.size 1KiB", 0),
         ("put --if-none-match --obj.size 1KiB", 0),
         ("put --checksum SHA256 --obj.size 1KiB --tag a=b --add-metadata c=d", 0),

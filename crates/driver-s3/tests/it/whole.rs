@@ -142,6 +142,7 @@ pub(crate) fn oracle() -> Oracle {
         threads: 1,
         anonymous: false,
         domain: None,
+        md5_etags: false,
         tls: None,
         script: None,
         seed: 0,

@@ -15,7 +15,7 @@ use crate::clock::wall_time;
 use crate::digests::Tag;
 use crate::extent::Extent;
 use crate::listing::ListQuery;
-use crate::store::{Object, ObjectPage, Store, StoreError};
+use crate::store::{Object, ObjectPage, Store, StoreError, VersionId};
 
 /// An object that is asked for.
 #[derive(Clone, Copy)]
@@ -23,6 +23,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) store: &'a Store,
     pub(crate) bucket: &'a str,
     pub(crate) key: &'a str,
+    /// The version that is named; the newest otherwise.
+    pub(crate) version: Option<VersionId>,
     pub(crate) extent: Extent,
 }
 
@@ -33,6 +35,7 @@ impl Ruling {
     pub(crate) fn read(&self, kind: OpKind, wanted: &Wanted<'_>, found: Found) -> S3Result<Found> {
         let span = found.as_ref().ok().and_then(|object| wanted.span_of(object));
         let honest = match (&found, &span) {
+            (Err(StoreError::NamedMarker { .. }), _) => ErrorClass::Client,
             (Err(_), _) => ErrorClass::NotFound,
             (Ok(_), None) => ErrorClass::Client,
             // A write that was acknowledged and lost shows as soon as the object is read.
@@ -73,12 +76,22 @@ impl Ruling {
         let honest = match obstacle {
             None => ErrorClass::Ok,
             Some(StoreError::Full { .. }) => ErrorClass::Server,
-            Some(StoreError::KeyExists) => ErrorClass::Precondition,
+            Some(
+                StoreError::KeyExists
+                | StoreError::OtherTag
+                | StoreError::NotModified
+                | StoreError::LockNeedsVersions,
+            ) => ErrorClass::Precondition,
+            Some(StoreError::Locked) => ErrorClass::Denied,
+            Some(StoreError::AppendToVersions) => ErrorClass::Server,
             Some(
                 StoreError::InvalidPart { .. }
                 | StoreError::InvalidPartOrder { .. }
                 | StoreError::PartTooSmall { .. }
-                | StoreError::WrongOffset { .. },
+                | StoreError::WrongOffset { .. }
+                | StoreError::NoLock
+                | StoreError::NamedMarker { .. }
+                | StoreError::OtherChecksum,
             ) => ErrorClass::Client,
             Some(_) => ErrorClass::NotFound,
         };
@@ -128,12 +141,16 @@ impl Wanted<'_> {
     }
 
     fn is_lost(&self) -> bool {
-        self.store.lost_write(self.bucket, self.key)
+        self.version.is_none() && self.store.lost_write(self.bucket, self.key)
     }
 
     /// Returns the state before the last change, and what a right client makes of it; `None` if it
     /// is not known or the same.
     fn before(&self, kind: OpKind, now: Option<&Object>) -> Option<(Found, ErrorClass)> {
+        if self.version.is_some() {
+            // One version never changes.
+            return None;
+        }
         let before = self.store.earlier(self.bucket, self.key)?;
         let class = match (&before, now) {
             (None, None) => return None,
@@ -203,6 +220,7 @@ fn ghost(store: &Store, bucket: &str, query: &ListQuery<'_>, salt: u64) -> (Arc<
                 modified: wall_time(),
                 attributes: None,
                 part_ends: None,
+                version: VersionId::NULL,
             },
         )
     })

@@ -68,29 +68,30 @@ pub(super) fn lower(spec: &ScriptSpec) -> Checked<Script> {
     Ok(script)
 }
 
-/// Returns the name of a kind that has entries of its own in a script.
-fn name_of(kind: OpKind) -> Option<&'static str> {
+/// Returns the name of a kind in a script.
+fn name_of(kind: OpKind) -> &'static str {
     match kind {
-        OpKind::Get => Some("get"),
-        OpKind::Put => Some("put"),
-        OpKind::Delete => Some("delete"),
-        OpKind::List => Some("list"),
-        OpKind::Stat => Some("stat"),
-        OpKind::Append => Some("append"),
-        OpKind::CreateUpload => Some("create_upload"),
-        OpKind::PutPart => Some("put_part"),
-        OpKind::CompleteUpload => Some("complete_upload"),
-        OpKind::AbortUpload => Some("abort_upload"),
-        OpKind::Read => Some("read"),
-        OpKind::Write => Some("write"),
-        OpKind::Sync => Some("sync"),
-        OpKind::Create => Some("create"),
-        OpKind::Open => Some("open"),
-        OpKind::Unlink => Some("unlink"),
-        OpKind::Rename => Some("rename"),
-        OpKind::Mkdir => Some("mkdir"),
-        OpKind::Rmdir => Some("rmdir"),
-        _ => None,
+        OpKind::Get => "get",
+        OpKind::Put => "put",
+        OpKind::Delete => "delete",
+        OpKind::List => "list",
+        OpKind::Stat => "stat",
+        OpKind::Append => "append",
+        OpKind::Post => "post",
+        OpKind::Retention => "retention",
+        OpKind::CreateUpload => "create_upload",
+        OpKind::PutPart => "put_part",
+        OpKind::CompleteUpload => "complete_upload",
+        OpKind::AbortUpload => "abort_upload",
+        OpKind::Read => "read",
+        OpKind::Write => "write",
+        OpKind::Sync => "sync",
+        OpKind::Create => "create",
+        OpKind::Open => "open",
+        OpKind::Unlink => "unlink",
+        OpKind::Rename => "rename",
+        OpKind::Mkdir => "mkdir",
+        OpKind::Rmdir => "rmdir",
     }
 }
 
@@ -103,6 +104,8 @@ impl<T> KindsSpec<T> {
             OpKind::List => self.list.as_ref(),
             OpKind::Stat => self.stat.as_ref(),
             OpKind::Append => self.append.as_ref(),
+            OpKind::Post => self.post.as_ref(),
+            OpKind::Retention => self.retention.as_ref(),
             OpKind::CreateUpload => self.create_upload.as_ref(),
             OpKind::PutPart => self.put_part.as_ref(),
             OpKind::CompleteUpload => self.complete_upload.as_ref(),
@@ -116,7 +119,6 @@ impl<T> KindsSpec<T> {
             OpKind::Rename => self.rename.as_ref(),
             OpKind::Mkdir => self.mkdir.as_ref(),
             OpKind::Rmdir => self.rmdir.as_ref(),
-            _ => None,
         }
     }
 }
@@ -126,8 +128,8 @@ fn lower_plans(spec: &ScriptSpec) -> Checked<[KindPlan; OpKind::ALL.len()]> {
     let common = lower_service("service", &spec.service, queued)?;
     let mut plans = array::from_fn(|_| KindPlan { service: common.clone(), mix: Vec::new() });
     for (plan, kind) in plans.iter_mut().zip(OpKind::ALL) {
-        if let (Some(own), Some(name)) = (spec.kinds.of(kind), name_of(kind)) {
-            plan.service = lower_service(&format!("kinds.{name}"), own, queued)?;
+        if let Some(own) = spec.kinds.of(kind) {
+            plan.service = lower_service(&format!("kinds.{}", name_of(kind)), own, queued)?;
         }
         plan.mix = lower_mix(spec, kind)?;
     }
@@ -136,7 +138,7 @@ fn lower_plans(spec: &ScriptSpec) -> Checked<[KindPlan; OpKind::ALL.len()]> {
 
 /// Returns the faults and lies of one kind.
 fn lower_mix(spec: &ScriptSpec, kind: OpKind) -> Checked<Vec<(f64, Act)>> {
-    let own = spec.faults.of(kind).zip(name_of(kind));
+    let own = spec.faults.of(kind).map(|own| (own, name_of(kind)));
     let all = spec.faults.all.as_ref().zip(Some("all"));
     let mut shares = lies(&spec.lies)?;
     let mut field = "lies".to_owned();

@@ -150,6 +150,10 @@ pub(crate) struct KindsSpec<T> {
     pub(crate) stat: Option<T>,
     /// Adding to an object.
     pub(crate) append: Option<T>,
+    /// Writing an object, or one content under several keys, by a form.
+    pub(crate) post: Option<T>,
+    /// Setting until when an object is kept, a legal hold on it, or its tags.
+    pub(crate) retention: Option<T>,
     /// Beginning an upload in parts.
     pub(crate) create_upload: Option<T>,
     /// Writing one part.
@@ -188,6 +192,8 @@ impl<T> Default for KindsSpec<T> {
             list: None,
             stat: None,
             append: None,
+            post: None,
+            retention: None,
             create_upload: None,
             put_part: None,
             complete_upload: None,

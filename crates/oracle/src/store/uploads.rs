@@ -10,8 +10,10 @@ use bytes::Bytes;
 use plimsoll_model::WallTime;
 
 use super::{
-    Attributes, Condition, Object, Room, Store, StoreError, lock, overhead_bytes, read, write,
+    Attributes, Condition, Object, Room, Store, StoreError, VersionId, lock, object_bytes,
+    overhead_bytes, read, write,
 };
+use crate::checksum::{Algorithm, Checksum};
 use crate::content::Content;
 use crate::digests::Tag;
 use crate::listing::first_text_after;
@@ -25,10 +27,22 @@ pub(crate) const PART_NUMBER_MAX: u32 = 10_000;
 /// Uploads by key and then by when they began, which is the order of a listing.
 pub(super) type Uploads = BTreeMap<(String, String), Arc<Upload>>;
 
+/// Bucket, key and id of an upload.
+pub(crate) type UploadKey<'a> = (&'a str, &'a str, &'a str);
+
+/// How the checksum of an upload is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Summing {
+    pub(crate) algorithm: Algorithm,
+    /// Whether it is that of the whole content, or one of the parts' checksums.
+    pub(crate) is_of_whole: bool,
+}
+
 /// One upload that has begun.
 pub(super) struct Upload {
     begun: WallTime,
     attributes: Option<Arc<Attributes>>,
+    summing: Option<Summing>,
     /// `None` once it is complete or given up.
     parts: Mutex<Option<BTreeMap<u32, Part>>>,
 }
@@ -39,6 +53,7 @@ pub(crate) struct Part {
     pub(crate) content: Bytes,
     pub(crate) tag: Tag,
     pub(crate) modified: WallTime,
+    pub(crate) checksum: Option<Checksum>,
 }
 
 /// A part as the completion of an upload names it.
@@ -47,6 +62,8 @@ pub(crate) struct NamedPart {
     pub(crate) number: u32,
     /// The ETag without quotes, where it is named.
     pub(crate) tag: Option<String>,
+    /// The checksum in base64, where it is named.
+    pub(crate) checksum: Option<(Algorithm, String)>,
 }
 
 /// One page of the uploads under way.
@@ -75,7 +92,8 @@ impl Upload {
     /// Takes no more parts, and returns how many bytes it held; 0 when it had ended before.
     pub(super) fn end(&self, key: &str) -> u64 {
         let Some(parts) = lock(&self.parts).take() else { return 0 };
-        parts.values().map(|part| part_bytes(key, part)).sum::<u64>() + overhead_bytes(key)
+        let own_bytes = object_bytes(key, 0, self.attributes.as_deref());
+        parts.values().map(|part| part_bytes(key, part)).sum::<u64>() + own_bytes
     }
 }
 
@@ -87,31 +105,33 @@ impl Store {
         key: &str,
         begun: WallTime,
         attributes: Option<Arc<Attributes>>,
+        summing: Option<Summing>,
     ) -> Result<String, StoreError> {
         /// Ids sort as their uploads began.
         static BEGUN_COUNT: AtomicU64 = AtomicU64::new(0);
-        let room = self.reserve(key, 0)?;
+        let room = self.reserve(key, 0, attributes.as_deref())?;
         let buckets = read(&self.buckets);
         let bucket = buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?;
         let id = format!("upload-{:016x}", BEGUN_COUNT.fetch_add(1, Ordering::Relaxed));
-        let upload = Upload { begun, attributes, parts: Mutex::new(Some(BTreeMap::new())) };
+        let parts = Mutex::new(Some(BTreeMap::new()));
+        let upload = Upload { begun, attributes, summing, parts };
         write(&bucket.uploads).insert((key.to_owned(), id.clone()), Arc::new(upload));
         mem::forget(room);
         Ok(id)
     }
 
-    /// Tells why nothing can be done with an upload, if so.
+    /// Returns how the checksum of an upload is made, or why nothing can be done with it.
     pub(crate) fn check_upload(
         &self,
-        (bucket, key, id): (&str, &str, &str),
-    ) -> Result<(), StoreError> {
-        self.upload(bucket, key, id).map(drop)
+        (bucket, key, id): UploadKey<'_>,
+    ) -> Result<Option<Summing>, StoreError> {
+        self.upload(bucket, key, id).map(|upload| upload.summing)
     }
 
     /// Stores a part in the place of one of the same number.
     pub(crate) fn put_part(
         &self,
-        (bucket, key, id): (&str, &str, &str),
+        (bucket, key, id): UploadKey<'_>,
         number: u32,
         part: Part,
         room: Room<'_>,
@@ -128,46 +148,55 @@ impl Store {
     /// Tells why no object can be made of the parts that are named, if so.
     pub(crate) fn check_completion(
         &self,
-        (bucket, key, id): (&str, &str, &str),
+        (bucket, key, id): UploadKey<'_>,
         named: &[NamedPart],
-        condition: Condition,
+        condition: Condition<'_>,
     ) -> Result<(), StoreError> {
         self.upload(bucket, key, id)?.parts_of(|parts| check_named(parts, named))?;
         self.check_condition(bucket, key, condition)
     }
 
-    /// Makes an object of the parts that are named, and returns its tag.
+    /// Makes an object of the parts that are named, and returns its tag, its checksum, where it is
+    /// to have one, and which version it is. `claimed` is what the checksum is said to be.
     pub(crate) fn complete_upload(
         &self,
-        (bucket, key, id): (&str, &str, &str),
+        (bucket, key, id): UploadKey<'_>,
         named: &[NamedPart],
-        condition: Condition,
+        claimed: Option<&(Algorithm, String)>,
+        condition: Condition<'_>,
         modified: WallTime,
-    ) -> Result<Tag, StoreError> {
+    ) -> Result<(Tag, Option<Checksum>, VersionId), StoreError> {
         // An upload that is refused goes on; one that somebody forestalls from here on is lost.
         self.check_condition(bucket, key, condition)?;
         let upload = self.upload(bucket, key, id)?;
-        let parts = {
+        let (parts, checksum) = {
             let mut parts = lock(&upload.parts);
-            check_named(parts.as_ref().ok_or(StoreError::NoSuchUpload)?, named)?;
-            parts.take().expect("it was there")
+            let held = parts.as_ref().ok_or(StoreError::NoSuchUpload)?;
+            check_named(held, named)?;
+            let checksum = upload.summing.and_then(|summing| summed(held, named, summing));
+            if claimed.is_some_and(|claimed| !is_claim_right(claimed, checksum.as_ref())) {
+                return Err(StoreError::OtherChecksum);
+            }
+            (parts.take().expect("it was there"), checksum)
         };
         self.forget_upload(bucket, key, id);
         let held = parts.values().map(|part| part_bytes(key, part)).sum::<u64>();
-        let object = joined(parts, named, modified, upload.attributes.clone());
+        let mut attributes = upload.attributes.clone();
+        if checksum.is_some() {
+            let attributes = attributes.get_or_insert_default();
+            Arc::make_mut(attributes).checksum.clone_from(&checksum);
+        }
+        let object = joined(parts, named, modified, attributes);
         let (tag, size_bytes) = (object.tag, object.content.len() as u64);
         // The upload's own room and that of the parts' contents become the object's.
-        let room = Room { store: self, bytes: size_bytes + overhead_bytes(key) };
+        let room = Room { store: self, bytes: object.held_bytes(key) };
         self.give_back_bytes(held - size_bytes);
-        self.put(bucket, key, object, condition, room)?;
-        Ok(tag)
+        let version = self.put(bucket, key, object, condition, room)?;
+        Ok((tag, checksum, version))
     }
 
     /// Gives an upload up.
-    pub(crate) fn abort_upload(
-        &self,
-        (bucket, key, id): (&str, &str, &str),
-    ) -> Result<(), StoreError> {
+    pub(crate) fn abort_upload(&self, (bucket, key, id): UploadKey<'_>) -> Result<(), StoreError> {
         let upload = self.upload(bucket, key, id)?;
         self.forget_upload(bucket, key, id);
         self.give_back_bytes(upload.end(key));
@@ -203,7 +232,7 @@ impl Store {
     /// Returns up to `limit` parts of an upload, those after a number.
     pub(crate) fn parts(
         &self,
-        (bucket, key, id): (&str, &str, &str),
+        (bucket, key, id): UploadKey<'_>,
         after: u32,
         limit: usize,
     ) -> Result<PartPage, StoreError> {
@@ -235,13 +264,15 @@ fn part_bytes(key: &str, part: &Part) -> u64 {
 
 /// Tells whether the parts that are named make an object: there, in order, and large enough.
 fn check_named(parts: &BTreeMap<u32, Part>, named: &[NamedPart]) -> Result<(), StoreError> {
-    for (at, NamedPart { number, tag }) in named.iter().enumerate() {
+    for (at, NamedPart { number, tag, checksum }) in named.iter().enumerate() {
         let number = *number;
         if at > 0 && named[at - 1].number >= number {
             return Err(StoreError::InvalidPartOrder { number });
         }
         let part = parts.get(&number).ok_or(StoreError::InvalidPart { number })?;
-        if tag.as_ref().is_some_and(|tag| *tag != part.tag.to_string()) {
+        let is_other_tag = tag.as_ref().is_some_and(|tag| *tag != part.tag.to_string());
+        let is_other_sum = |claimed| !is_claim_right(claimed, part.checksum.as_ref());
+        if is_other_tag || checksum.as_ref().is_some_and(is_other_sum) {
             return Err(StoreError::InvalidPart { number });
         }
         if at + 1 < named.len() && part.content.len() < PART_BYTES_MIN {
@@ -249,6 +280,23 @@ fn check_named(parts: &BTreeMap<u32, Part>, named: &[NamedPart]) -> Result<(), S
         }
     }
     Ok(())
+}
+
+/// Tells whether a checksum is what its client says it is; one that is not kept is not known.
+fn is_claim_right((algorithm, value): &(Algorithm, String), checksum: Option<&Checksum>) -> bool {
+    let known = checksum.filter(|checksum| checksum.algorithm == *algorithm);
+    known.is_none_or(|checksum| checksum.to_string() == *value)
+}
+
+/// Returns the checksum of the parts that are named, where all of them have one.
+fn summed(parts: &BTreeMap<u32, Part>, named: &[NamedPart], summing: Summing) -> Option<Checksum> {
+    let of = |named: &NamedPart| {
+        let part = parts.get(&named.number)?;
+        let checksum = part.checksum.as_ref()?;
+        (checksum.algorithm == summing.algorithm).then_some((checksum, part.content.len() as u64))
+    };
+    let sums: Vec<(&Checksum, u64)> = named.iter().map(of).collect::<Option<_>>()?;
+    Checksum::of_parts(&sums, summing.is_of_whole)
 }
 
 /// Returns the parts that are named as one object.
@@ -267,7 +315,8 @@ fn joined(
     let part_ends: Arc<[usize]> = ends.collect();
     let content = Content::of_pieces(parts.into_values().map(|part| part.content));
     let tag = Tag::of_parts(&tags, content.len() as u64);
-    Object { content, tag, modified, attributes, part_ends: Some(part_ends) }
+    let part_ends = Some(part_ends);
+    Object { content, tag, modified, attributes, part_ends, version: VersionId::NULL }
 }
 
 #[cfg(test)]
@@ -284,30 +333,28 @@ mod tests {
     impl Fixture {
         fn new() -> Self {
             let store = Store::new(1 << 30, false);
-            store.create_bucket("b", T0).unwrap();
+            store.create_bucket("b", T0, false).unwrap();
             Self { store }
         }
 
         fn begin(&self, key: &str) -> String {
-            self.store.begin_upload("b", key, T0, None).unwrap()
+            self.store.begin_upload("b", key, T0, None, None).unwrap()
         }
 
         fn put(&self, id: &str, number: u32, content: Vec<u8>) -> Result<String, StoreError> {
-            let room = self.store.reserve("k", content.len() as u64)?;
+            let room = self.store.reserve("k", content.len() as u64, None)?;
             let tag = Tag::of(&content);
-            let part = Part { content: content.into(), tag, modified: T0 };
+            let part = Part { content: content.into(), tag, modified: T0, checksum: None };
             self.store.put_part(("b", "k", id), number, part, room)?;
             Ok(tag.to_string())
         }
 
         fn complete(&self, id: &str, numbers: &[u32]) -> Result<Tag, StoreError> {
-            let named = numbers.iter().map(|&number| NamedPart { number, tag: None });
-            self.store.complete_upload(
-                ("b", "k", id),
-                &named.collect::<Vec<_>>(),
-                Condition::Always,
-                T0,
-            )
+            let named =
+                numbers.iter().map(|&number| NamedPart { number, tag: None, checksum: None });
+            let named: Vec<_> = named.collect();
+            let always = Condition::Always;
+            self.store.complete_upload(("b", "k", id), &named, None, always, T0).map(|done| done.0)
         }
 
         fn bytes(&self) -> u64 {
@@ -357,9 +404,10 @@ mod tests {
         bench.put(&id, 2, vec![0; PART_BYTES_MIN]).unwrap();
         let order = StoreError::InvalidPartOrder { number: 1 };
         assert_eq!(bench.complete(&id, &[2, 1]), Err(order));
-        let named = [NamedPart { number: 1, tag: Some("another".to_owned()) }];
-        let wrong = bench.store.complete_upload(("b", "k", &id), &named, Condition::Always, T0);
-        assert_eq!(wrong, Err(StoreError::InvalidPart { number: 1 }));
+        let named = [NamedPart { number: 1, tag: Some("another".to_owned()), checksum: None }];
+        let always = Condition::Always;
+        let wrong = bench.store.complete_upload(("b", "k", &id), &named, None, always, T0);
+        assert_eq!(wrong.unwrap_err(), StoreError::InvalidPart { number: 1 });
         assert_eq!(bench.bytes(), before + PART_BYTES_MIN as u64 - 10);
         bench.complete(&id, &[1]).unwrap();
     }

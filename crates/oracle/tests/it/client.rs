@@ -37,6 +37,8 @@ pub(crate) enum Payload {
     /// Signed as if the body were this.
     SignedAs(&'static [u8]),
     Unsigned,
+    /// In chunks, with a checksum behind them.
+    Trailer,
 }
 
 #[derive(Debug)]
@@ -127,6 +129,7 @@ impl Client {
             Payload::Signed => SignableBody::Bytes(body),
             Payload::SignedAs(other) => SignableBody::Bytes(other),
             Payload::Unsigned => SignableBody::UnsignedPayload,
+            Payload::Trailer => SignableBody::StreamingUnsignedPayloadTrailer,
         };
         let url = format!("http://{host}{target}");
         let headers = headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));

@@ -4,11 +4,14 @@
 
 mod access;
 mod client;
+mod hostile;
 mod listing;
 mod objects;
+mod python;
 mod script;
 mod seaweed;
 mod uploads;
+mod versions;
 
 use std::net::SocketAddr;
 
@@ -27,6 +30,7 @@ fn config() -> OracleConfig {
         threads: 2,
         anonymous: false,
         domain: None,
+        md5_etags: false,
         tls: None,
         script: None,
         seed: 0,
