@@ -152,8 +152,8 @@ pub(crate) struct CredentialArgs {
     pub(crate) session_token: Option<Secret>,
 }
 
-/// How connections are encrypted.
-#[derive(Args, Clone, Debug, Serialize, Deserialize)]
+/// How connections are encrypted. Agents are told of our own certificate apart from it.
+#[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct TlsArgs {
     /// Accept any TLS certificate
     #[arg(long)]
@@ -161,7 +161,19 @@ pub(crate) struct TlsArgs {
     /// Extra CA certificates (PEM) to trust
     #[arg(long, value_name = "FILE")]
     pub(crate) tls_ca: Option<PathBuf>,
+    /// Certificate (PEM) to show to stores that ask for one (mTLS), its issuers' behind it
+    #[arg(long, env = TLS_CERT, hide_env_values = true, value_name = "FILE")]
+    #[serde(skip)]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// Key of --tls-cert (PEM, without a password) [default: in the same file]
+    #[arg(long, env = TLS_KEY, hide_env_values = true, value_name = "FILE", requires = "tls_cert")]
+    #[serde(skip)]
+    pub(crate) tls_key: Option<PathBuf>,
 }
+
+/// The variables of `--tls-cert` and `--tls-key`.
+pub(crate) const TLS_CERT: &str = "PLIMSOLL_TLS_CERT";
+pub(crate) const TLS_KEY: &str = "PLIMSOLL_TLS_KEY";
 
 #[derive(Args, Debug)]
 pub(crate) struct OracleArgs {

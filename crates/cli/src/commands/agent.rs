@@ -166,11 +166,12 @@ impl Reach for Told<'_> {
         let args = self.access.store_args(self.opened, self.ca_file.clone())?;
         let way = match asked {
             AskedStore::Own => Way::of(args),
-            AskedStore::Named(spec) => Way::named(&args, spec)?,
+            AskedStore::Named(spec) => Way::named(&args, spec),
             AskedStore::Embedded(_) => {
                 return Err("an agent cannot reach the embedded store".into());
             }
         };
+        let way = way.with_identity(self.access.identity());
         match &way.args.host {
             None => return Err("the coordinator names no host".into()),
             Some(hosts) if store::is_host_file(hosts) => {

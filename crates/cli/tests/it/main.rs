@@ -8,6 +8,7 @@ mod autoterm;
 mod bad_input;
 mod buckets;
 mod check;
+mod client_certificates;
 mod consent;
 mod console;
 mod console_fleet;
