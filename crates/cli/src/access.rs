@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::args::requests::SignatureArg;
 use crate::args::s3::StoreArgs;
-use crate::args::{TLS_CERT, TLS_KEY, TlsArgs};
+use crate::args::{CLIENT_CERT, CLIENT_KEY, TlsArgs};
 use crate::environment;
 use crate::secret::Secret;
 use crate::store::{self, SWIFT_CA};
@@ -217,8 +217,8 @@ impl AccessDoc {
 /// Returns the certificate that the environment of this very machine names.
 fn own_identity() -> Option<TlsIdentity> {
     let file = |name: &str| environment::variable(name).map(PathBuf::from);
-    let (tls_cert, tls_key) = (file(TLS_CERT), file(TLS_KEY));
-    store::identity(&TlsArgs { tls_cert, tls_key, ..TlsArgs::default() })
+    let (client_cert, client_key) = (file(CLIENT_CERT), file(CLIENT_KEY));
+    store::identity(&TlsArgs { client_cert, client_key, ..TlsArgs::default() })
 }
 
 impl IdentityDoc {
@@ -360,5 +360,36 @@ mod tests {
         let doc = AccessDoc::of(&plan, Some(&flags), &opened, &secrets, true).unwrap();
         let sent = serde_json::to_string(&doc).unwrap();
         assert!(!doc.has_secrets() && !sent.contains("S1") && !sent.contains("A2"), "{sent}");
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "certificates are files")]
+    fn agents_are_handed_the_certificate_unless_they_have_their_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| folder.path().join(name);
+        std::fs::write(file("c.pem"), "CERT").unwrap();
+        std::fs::write(file("k.pem"), "KEY-hush").unwrap();
+        let mut flags = flags();
+        flags.tls_trust.client_cert = Some(file("c.pem"));
+        flags.tls_trust.client_key = Some(file("k.pem"));
+        let file = WorkloadFile::from_yaml(
+            "t",
+            "schema: plimsoll.workload/2\nname: t\ntargets: {a: {s3: {}}}\nsets: {o: {on: a, \
+             count: 1, size: 1B}}\nstages: [{jobs: [{work: {fill: o}}]}]\n",
+        );
+        let plan = file.unwrap().check().unwrap();
+        let secrets = TargetSecrets::default();
+        let sent = |own| {
+            let doc = AccessDoc::of(&plan, Some(&flags), &[], &secrets, own).unwrap();
+            (doc.has_secrets(), serde_json::to_value(&doc).unwrap())
+        };
+        let (is_secret, doc) = sent(false);
+        let told: AccessDoc = serde_json::from_value(doc).unwrap();
+        let text = |text: &str| Pem::Text(Secret::from(text.to_owned()));
+        let expected = TlsIdentity { certificate: text("CERT"), key: text("KEY-hush") };
+        assert!(is_secret && told.identity() == Some(expected));
+        assert!(!format!("{:?}", told.identity()).contains("hush"));
+        let (is_secret, doc) = sent(true);
+        assert!(!is_secret && !doc.to_string().contains("hush"), "{doc}");
     }
 }

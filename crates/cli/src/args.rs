@@ -106,7 +106,7 @@ pub(crate) enum Command {
     Compare(Box<CompareArgs>),
     /// Merge the runs of several clients into one, by stage and job
     Merge(Box<MergeArgs>),
-    /// Write a run's operations in another format
+    /// Write a run's operations, or its figures, in another format
     Export(ExportArgs),
     /// Write a run's report as one HTML file
     Report(Box<ReportArgs>),
@@ -162,18 +162,19 @@ pub(crate) struct TlsArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) tls_ca: Option<PathBuf>,
     /// Certificate (PEM) to show to stores that ask for one (mTLS), its issuers' behind it
-    #[arg(long, env = TLS_CERT, hide_env_values = true, value_name = "FILE")]
+    #[arg(long, env = CLIENT_CERT, hide_env_values = true, value_name = "FILE")]
     #[serde(skip)]
-    pub(crate) tls_cert: Option<PathBuf>,
-    /// Key of --tls-cert (PEM, without a password) [default: in the same file]
-    #[arg(long, env = TLS_KEY, hide_env_values = true, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) client_cert: Option<PathBuf>,
+    /// Key of --client-cert (PEM, without a password) [default: in the same file]
+    #[arg(long, env = CLIENT_KEY, hide_env_values = true, value_name = "FILE")]
+    #[arg(requires = "client_cert")]
     #[serde(skip)]
-    pub(crate) tls_key: Option<PathBuf>,
+    pub(crate) client_key: Option<PathBuf>,
 }
 
-/// The variables of `--tls-cert` and `--tls-key`.
-pub(crate) const TLS_CERT: &str = "PLIMSOLL_TLS_CERT";
-pub(crate) const TLS_KEY: &str = "PLIMSOLL_TLS_KEY";
+/// The variables of `--client-cert` and `--client-key`.
+pub(crate) const CLIENT_CERT: &str = "PLIMSOLL_CLIENT_CERT";
+pub(crate) const CLIENT_KEY: &str = "PLIMSOLL_CLIENT_KEY";
 
 #[derive(Args, Debug)]
 pub(crate) struct OracleArgs {

@@ -129,9 +129,9 @@ fn swift(args: Option<&StoreArgs>, secrets: Option<&Secrets>) -> Access {
 /// Returns the certificate that the environment says to show to a Swift and its Keystone.
 pub(crate) fn swift_identity() -> Option<TlsIdentity> {
     let file = |name: &str| environment::variable(name).filter(|it| !it.is_empty());
-    let tls_cert = file(SWIFT_CERT).map(PathBuf::from);
-    let tls_key = file(SWIFT_KEY).map(PathBuf::from);
-    way::identity(&TlsArgs { tls_cert, tls_key, ..TlsArgs::default() })
+    let client_cert = file(SWIFT_CERT).map(PathBuf::from);
+    let client_key = file(SWIFT_KEY).map(PathBuf::from);
+    way::identity(&TlsArgs { client_cert, client_key, ..TlsArgs::default() })
 }
 
 /// How stores would be reached, as far as that shows without them: no credentials are looked for,

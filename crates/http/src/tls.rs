@@ -157,7 +157,10 @@ pub enum TlsSetupError {
         source: rustls::Error,
     },
     /// There is nobody to trust.
-    #[error("this system has no trusted certificates; use `tls_ca` FILE or `insecure`")]
+    #[error(
+        "this machine has no CA certificates to trust a server by: install the package \
+         ca-certificates, or name a file of them by SSL_CERT_FILE or `tls_ca`, or use `insecure`"
+    )]
     NoRoots,
     /// The TLS library refused the settings.
     #[error("cannot set up TLS")]

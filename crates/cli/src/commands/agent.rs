@@ -121,8 +121,9 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
         false => Ok(()),
     })?;
     let _ = to.send(Input::End);
-    works.join().map_err(|_| anyhow!("the agent failed: this is a bug in plimsoll"))?;
-    Ok(ExitCode::SUCCESS)
+    let works = works.join();
+    let was_busy = works.map_err(|_| anyhow!("the agent failed: this is a bug in plimsoll"))?;
+    Ok(signals::exit_code_of_server(was_busy))
 }
 
 /// Returns what the agent is called on its fabric, and how that is reached.

@@ -106,7 +106,7 @@ impl Way {
             bail!("--insecure and --tls-ca need --tls or https://");
         }
         if self.identity.is_some() {
-            bail!("--tls-cert needs --tls or https://");
+            bail!("--client-cert needs --tls or https://");
         }
         Ok(None)
     }
@@ -114,7 +114,7 @@ impl Way {
 
 /// Returns our own certificate, as the flags name it.
 pub(crate) fn identity(args: &TlsArgs) -> Option<TlsIdentity> {
-    let certificate = args.tls_cert.clone()?;
-    let key = args.tls_key.clone().unwrap_or_else(|| certificate.clone());
+    let certificate = args.client_cert.clone()?;
+    let key = args.client_key.clone().unwrap_or_else(|| certificate.clone());
     Some(TlsIdentity { certificate: certificate.into(), key: key.into() })
 }

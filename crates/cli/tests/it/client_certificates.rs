@@ -107,13 +107,13 @@ fn open_door(acceptor: TlsAcceptor, to: String) -> u16 {
 }
 
 const SMALL: &str = "--bucket bench --objects 20 --obj.size 1KiB --duration 200ms --concurrent 2";
-const MINE: &str = "--tls-cert @me.pem --tls-key @me.key";
+const MINE: &str = "--client-cert @me.pem --client-key @me.key";
 
 #[test]
 fn every_command_shows_the_certificate_and_keeps_its_key_to_itself() {
     let guarded = Guarded::new();
     let place = tempfile::tempdir().unwrap();
-    let line = format!("s3 stat --host HOST --tls {SMALL} {MINE} --json --quiet");
+    let line = format!("s3 stat --host HOST --tls {SMALL} {MINE}");
     let report = run_json(guarded.command(place.path(), &line), 0);
     assert_eq!(counts(&report)["ops_failed_count"], 0);
     let record = run_directory(place.path());
@@ -121,13 +121,16 @@ fn every_command_shows_the_certificate_and_keeps_its_key_to_itself() {
         let bytes = std::fs::read(file.unwrap().path()).unwrap();
         assert!(!bytes.windows(11).any(|window| window == b"PRIVATE KEY"));
     }
-    let workload = "schema: plimsoll.workload/2\nname: t\ntargets: {s: {s3: {hosts:                     'https://HOST', bucket: bench}}}\nsets: {o: {on: s, count: 5, size: 1B}}\n                    stages: [{jobs: [{work: {fill: o}}]}]\n";
+    let workload = "schema: plimsoll.workload/2\nname: t\n\
+                    targets: {s: {s3: {hosts: 'https://HOST', bucket: bench}}}\n\
+                    sets: {o: {on: s, count: 5, size: 1B}}\n\
+                    stages: [{jobs: [{work: {fill: o}}]}]\n";
     let workload = workload.replace("HOST", &guarded.host);
     std::fs::write(place.path().join("w.yaml"), workload).unwrap();
     let record = record.display();
     for line in [
         format!("run w.yaml {MINE}"),
-        format!("s3 stat --host HOST --tls {SMALL} --http2 --tls-cert @me-both.pem"),
+        format!("s3 stat --host HOST --tls {SMALL} --http2 --client-cert @me-both.pem"),
         format!("check https://HOST/bench {MINE} --duration 300ms --concurrent 2"),
         format!("clean https://HOST/bench {MINE}"),
         format!("clean {record} --yes {MINE}"),
@@ -142,7 +145,7 @@ fn every_command_shows_the_certificate_and_keeps_its_key_to_itself() {
     let line = format!("s3 stat --host HOST --tls {SMALL}");
     let mut command = guarded.command(place.path(), &line);
     let file = |name: &str| -> PathBuf { guarded.folder.path().join(name) };
-    command.env("PLIMSOLL_TLS_CERT", file("me.pem")).env("PLIMSOLL_TLS_KEY", file("me.key"));
+    command.env("PLIMSOLL_CLIENT_CERT", file("me.pem")).env("PLIMSOLL_CLIENT_KEY", file("me.key"));
     assert!(run(command).status.success(), "by variables");
 }
 
@@ -153,13 +156,18 @@ fn what_is_wrong_with_the_certificate_is_said_in_one_sentence() {
     let refused = "the server does not accept our certificate, or wants one and was shown none";
     for (flags, says) in [
         ("--tls", refused),
-        ("--tls --tls-cert @stranger-both.pem", refused),
-        ("--tls --tls-cert @me.pem --tls-key @stranger.key", "does not belong to the certificate"),
-        ("--tls --tls-cert @me.pem", "cannot read a private key without a password from"),
-        ("--tls --tls-cert @none.pem", "cannot read a certificate from"),
-        ("--tls --tls-cert @me.pem --tls-key @none.key", "cannot read a private key without a"),
-        ("--tls --tls-key @me.key", "--tls-cert <FILE>"),
-        ("--tls-cert @me-both.pem", "--tls"),
+        ("--tls --client-cert @stranger-both.pem", refused),
+        (
+            "--tls --client-cert @me.pem --client-key @stranger.key",
+            "does not belong to the certificate",
+        ),
+        ("--tls --client-cert @me.pem", "cannot read a private key without a password from"),
+        ("--tls --client-cert @none.pem", "cannot read a certificate from"),
+        (
+            "--tls --client-cert @me.pem --client-key @none.key",
+            "cannot read a private key without a",
+        ),
+        ("--client-cert @me-both.pem", "--tls"),
     ] {
         let line = format!("s3 stat --host HOST {SMALL} {flags}");
         let output = run(guarded.command(place.path(), &line));

@@ -25,7 +25,7 @@ pub(crate) fn plimsoll(directory: &Path) -> Command {
     {
         command.env_remove(format!("PLIMSOLL_{name}")).env_remove(format!("WARP_{name}"));
     }
-    for name in ["PLIMSOLL_TLS_CERT", "PLIMSOLL_TLS_KEY", "OS_CERT", "OS_KEY"] {
+    for name in ["PLIMSOLL_CLIENT_CERT", "PLIMSOLL_CLIENT_KEY", "OS_CERT", "OS_KEY"] {
         command.env_remove(name);
     }
     for name in plimsoll_driver_swift::VARIABLES {
