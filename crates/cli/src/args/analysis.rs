@@ -213,6 +213,12 @@ pub(crate) enum ExportFormat {
     Csv,
     /// One JSON object a line
     Jsonl,
+    /// Figures for github-action-benchmark, of which more is better (customBiggerIsBetter)
+    GithubBigger,
+    /// Figures for it of which less is better (customSmallerIsBetter)
+    GithubSmaller,
+    /// Figures in the Bencher Metric Format
+    Bencher,
 }
 
 #[derive(Args, Debug)]
