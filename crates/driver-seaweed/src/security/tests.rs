@@ -1,5 +1,7 @@
 //! Tests of the reader of `security.toml`.
 
+use plimsoll_http::Pem;
+
 use super::*;
 
 fn file(path: &str) -> Pem {
