@@ -7,12 +7,14 @@ use anyhow::{Context, Result};
 use plimsoll_conduct::{Reached, input};
 use plimsoll_driver_s3::{Credentials, Encryption};
 use plimsoll_driver_swift::{Access as SwiftAccess, SECRET_VARIABLES};
+use plimsoll_http::{Pem, TlsIdentity};
 use plimsoll_workload::plan::spec::TargetSpec;
 use plimsoll_workload::plan::{Plan, Secrets, TargetSecrets};
 use serde::{Deserialize, Serialize};
 
 use crate::args::requests::SignatureArg;
 use crate::args::s3::StoreArgs;
+use crate::args::{CLIENT_CERT, CLIENT_KEY, TlsArgs};
 use crate::environment;
 use crate::secret::Secret;
 use crate::store::{self, SWIFT_CA};
@@ -40,6 +42,12 @@ pub(crate) struct AccessDoc {
     /// The certificates that a Swift and its Keystone are trusted by, in PEM.
     #[serde(default)]
     pub(crate) swift_ca_pem: Option<String>,
+    /// Our own certificate, which is shown to stores that ask for one.
+    #[serde(default)]
+    pub(crate) identity: Option<IdentityDoc>,
+    /// The one that is shown to a Swift and its Keystone.
+    #[serde(default)]
+    pub(crate) swift_identity: Option<IdentityDoc>,
     /// Whether each agent asks with credentials of its own.
     pub(crate) own_credentials: bool,
 }
@@ -58,6 +66,13 @@ pub(crate) struct LoginDoc {
     user: Option<String>,
     password: Option<String>,
     token: Option<String>,
+}
+
+/// A certificate of our own with its key, each in PEM.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct IdentityDoc {
+    certificate: String,
+    key: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -104,6 +119,13 @@ impl AccessDoc {
             let named = of_flags.or_else(|| environment::variable(SWIFT_CA).map(Into::into));
             swift_ca_pem = named.as_deref().map(read).transpose()?;
         }
+        let handed_on = |identity: Option<TlsIdentity>| {
+            let identity = identity.filter(|_| !own_credentials);
+            identity.map(|identity| IdentityDoc::of(&identity, &read)).transpose()
+        };
+        let identity = args.and_then(|args| store::identity(&args.tls_trust));
+        let of_swift = identity.clone().or_else(store::swift_identity);
+        let of_swift = of_swift.filter(|_| plan.targets.iter().any(is_swift));
         let logins = secrets.iter().filter(|(_, of)| of.has_login() && !own_credentials);
         let secrets = |store: &Reached| StoreSecrets::of(store, own_credentials);
         Ok(Self {
@@ -114,6 +136,8 @@ impl AccessDoc {
             swift,
             swift_logins: logins.map(|(target, of)| (target.to_owned(), of.into())).collect(),
             swift_ca_pem,
+            identity: handed_on(identity)?,
+            swift_identity: handed_on(of_swift)?,
             own_credentials,
         })
     }
@@ -123,7 +147,8 @@ impl AccessDoc {
         let has_keys = |of: &StoreSecrets| of.keys.is_some() || of.sse_c_key.is_some();
         let of_swift = !self.swift_logins.is_empty()
             || SECRET_VARIABLES.iter().any(|name| self.swift.contains_key(*name));
-        self.stores.iter().any(has_keys) || !self.security.is_empty() || of_swift
+        let has_identity = self.identity.is_some() || self.swift_identity.is_some();
+        self.stores.iter().any(has_keys) || !self.security.is_empty() || of_swift || has_identity
     }
 
     /// Returns who signs in to a Swift; an agent that asks with credentials of its own takes what
@@ -140,6 +165,10 @@ impl AccessDoc {
             access.token = secret(&login.token);
         }
         access.tls.ca_file = ca_file;
+        access.tls.identity = match (&self.swift_identity, self.own_credentials) {
+            (None, true) => own_identity().or_else(store::swift_identity),
+            (told, _) => told.as_ref().map(TlsIdentity::from),
+        };
         access.tls.insecure = self.store.as_ref().is_some_and(|args| args.tls_trust.insecure);
         access
     }
@@ -169,11 +198,43 @@ impl AccessDoc {
         Ok(args)
     }
 
+    /// Returns the certificate that an agent shows to stores.
+    pub(crate) fn identity(&self) -> Option<TlsIdentity> {
+        match (&self.identity, self.own_credentials) {
+            (None, true) => own_identity(),
+            (told, _) => told.as_ref().map(TlsIdentity::from),
+        }
+    }
+
     /// Has a store be asked with the run's own key, where it has one.
     pub(crate) fn complete(&self, number: usize, reached: &mut Reached) {
         if let Some(key) = self.stores.get(number).and_then(|of| of.sse_c_key) {
             reached.config.options.encryption = Encryption::SseC { key };
         }
+    }
+}
+
+/// Returns the certificate that the environment of this very machine names.
+fn own_identity() -> Option<TlsIdentity> {
+    let file = |name: &str| environment::variable(name).map(PathBuf::from);
+    let (client_cert, client_key) = (file(CLIENT_CERT), file(CLIENT_KEY));
+    store::identity(&TlsArgs { client_cert, client_key, ..TlsArgs::default() })
+}
+
+impl IdentityDoc {
+    fn of(identity: &TlsIdentity, read: &dyn Fn(&Path) -> Result<String>) -> Result<Self> {
+        let text = |pem: &Pem| match pem {
+            Pem::File(path) => read(path),
+            Pem::Text(text) => Ok(text.expose().to_owned()),
+        };
+        Ok(Self { certificate: text(&identity.certificate)?, key: text(&identity.key)? })
+    }
+}
+
+impl From<&IdentityDoc> for TlsIdentity {
+    fn from(doc: &IdentityDoc) -> Self {
+        let text = |text: &String| Pem::Text(Secret::from(text.clone()));
+        Self { certificate: text(&doc.certificate), key: text(&doc.key) }
     }
 }
 
@@ -299,5 +360,36 @@ mod tests {
         let doc = AccessDoc::of(&plan, Some(&flags), &opened, &secrets, true).unwrap();
         let sent = serde_json::to_string(&doc).unwrap();
         assert!(!doc.has_secrets() && !sent.contains("S1") && !sent.contains("A2"), "{sent}");
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "certificates are files")]
+    fn agents_are_handed_the_certificate_unless_they_have_their_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| folder.path().join(name);
+        std::fs::write(file("c.pem"), "CERT").unwrap();
+        std::fs::write(file("k.pem"), "KEY-hush").unwrap();
+        let mut flags = flags();
+        flags.tls_trust.client_cert = Some(file("c.pem"));
+        flags.tls_trust.client_key = Some(file("k.pem"));
+        let file = WorkloadFile::from_yaml(
+            "t",
+            "schema: plimsoll.workload/2\nname: t\ntargets: {a: {s3: {}}}\nsets: {o: {on: a, \
+             count: 1, size: 1B}}\nstages: [{jobs: [{work: {fill: o}}]}]\n",
+        );
+        let plan = file.unwrap().check().unwrap();
+        let secrets = TargetSecrets::default();
+        let sent = |own| {
+            let doc = AccessDoc::of(&plan, Some(&flags), &[], &secrets, own).unwrap();
+            (doc.has_secrets(), serde_json::to_value(&doc).unwrap())
+        };
+        let (is_secret, doc) = sent(false);
+        let told: AccessDoc = serde_json::from_value(doc).unwrap();
+        let text = |text: &str| Pem::Text(Secret::from(text.to_owned()));
+        let expected = TlsIdentity { certificate: text("CERT"), key: text("KEY-hush") };
+        assert!(is_secret && told.identity() == Some(expected));
+        assert!(!format!("{:?}", told.identity()).contains("hush"));
+        let (is_secret, doc) = sent(true);
+        assert!(!is_secret && !doc.to_string().contains("hush"), "{doc}");
     }
 }

@@ -109,7 +109,7 @@ pub(crate) enum Command {
     Compare(Box<CompareArgs>),
     /// Merge the runs of several clients into one, by stage and job
     Merge(Box<MergeArgs>),
-    /// Write a run's operations in another format
+    /// Write a run's operations, or its figures, in another format
     Export(ExportArgs),
     /// Write a run's report as one HTML file
     Report(Box<ReportArgs>),
@@ -155,8 +155,8 @@ pub(crate) struct CredentialArgs {
     pub(crate) session_token: Option<Secret>,
 }
 
-/// How connections are encrypted.
-#[derive(Args, Clone, Debug, Serialize, Deserialize)]
+/// How connections are encrypted. Agents are told of our own certificate apart from it.
+#[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct TlsArgs {
     /// Accept any TLS certificate
     #[arg(long)]
@@ -164,7 +164,20 @@ pub(crate) struct TlsArgs {
     /// Extra CA certificates (PEM) to trust
     #[arg(long, value_name = "FILE")]
     pub(crate) tls_ca: Option<PathBuf>,
+    /// Certificate (PEM) to show to stores that ask for one (mTLS), its issuers' behind it
+    #[arg(long, env = CLIENT_CERT, hide_env_values = true, value_name = "FILE")]
+    #[serde(skip)]
+    pub(crate) client_cert: Option<PathBuf>,
+    /// Key of --client-cert (PEM, without a password) [default: in the same file]
+    #[arg(long, env = CLIENT_KEY, hide_env_values = true, value_name = "FILE")]
+    #[arg(requires = "client_cert")]
+    #[serde(skip)]
+    pub(crate) client_key: Option<PathBuf>,
 }
+
+/// The variables of `--client-cert` and `--client-key`.
+pub(crate) const CLIENT_CERT: &str = "PLIMSOLL_CLIENT_CERT";
+pub(crate) const CLIENT_KEY: &str = "PLIMSOLL_CLIENT_KEY";
 
 #[derive(Args, Debug)]
 pub(crate) struct OracleArgs {

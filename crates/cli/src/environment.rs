@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use plimsoll_http::Proxies;
+use plimsoll_http::{Proxies, ProxyVariables, TlsOptions};
 
 /// Variables that have a `WARP_` twin. Ours wins where both are set.
 const SHARED: [&str; 7] =
@@ -33,14 +33,21 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Returns the proxies of the customary variables (`--proxy env`); `None` if they name none.
-pub(crate) fn proxies() -> Result<Option<Proxies>> {
+/// Returns the proxies of the customary variables (`--proxy env`); `None` if they name none. Where
+/// TLS is spoken to them, `trust` says whom to trust.
+pub(crate) fn proxies(trust: &TlsOptions) -> Result<Option<Proxies>> {
     let given = |names: [&str; 2]| names.iter().find_map(|name| variable(name));
-    let (http, https) =
-        (given(["HTTP_PROXY", "http_proxy"]), given(["HTTPS_PROXY", "https_proxy"]));
+    let http = given(["HTTP_PROXY", "http_proxy"]);
+    let https = given(["HTTPS_PROXY", "https_proxy"]);
+    let all = given(["ALL_PROXY", "all_proxy"]);
     let exceptions = given(["NO_PROXY", "no_proxy"]).unwrap_or_default();
-    Proxies::parse(http.as_deref(), https.as_deref(), &exceptions)
-        .context("--proxy env: HTTP_PROXY or HTTPS_PROXY")
+    let variables = ProxyVariables {
+        http: http.as_deref(),
+        https: https.as_deref(),
+        all: all.as_deref(),
+        exceptions: &exceptions,
+    };
+    Proxies::parse(&variables, trust).context("--proxy env: HTTP_PROXY, HTTPS_PROXY or ALL_PROXY")
 }
 
 /// Returns the folder of this program, and those in which programs are looked for.

@@ -105,8 +105,8 @@ pub(crate) fn is_asked(args: &FleetArgs) -> Result<bool> {
 pub(crate) fn state_directory(name: &str) -> Result<PathBuf> {
     let state = environment::variable("XDG_STATE_HOME").filter(|path| path.starts_with('/'));
     let home = || Some(format!("{}/.local/state", environment::variable("HOME")?));
-    let base =
-        state.or_else(home).context("neither XDG_STATE_HOME nor HOME says where to keep it")?;
+    let nowhere = "neither XDG_STATE_HOME nor HOME says where to keep it; name a --directory";
+    let base = state.or_else(home).context(nowhere)?;
     Ok(Path::new(&base).join("plimsoll").join(name))
 }
 

@@ -6,6 +6,7 @@
     reason = "a second signal leaves without another word"
 )]
 
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
@@ -35,6 +36,12 @@ pub(crate) fn exit_code() -> Option<u8> {
         0 => None,
         signal => u8::try_from(EXIT_SIGNALLED + signal).ok(),
     }
+}
+
+/// Returns the exit code of a server, which only a signal ends: that of the signal where it cut a
+/// run short, so that a container that was evicted does not look as if all went well.
+pub(crate) fn exit_code_of_server(was_busy: bool) -> ExitCode {
+    exit_code().filter(|_| was_busy).map_or(ExitCode::SUCCESS, ExitCode::from)
 }
 
 /// Begins to listen for SIGINT, SIGTERM and SIGHUP; the last only where it is not ignored already,

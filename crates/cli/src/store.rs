@@ -3,7 +3,7 @@
 mod way;
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{AskedStore, CallerError, Reach, Reached, RunTime, embedded, input};
@@ -15,8 +15,8 @@ use plimsoll_driver_s3::{
 use plimsoll_driver_seaweed::Security;
 use plimsoll_driver_swift::Access;
 use plimsoll_http::{
-    Endpoint, HostSelect, HttpVersion, PORT_PLAIN, PORT_TLS, Proxies, Scheme, TlsConfig,
-    TlsOptions, expand_hosts, resolve_all, split_scheme,
+    Endpoint, HostSelect, HttpVersion, PORT_PLAIN, PORT_TLS, Proxies, Scheme, TlsIdentity,
+    expand_hosts, resolve_all, split_scheme,
 };
 use plimsoll_model::Bytes;
 use plimsoll_oracle::Script;
@@ -29,7 +29,7 @@ use crate::args::{ByteSize, CredentialArgs, TlsArgs};
 use crate::environment;
 use crate::secret::Secret;
 
-pub(crate) use self::way::Way;
+pub(crate) use self::way::{Way, identity};
 
 /// What a host file begins with on the command line.
 const FILE_SCHEME: &str = "file:";
@@ -48,6 +48,9 @@ const NAMES: Names = Names {
 
 /// The variable that names the certificates of a Swift and its Keystone.
 pub(crate) const SWIFT_CA: &str = "OS_CACERT";
+/// Those that name the certificate to show to them, and its key.
+const SWIFT_CERT: &str = "OS_CERT";
+const SWIFT_KEY: &str = "OS_KEY";
 
 /// Why a workload of objects cannot be run by every command.
 const NO_STORE: &str = "this command has no store to work on";
@@ -74,7 +77,7 @@ impl Reach for Stores<'_> {
         let keys = |way: Way| way.with_keys(self.secrets.of(target));
         let (reached, found) = match asked {
             AskedStore::Own => open(&keys(Way::of(args.clone())), self.time)?,
-            AskedStore::Named(spec) => open(&keys(Way::named(args, spec)?), self.time)?,
+            AskedStore::Named(spec) => open(&keys(Way::named(args, spec)), self.time)?,
             AskedStore::Embedded(script) => {
                 let script = script.map(|script| *script);
                 (open_embedded(args, script, self.seed, self.time)?, None)
@@ -119,7 +122,16 @@ fn swift(args: Option<&StoreArgs>, secrets: Option<&Secrets>) -> Access {
     let of_flags = trust.and_then(|trust| trust.tls_ca.clone());
     access.tls.insecure = trust.is_some_and(|trust| trust.insecure);
     access.tls.ca_file = of_flags.or_else(|| environment::variable(SWIFT_CA).map(Into::into));
+    access.tls.identity = trust.and_then(way::identity).or_else(swift_identity);
     access
+}
+
+/// Returns the certificate that the environment says to show to a Swift and its Keystone.
+pub(crate) fn swift_identity() -> Option<TlsIdentity> {
+    let file = |name: &str| environment::variable(name).filter(|it| !it.is_empty());
+    let client_cert = file(SWIFT_CERT).map(PathBuf::from);
+    let client_key = file(SWIFT_KEY).map(PathBuf::from);
+    way::identity(&TlsArgs { client_cert, client_key, ..TlsArgs::default() })
 }
 
 /// How stores would be reached, as far as that shows without them: no credentials are looked for,
@@ -139,7 +151,7 @@ impl Reach for Judged<'_> {
         let args = self.args.context(NO_STORE)?;
         let way = match asked {
             AskedStore::Own => Way::of(args.clone()),
-            AskedStore::Named(spec) => Way::named(args, spec)?,
+            AskedStore::Named(spec) => Way::named(args, spec),
             AskedStore::Embedded(_) => Way::of(StoreArgs { host: None, ..args.clone() }),
         };
         let way = way.with_keys(self.secrets.of(target));
@@ -149,7 +161,7 @@ impl Reach for Judged<'_> {
         self.is_embedded |= hosts.is_none();
         let Hosts { endpoints, tls: speaks_tls } = hosts.unwrap_or_else(embedded);
         let plain = S3Config::new(endpoints, &args.bucket, self.time.wall_epoch);
-        let tls = tls(speaks_tls, &args.tls_trust)?;
+        let tls = way.tls(speaks_tls, way.proxies()?.as_ref())?;
         let config = config(&way, S3Config { tls, ..plain })?;
         Ok(Reached { config, embedded: None })
     }
@@ -183,12 +195,12 @@ pub(crate) fn open(way: &Way, time: &RunTime) -> Result<(Reached, Option<Found>)
     if requests.resolve_host {
         endpoints = resolve_all(&endpoints).context("--resolve-host")?;
     }
-    let found = look_for_credentials(args, speaks_tls, &endpoints[0], proxies.clone(), time)?;
+    let found = look_for_credentials(way, speaks_tls, &endpoints[0], proxies.clone(), time)?;
     let credentials = match &found {
         Some(found) => of_keys(found.keys.clone()),
         None => credentials(&args.credentials)?,
     };
-    let tls = tls(speaks_tls, &args.tls_trust)?;
+    let tls = way.tls(speaks_tls, proxies.as_ref())?;
     let plain = S3Config::new(endpoints, &args.bucket, time.wall_epoch);
     let config = config(way, S3Config { tls, credentials, ..plain })?;
     Ok((Reached { config, embedded: None }, found))
@@ -236,12 +248,13 @@ fn config(way: &Way, plain: S3Config) -> Result<S3Config> {
 
 /// Returns whoever is found to ask, where the flags say to look.
 fn look_for_credentials(
-    args: &StoreArgs,
+    way: &Way,
     speaks_tls: bool,
     store: &Endpoint,
     proxies: Option<Proxies>,
     time: &RunTime,
 ) -> Result<Option<Found>> {
+    let args = &way.args;
     let requests = &args.requests;
     let web_token = requests.sts_web_token.as_ref().map(|token| token.expose());
     match (requests.signature, web_token) {
@@ -254,13 +267,12 @@ fn look_for_credentials(
         }
         _ => {}
     }
-    let (insecure, ca_file) = (args.tls_trust.insecure, args.tls_trust.tls_ca.clone());
     let chain = Chain {
         given: given(&args.credentials),
         web_token,
         store,
         store_tls: speaks_tls,
-        trust: TlsOptions { insecure, ca_file, ..TlsOptions::default() },
+        trust: way.trust(),
         proxies,
         clock: &time.clock,
         wall_epoch: time.wall_epoch,
@@ -391,22 +403,6 @@ fn given(args: &CredentialArgs) -> StaticKeys {
 fn of_keys(keys: Keys) -> Credentials {
     let Keys { access_key, secret_key, session_token, .. } = keys;
     Credentials::Keys { access_key, secret_key, session_token }
-}
-
-/// Returns how connections are encrypted, `None` for not at all.
-pub(crate) fn tls(wanted: bool, args: &TlsArgs) -> Result<Option<TlsConfig>> {
-    if !wanted {
-        if args.insecure || args.tls_ca.is_some() {
-            bail!("--insecure and --tls-ca need --tls or https://");
-        }
-        return Ok(None);
-    }
-    let options = TlsOptions {
-        insecure: args.insecure,
-        ca_file: args.tls_ca.clone(),
-        ..TlsOptions::default()
-    };
-    TlsConfig::load(&options).map(Some).context("cannot set TLS up")
 }
 
 #[cfg(test)]

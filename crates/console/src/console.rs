@@ -64,7 +64,7 @@ pub struct Settings {
 #[derive(Debug, Error)]
 pub enum ConsoleError {
     /// A directory cannot be made or held.
-    #[error("cannot use {}", .0.display())]
+    #[error("cannot use {} (`directory`)", .0.display())]
     Directory(PathBuf, #[source] io::Error),
     /// Another console works there.
     #[error("another console uses {}: stop it, or name another directory", .0.display())]
@@ -397,10 +397,11 @@ impl Console {
     }
 
     /// Runs nothing more; asks what runs to end, waits until it has, and leaves the directories to
-    /// whoever opens them next.
-    pub fn close(&self) {
+    /// whoever opens them next. Returns how many ran.
+    pub fn close(&self) -> usize {
         *lock(&self.is_closing) = true;
         let mut running = lock(&self.running);
+        let ended_count = running.len();
         running.values().for_each(|running| {
             running.watch.remark("warning", "the console is being ended");
             running.stop.request();
@@ -410,6 +411,7 @@ impl Console {
         }
         // Not left to the end of the last thread, which nobody waits for.
         lock(&self.held).clear();
+        ended_count
     }
 
     /// Waits until a workload does not run any more, or for so long.

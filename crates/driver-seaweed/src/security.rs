@@ -108,12 +108,11 @@ impl Fields<'_> {
         if let Some(missing) = missing {
             return Err(self.missing(PATHS[missing], PATHS[given]));
         }
-        let [ca_file, certificate_file, key_file] =
-            found.map(|path| PathBuf::from(path.unwrap_or_default()));
+        let [ca_file, certificate, key] = found.map(|path| PathBuf::from(path.unwrap_or_default()));
         Ok(Some(TlsOptions {
             ca_file: Some(ca_file),
             any_name_of_ca: true,
-            identity: Some(TlsIdentity { certificate_file, key_file }),
+            identity: Some(TlsIdentity { certificate: certificate.into(), key: key.into() }),
             ..TlsOptions::default()
         }))
     }
@@ -126,7 +125,8 @@ impl Fields<'_> {
         let ca_file = self.text("https.client.ca")?.map(PathBuf::from);
         let identity = match PATHS.map(|path| self.text(path)) {
             [Ok(Some(certificate)), Ok(Some(key))] => {
-                Some(TlsIdentity { certificate_file: certificate.into(), key_file: key.into() })
+                let [certificate, key] = [certificate, key].map(|path| PathBuf::from(path).into());
+                Some(TlsIdentity { certificate, key })
             }
             [Ok(None), Ok(None)] => None,
             [Ok(Some(_)), Ok(None)] if is_enabled => return Err(self.missing(PATHS[1], PATHS[0])),

@@ -181,8 +181,9 @@ impl Station {
         Self { agent, id, fabric, clock, workplace, observer, inputs, part: None }
     }
 
-    /// Works until it is told to end; a part that is under way then is ended and kept.
-    pub fn run(mut self) {
+    /// Works until it is told to end; a part that is under way then is ended and kept. Returns
+    /// whether there was one.
+    pub fn run(mut self) -> bool {
         let greeting = self.agent.greet();
         self.perform(vec![greeting]);
         loop {
@@ -202,7 +203,9 @@ impl Station {
             let todo = self.agent.tick(now);
             self.perform(todo);
         }
+        let was_busy = self.part.is_some();
         self.end();
+        was_busy
     }
 
     fn take(&mut self, now: Moment, input: Input) {

@@ -13,7 +13,7 @@ use crate::dial::dial;
 use crate::error::Failure;
 use crate::exchange::{Carrier, Marks, Turn};
 use crate::http2::Http2Connection;
-use crate::proxy::{Proxies, ProxyServer};
+use crate::proxy::{PROXY_WANTS_USER, Proxies, ProxyServer};
 use crate::response::ResponseParser;
 use crate::stall::Stall;
 use crate::{Endpoint, Exchange, ExchangeError, Request, ResponseSink, TlsConfig, seen};
@@ -21,9 +21,6 @@ use crate::{Endpoint, Exchange, ExchangeError, Request, ResponseSink, TlsConfig,
 /// How much one read takes at most; measured with 1 MiB bodies on 32 connections: 64 KiB costs
 /// more, 256 KiB not less.
 const READ_BYTES_MAX: usize = 128 << 10;
-
-/// The status by which a proxy, not the server, asks who we are (RFC 9110, section 15.5.8).
-const PROXY_WANTS_USER: u16 = 407;
 
 /// After this long without use, the runtime is made to look at a connection before it is used.
 const IDLE_LOOK: Duration = Duration::from_secs(1);
@@ -270,7 +267,8 @@ impl Client {
     /// Returns a request's head as the proxy on its way wants it; `None` if there is none, or one
     /// that does not look at requests.
     fn proxied_head(&self, endpoint: usize, head: &[u8]) -> Option<Vec<u8>> {
-        let proxy = self.slots[endpoint].via.as_ref().filter(|_| !self.options.tunnels())?;
+        let proxy =
+            self.slots[endpoint].via.as_ref().filter(|proxy| proxy.is_asked(&self.options))?;
         Some(proxy.rewrite(head, &self.endpoints[endpoint].authority(false)))
     }
 
@@ -328,8 +326,7 @@ impl Client {
 
     fn proxy_refused(&self, endpoint: usize, marks: Marks, body_bytes: u64) -> ExchangeError {
         let proxy = self.slots[endpoint].via.as_ref().expect("the request went through it");
-        let what = format!("answered {PROXY_WANTS_USER}: wrong user or password");
-        self.error(proxy.refusal(&self.endpoints[endpoint], &what), marks, body_bytes)
+        self.error(proxy.wants_user(&self.endpoints[endpoint]), marks, body_bytes)
     }
 
     fn error(&self, failure: Failure, marks: Marks, body_bytes: u64) -> ExchangeError {

@@ -14,11 +14,13 @@ use crate::seen;
 pub(crate) enum Connection {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
+    /// TLS within the TLS that a proxy is spoken to in.
+    Nested(Box<TlsStream<TlsStream<TcpStream>>>),
 }
 
 impl Connection {
     pub(crate) fn is_tls(&self) -> bool {
-        matches!(self, Self::Tls(_))
+        matches!(self, Self::Tls(_) | Self::Nested(_))
     }
 
     /// Returns the socket below.
@@ -26,6 +28,7 @@ impl Connection {
         match self {
             Self::Plain(tcp) => tcp,
             Self::Tls(tls) => tls.get_ref().0,
+            Self::Nested(tls) => tls.get_ref().0.get_ref().0,
         }
     }
 
@@ -38,6 +41,7 @@ impl Connection {
         match self {
             Self::Plain(tcp) => Pin::new(tcp).poll_read(cx, buffer),
             Self::Tls(tls) => Pin::new(tls).poll_read(cx, buffer),
+            Self::Nested(tls) => Pin::new(tls).poll_read(cx, buffer),
         }
     }
 
@@ -51,6 +55,7 @@ impl Connection {
         match self {
             Self::Plain(tcp) => write_both(Pin::new(tcp), cx, first, second),
             Self::Tls(tls) => write_both(Pin::new(&mut **tls), cx, first, second),
+            Self::Nested(tls) => write_both(Pin::new(&mut **tls), cx, first, second),
         }
     }
 
@@ -58,6 +63,7 @@ impl Connection {
         match self {
             Self::Plain(_) => Poll::Ready(Ok(())),
             Self::Tls(tls) => Pin::new(tls).poll_flush(cx),
+            Self::Nested(tls) => Pin::new(tls).poll_flush(cx),
         }
     }
 
@@ -110,6 +116,7 @@ impl AsyncWrite for Connection {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_write_vectored(cx, pieces),
             Self::Tls(tls) => Pin::new(tls).poll_write_vectored(cx, pieces),
+            Self::Nested(tls) => Pin::new(tls).poll_write_vectored(cx, pieces),
         }
     }
 
@@ -125,6 +132,7 @@ impl AsyncWrite for Connection {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_shutdown(cx),
             Self::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
+            Self::Nested(tls) => Pin::new(tls).poll_shutdown(cx),
         }
     }
 }

@@ -6,9 +6,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use rustls_pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use crate::connection::Connection;
 use crate::error::Failure;
@@ -46,16 +48,26 @@ pub(crate) async fn dial(
             *addresses = resolve(hop).await?;
         }
         step.set(Step::Connect);
-        let mut tcp = connect(hop, addresses, limit).await?;
-        if let Some(proxy) = via.filter(|_| options.tunnels()) {
-            step.set(Step::Tunnel);
-            proxy.tunnel(endpoint, &mut tcp).await?;
-        }
+        let tcp = connect(hop, addresses, limit).await?;
+        let road = match via {
+            None => Road::Plain(tcp),
+            Some(proxy) => {
+                step.set(Step::Tunnel);
+                through(proxy, endpoint, options, tcp).await?
+            }
+        };
         step.set(Step::Handshake);
-        match &options.tls {
-            None => Ok(Connection::Plain(tcp)),
-            Some(tls) => handshake(endpoint, tls, options.version, tcp).await,
-        }
+        let server = Peer { endpoint, version: options.version, is_proxy: false };
+        Ok(match (road, &options.tls) {
+            (Road::Plain(tcp), None) => Connection::Plain(tcp),
+            (Road::Tls(outer), None) => Connection::Tls(outer),
+            (Road::Plain(tcp), Some(tls)) => {
+                Connection::Tls(Box::new(handshake(&server, tls, tcp).await?))
+            }
+            (Road::Tls(outer), Some(tls)) => {
+                Connection::Nested(Box::new(handshake(&server, tls, *outer).await?))
+            }
+        })
     });
     let outcome = match in_time.await {
         Ok(outcome) => outcome,
@@ -160,23 +172,70 @@ fn connect_failure(endpoint: &Endpoint, error: &io::Error) -> Failure {
     Failure::new(ExchangeErrorKind::Connect, message)
 }
 
-async fn handshake(
+/// What leads to a server: a socket, or the TLS in which a proxy is spoken to.
+enum Road {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+/// Returns what leads through a proxy to `endpoint`, or, with requests that are made out to the
+/// proxy, only to the proxy.
+async fn through(
+    proxy: &ProxyServer,
     endpoint: &Endpoint,
-    tls: &TlsConfig,
+    options: &Options,
+    mut tcp: TcpStream,
+) -> Result<Road, Failure> {
+    let address = match (endpoint.address, proxy.wants_addresses()) {
+        (Some(address), _) => Some(SocketAddr::new(address, endpoint.port)),
+        (None, true) => resolve(endpoint).await.map_err(left_to_proxy)?.first().copied(),
+        (None, false) => None,
+    };
+    let tunnels = !proxy.is_asked(options);
+    let Some(tls) = proxy.tls() else {
+        if tunnels {
+            proxy.tunnel(endpoint, address, &mut tcp).await?;
+        }
+        return Ok(Road::Plain(tcp));
+    };
+    let hop = Peer { endpoint: &proxy.endpoint, version: HttpVersion::One, is_proxy: true };
+    let mut outer = handshake(&hop, tls, tcp).await?;
+    if tunnels {
+        proxy.tunnel(endpoint, address, &mut outer).await?;
+    }
+    Ok(Road::Tls(Box::new(outer)))
+}
+
+fn left_to_proxy(mut failure: Failure) -> Failure {
+    failure.message.push_str("; with socks5h:// the proxy looks it up");
+    failure
+}
+
+/// Whom TLS is spoken with.
+struct Peer<'a> {
+    endpoint: &'a Endpoint,
     version: HttpVersion,
-    tcp: TcpStream,
-) -> Result<Connection, Failure> {
+    is_proxy: bool,
+}
+
+async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
+    peer: &Peer<'_>,
+    tls: &TlsConfig,
+    stream: S,
+) -> Result<TlsStream<S>, Failure> {
+    let Peer { endpoint, version, is_proxy } = *peer;
     let failed = |reason: String| {
-        let message = format!("TLS with {endpoint} failed: {reason}");
+        let who = if is_proxy { "the proxy " } else { "" };
+        let message = format!("TLS with {who}{endpoint} failed: {reason}");
         Failure::new(ExchangeErrorKind::Tls, message)
     };
     let name = ServerName::try_from(endpoint.host.clone())
         .map_err(|_| failed("its host is not a name that a certificate can hold".to_owned()))?;
     let connector = TlsConnector::from(tls.client_config(version));
     let stream = connector
-        .connect(name, tcp)
+        .connect(name, stream)
         .await
-        .map_err(|error| failed(handshake_reason(&error, version)))?;
+        .map_err(|error| failed(handshake_reason(&error, peer)))?;
     let agreed = stream.get_ref().1.alpn_protocol();
     if version == HttpVersion::Two && agreed != Some(ALPN_TWO) {
         let agreed = agreed.map(|name| String::from_utf8_lossy(name).into_owned());
@@ -186,11 +245,11 @@ async fn handshake(
         };
         return Err(failed(format!("{NO_HTTP2}: it {instead}; leave out `http2`")));
     }
-    Ok(Connection::Tls(Box::new(stream)))
+    Ok(stream)
 }
 
 /// Says what went wrong in a handshake and which flag helps.
-fn handshake_reason(error: &io::Error, version: HttpVersion) -> String {
+fn handshake_reason(error: &io::Error, peer: &Peer<'_>) -> String {
     use rustls::{AlertDescription, CertificateError, Error};
     let cause = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
     match cause {
@@ -211,9 +270,11 @@ fn handshake_reason(error: &io::Error, version: HttpVersion) -> String {
                     .to_owned()
             }
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                "certificate is for another name; give `host` one of its names, or use `insecure` \
-                to ignore it"
-                    .to_owned()
+                let whose = if peer.is_proxy { "the proxy" } else { "`host`" };
+                format!(
+                    "certificate is for another name; give {whose} one of its names, or use \
+                     `insecure` to ignore it"
+                )
             }
             CertificateError::Other(other) if other.to_string() == OLD_CERTIFICATE => {
                 "certificate is X.509 version 1, as `openssl x509 -req` makes without extensions, \
@@ -223,17 +284,21 @@ fn handshake_reason(error: &io::Error, version: HttpVersion) -> String {
             }
             other => format!("certificate is not trusted ({other}); use `tls_ca` or `insecure`"),
         },
+        Some(Error::InvalidMessage(_)) if peer.is_proxy => {
+            "it does not speak TLS; write http:// before its address".to_owned()
+        }
         Some(Error::InvalidMessage(_)) => {
             "the server does not speak TLS; leave out `tls` for plain HTTP".to_owned()
         }
         Some(Error::AlertReceived(AlertDescription::NoApplicationProtocol))
-            if version == HttpVersion::Two =>
+            if peer.version == HttpVersion::Two =>
         {
             format!("{NO_HTTP2}; leave out `http2`")
         }
         Some(other) => identity_refusal(error).unwrap_or_else(|| other.to_string()),
         None if error.kind() == io::ErrorKind::UnexpectedEof => {
-            "the server closed the connection; does that port speak TLS?".to_owned()
+            let who = if peer.is_proxy { "it" } else { "the server" };
+            format!("{who} closed the connection; does that port speak TLS?")
         }
         None => error.to_string().to_lowercase(),
     }
@@ -251,7 +316,9 @@ mod tests {
     fn a_certificate_without_extensions_is_told_with_what_to_do() {
         let old = OtherError(Arc::new(io::Error::other(OLD_CERTIFICATE)));
         let cause = Error::InvalidCertificate(CertificateError::Other(old));
-        let reason = handshake_reason(&io::Error::other(cause), HttpVersion::One);
+        let endpoint = &Endpoint::new("h", 1);
+        let peer = Peer { endpoint, version: HttpVersion::One, is_proxy: false };
+        let reason = handshake_reason(&io::Error::other(cause), &peer);
         assert!(reason.starts_with("certificate is X.509 version 1"), "{reason}");
         assert!(reason.contains("-extfile"), "{reason}");
     }

@@ -1,24 +1,13 @@
-//! Proxies: which requests go through one, and what they look like then.
+//! Proxies: which requests go through one, and through which.
 
-use std::fmt;
+mod server;
+
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-
-use crate::error::Failure;
-use crate::patterns::{PatternError, expand_hosts};
-use crate::{Endpoint, ExchangeErrorKind};
-
-/// The port of a proxy whose URL names none.
-const PORT_DEFAULT: u16 = 80;
-/// The longest answer to CONNECT that is taken.
-const TUNNEL_HEAD_BYTES_MAX: usize = 16 << 10;
-/// The most header fields of one.
-const TUNNEL_HEADERS_COUNT_MAX: usize = 64;
+pub(crate) use self::server::{PROXY_WANTS_USER, ProxyServer};
+use crate::patterns::PatternError;
+use crate::{Endpoint, TlsOptions, TlsSetupError};
 
 /// Which requests go through which proxy. Its `Debug` form holds no password.
 #[derive(Clone, Debug)]
@@ -31,11 +20,19 @@ pub struct Proxies {
     spares_loopback: bool,
 }
 
-/// A proxy that speaks plain HTTP to its clients.
-pub(crate) struct ProxyServer {
-    pub(crate) endpoint: Endpoint,
-    /// The value of Proxy-Authorization.
-    authorization: Option<String>,
+/// What the customary variables hold, each `None` or empty where there is none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProxyVariables<'a> {
+    /// The proxy for plain HTTP (`HTTP_PROXY`).
+    pub http: Option<&'a str>,
+    /// The one for TLS (`HTTPS_PROXY`).
+    pub https: Option<&'a str>,
+    /// The one for either, where it has none of its own (`ALL_PROXY`).
+    pub all: Option<&'a str>,
+    /// Who is spoken to without (`NO_PROXY`): names (with all that is below them, with a leading
+    /// dot only that), addresses, networks such as `10.0.0.0/8`, each but networks with a port if
+    /// need be, or `*`, behind commas.
+    pub exceptions: &'a str,
 }
 
 /// A host, or a set of them, that is spoken to without a proxy.
@@ -59,10 +56,12 @@ enum Exception {
 }
 
 /// Why the settings of a proxy cannot be used. No password stands in it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum ProxyError {
-    /// The proxy is spoken to in another way than plain HTTP.
-    #[error("a proxy of the kind `{0}://` is not known, only http:// is")]
+    /// The proxy is spoken to in a way that is not known.
+    #[error(
+        "a proxy of the kind `{0}://` is not known: http://, https://, socks5:// and socks5h:// are"
+    )]
     Scheme(String),
     /// Its host is none.
     #[error("the proxy's address is not HOST:PORT")]
@@ -73,42 +72,53 @@ pub enum ProxyError {
     /// The user's name or password is not plain text.
     #[error("the proxy's user name or password is not valid percent-encoded text")]
     User,
+    /// SOCKS has no room for the user's name or password (RFC 1929).
+    #[error("a SOCKS proxy takes a user name and a password of 1 to 255 bytes each")]
+    SocksUser,
+    /// TLS to the proxy could not be set up.
+    #[error("cannot set up TLS to the proxy")]
+    Tls(#[source] TlsSetupError),
 }
 
 impl Proxies {
-    /// Returns the settings that the three customary variables hold: a URL for plain HTTP, one for
-    /// TLS, and a list of who is spoken to without; `None` if there is no proxy at all.
+    /// Returns the settings that the customary variables hold; `None` if there is no proxy at all.
     ///
-    /// A URL is `http://[USER:PASSWORD@]HOST[:PORT]`, the scheme may be left out. The list holds
-    /// names (with all that is below them, with a leading dot only that), addresses, networks such
-    /// as `10.0.0.0/8`, each but networks with a port if need be, or `*`. Loopback is spoken to
-    /// without a proxy always.
+    /// A proxy is `[SCHEME://][USER:PASSWORD@]HOST[:PORT]` with one of the schemes `http` (which it
+    /// is without one), `https`, `socks5` (names are resolved here) and `socks5h` (by the proxy).
+    /// Whom to trust where TLS is spoken to it says `trust`, but for the certificate to show, which
+    /// is none. Loopback is spoken to without a proxy always.
     pub fn parse(
-        http: Option<&str>,
-        https: Option<&str>,
-        exceptions: &str,
+        variables: &ProxyVariables<'_>,
+        trust: &TlsOptions,
     ) -> Result<Option<Self>, ProxyError> {
         let server = |text: Option<&str>| {
-            let given = text.map(str::trim).filter(|text| !text.is_empty());
-            given.map(|text| ProxyServer::parse(text).map(Arc::new)).transpose()
+            let given =
+                |text: Option<&str>| Some(text?.trim().to_owned()).filter(|it| !it.is_empty());
+            let text = given(text).or_else(|| given(variables.all));
+            text.map(|text| ProxyServer::parse(&text, trust).map(Arc::new)).transpose()
         };
-        let (http, https) = (server(http)?, server(https)?);
+        let (http, https) = (server(variables.http)?, server(variables.https)?);
         if http.is_none() && https.is_none() {
             return Ok(None);
         }
-        let exceptions = exceptions.split(',').filter_map(Exception::parse).collect();
+        let exceptions = variables.exceptions.split(',').filter_map(Exception::parse).collect();
         Ok(Some(Self { http, https, exceptions, spares_loopback: true }))
     }
 
     /// Returns one proxy that every request goes through, to loopback as well.
-    pub fn all(url: &str) -> Result<Self, ProxyError> {
-        let server = Arc::new(ProxyServer::parse(url.trim())?);
+    pub fn all(url: &str, trust: &TlsOptions) -> Result<Self, ProxyError> {
+        let server = Arc::new(ProxyServer::parse(url.trim(), trust)?);
         Ok(Self {
             http: Some(Arc::clone(&server)),
             https: Some(server),
             exceptions: Vec::new(),
             spares_loopback: false,
         })
+    }
+
+    /// Tells whether one of them is spoken to over TLS.
+    pub fn speak_tls(&self) -> bool {
+        [&self.http, &self.https].into_iter().flatten().any(|server| server.speaks_tls())
     }
 
     /// Returns the proxy that requests to `endpoint` go through.
@@ -121,126 +131,6 @@ impl Proxies {
         let spared = loopback && self.spares_loopback;
         if spared || self.exceptions.iter().any(excepted) { None } else { server.clone() }
     }
-}
-
-impl ProxyServer {
-    fn parse(text: &str) -> Result<Self, ProxyError> {
-        let rest = match text.split_once("://") {
-            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
-            Some((scheme, _)) if scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
-                return Err(ProxyError::Scheme(scheme.to_owned()));
-            }
-            // It may be a part of a password.
-            Some(_) => return Err(ProxyError::User),
-            None => text,
-        };
-        // A password may hold what ends an authority, so it is taken off first.
-        let (user, host) = match rest.rsplit_once('@') {
-            Some((user, host)) => (Some(user), host),
-            None => (None, rest),
-        };
-        let host = host.split(['/', '?', '#']).next().unwrap_or_default();
-        let mut endpoints = expand_hosts(host, PORT_DEFAULT).map_err(ProxyError::Host)?;
-        if endpoints.len() != 1 {
-            return Err(ProxyError::Several);
-        }
-        let endpoint = endpoints.pop().expect("one endpoint was counted");
-        Ok(Self { endpoint, authorization: user.map(basic_authorization).transpose()? })
-    }
-
-    /// Returns a request's head as a proxy wants it: the whole URL in the request line (RFC 9112,
-    /// section 3.2.2), and who asks the proxy.
-    pub(crate) fn rewrite(&self, head: &[u8], authority: &str) -> Vec<u8> {
-        let position = |byte, from: usize| {
-            head[from..].iter().position(|each| *each == byte).map(|found| from + found)
-        };
-        let path = position(b' ', 0).map_or(0, |space| space + 1);
-        let fields = position(b'\n', path).map_or(head.len(), |end| end + 1);
-        let mut rewritten = Vec::with_capacity(head.len() + 256);
-        rewritten.extend_from_slice(&head[..path]);
-        rewritten.extend_from_slice(b"http://");
-        rewritten.extend_from_slice(authority.as_bytes());
-        rewritten.extend_from_slice(&head[path..fields]);
-        rewritten.extend_from_slice(self.authorization_field().as_bytes());
-        rewritten.extend_from_slice(&head[fields..]);
-        rewritten
-    }
-
-    /// Makes the proxy connect `tcp` through to `endpoint`.
-    pub(crate) async fn tunnel(
-        &self,
-        endpoint: &Endpoint,
-        tcp: &mut TcpStream,
-    ) -> Result<(), Failure> {
-        let to = match endpoint.address {
-            Some(address) => Endpoint::new(address.to_string(), endpoint.port),
-            None => endpoint.clone(),
-        };
-        let fields = self.authorization_field();
-        let request = format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n{fields}\r\n");
-        let broken = |error: std::io::Error| {
-            self.refusal(endpoint, &format!("broke off: {}", error.to_string().to_lowercase()))
-        };
-        tcp.write_all(request.as_bytes()).await.map_err(broken)?;
-        let mut head = Vec::with_capacity(1024);
-        // The server behind the proxy says nothing before it is spoken to, so that nothing of it is
-        // taken with the head.
-        while head.len() < TUNNEL_HEAD_BYTES_MAX {
-            if tcp.read_buf(&mut head).await.map_err(broken)? == 0 {
-                return Err(self.refusal(endpoint, "closed the connection"));
-            }
-            let mut fields = [httparse::EMPTY_HEADER; TUNNEL_HEADERS_COUNT_MAX];
-            let mut answer = httparse::Response::new(&mut fields);
-            match answer.parse(&head) {
-                Ok(httparse::Status::Partial) => {}
-                Ok(httparse::Status::Complete(_)) => {
-                    let status = answer.code.unwrap_or_default();
-                    if (200..300).contains(&status) {
-                        return Ok(());
-                    }
-                    let reason = answer.reason.unwrap_or_default();
-                    let answered = format!("answered {status} {reason}");
-                    return Err(self.refusal(endpoint, answered.trim_end()));
-                }
-                Err(error) => {
-                    let answered = format!("answered what is not HTTP ({error})");
-                    return Err(self.refusal(endpoint, &answered));
-                }
-            }
-        }
-        Err(self.refusal(endpoint, "answered with a head that is too long"))
-    }
-
-    /// Returns the failure of a proxy that does not do what it was asked.
-    pub(crate) fn refusal(&self, endpoint: &Endpoint, what: &str) -> Failure {
-        let message = format!("no connection to {endpoint}: {self} {what}");
-        Failure::new(ExchangeErrorKind::Connect, message)
-    }
-
-    fn authorization_field(&self) -> String {
-        let field = |value| format!("Proxy-Authorization: {value}\r\n");
-        self.authorization.as_ref().map(field).unwrap_or_default()
-    }
-}
-
-impl fmt::Display for ProxyServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the proxy {}", self.endpoint)
-    }
-}
-
-impl fmt::Debug for ProxyServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ProxyServer").field("endpoint", &self.endpoint).finish_non_exhaustive()
-    }
-}
-
-/// Returns the value that names a percent-encoded `USER:PASSWORD` (RFC 7617).
-fn basic_authorization(user: &str) -> Result<String, ProxyError> {
-    let decoded = percent_encoding::percent_decode_str(user).decode_utf8();
-    let plain = decoded.map_err(|_| ProxyError::User)?;
-    let with_colon = if plain.contains(':') { plain.into_owned() } else { format!("{plain}:") };
-    Ok(format!("Basic {}", BASE64_STANDARD.encode(with_colon)))
 }
 
 impl Exception {
@@ -305,10 +195,17 @@ fn same_network(a: IpAddr, b: IpAddr, prefix_bits: u32) -> bool {
 mod tests {
     use super::*;
 
+    fn parse(variables: ProxyVariables<'_>) -> Result<Option<Proxies>, ProxyError> {
+        Proxies::parse(&variables, &TlsOptions { insecure: true, ..TlsOptions::default() })
+    }
+
+    fn of_http(text: &str) -> Result<Option<Proxies>, ProxyError> {
+        parse(ProxyVariables { http: Some(text), ..ProxyVariables::default() })
+    }
+
     fn settings(exceptions: &str) -> Proxies {
-        Proxies::parse(Some("plain.lan:3128"), Some("http://tls.lan:8080/"), exceptions)
-            .unwrap()
-            .unwrap()
+        let (http, https) = (Some("plain.lan:3128"), Some("http://tls.lan:8080/"));
+        parse(ProxyVariables { http, https, all: Some("all.lan"), exceptions }).unwrap().unwrap()
     }
 
     fn through(proxies: &Proxies, host: &str, port: u16, tls: bool) -> Option<String> {
@@ -354,24 +251,33 @@ mod tests {
 
     #[test]
     fn one_proxy_for_all_is_one_for_loopback_too() {
-        let all = Proxies::all(" proxy:3128 ").unwrap();
+        let all = Proxies::all(" proxy:3128 ", &TlsOptions::default()).unwrap();
         for (host, tls) in [("127.0.0.1", false), ("localhost", true), ("s3.lan", false)] {
             let route = through(&all, host, 80, tls);
             assert_eq!(route.as_deref(), Some("proxy:3128"), "{host}");
         }
-        assert!(Proxies::all("socks5://h:1").is_err());
+        assert!(Proxies::all("ftp://h:1", &TlsOptions::default()).is_err());
     }
 
     #[test]
     fn no_proxy_is_none_and_an_unknown_kind_is_refused() {
-        assert!(Proxies::parse(None, Some(" "), "*").unwrap().is_none());
+        let blank = ProxyVariables { https: Some(" "), exceptions: "*", ..Default::default() };
+        assert!(parse(blank).unwrap().is_none());
         for (text, reason) in [
-            ("socks5://h:1", "a proxy of the kind `socks5://` is not known, only http:// is"),
+            (
+                "socks4://h:1",
+                "a proxy of the kind `socks4://` is not known: http://, https://, socks5:// and \
+                 socks5h:// are",
+            ),
+            (
+                "socks5://u@h",
+                "a SOCKS proxy takes a user name and a password of 1 to 255 bytes each",
+            ),
             ("http://", "the proxy's address is not HOST:PORT"),
             ("h{1...2}:80", "the proxy's address names several hosts"),
             ("u:%ff@h", "the proxy's user name or password is not valid percent-encoded text"),
         ] {
-            let error = Proxies::parse(Some(text), None, "").unwrap_err();
+            let error = of_http(text).unwrap_err();
             assert_eq!(error.to_string(), reason, "{text}");
         }
     }
@@ -384,8 +290,10 @@ mod tests {
             "user:SECRET?x@h{1...2}",
             "user:SECRET://x@h",
             "http://u%ff:SECRET@h",
+            "socks5://:SECRET@h",
+            "socks4://u:SECRET@h",
         ] {
-            let error = Proxies::parse(Some(text), None, "").unwrap_err();
+            let error = of_http(text).unwrap_err();
             let source = std::error::Error::source(&error).map(ToString::to_string);
             let said = format!("{error} {source:?} {error:?}");
             assert!(!said.contains("SECRET"), "{text}: {said}");
@@ -393,16 +301,16 @@ mod tests {
     }
 
     #[test]
-    fn a_request_to_a_proxy_holds_the_whole_url_and_the_user() {
-        let server = ProxyServer::parse("http://Aladdin:open%20sesame@proxy:8080").unwrap();
-        let head = b"PUT /b/k?x HTTP/1.1\r\nHost: s3.lan:9000\r\n\r\n";
-        let rewritten = String::from_utf8(server.rewrite(head, "s3.lan:9000")).unwrap();
-        // The credentials are the example of RFC 7617, section 2.
-        let expected = "PUT http://s3.lan:9000/b/k?x HTTP/1.1\r\n\
-                        Proxy-Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n\
-                        Host: s3.lan:9000\r\n\r\n";
-        assert_eq!(rewritten, expected);
-        let printed = format!("{server:?} {server}");
-        assert!(printed.contains("proxy") && !printed.contains("QWxh"), "{printed}");
+    fn a_proxy_for_all_stands_in_where_there_is_none() {
+        let (http, all) = (Some("plain.lan"), Some("SOCKS5H://me:pw@all.lan"));
+        let proxies = parse(ProxyVariables { http, all, ..Default::default() }).unwrap().unwrap();
+        assert_eq!(through(&proxies, "s3.lan", 80, false).as_deref(), Some("plain.lan:80"));
+        assert_eq!(through(&proxies, "s3.lan", 443, true).as_deref(), Some("all.lan:1080"));
+        assert!(!proxies.speak_tls());
+        let tls = of_http("https://tls.lan").unwrap().unwrap();
+        assert_eq!(through(&tls, "s3.lan", 80, false).as_deref(), Some("tls.lan:443"));
+        assert!(tls.speak_tls() && through(&tls, "s3.lan", 443, true).is_none());
+        let printed = format!("{proxies:?}");
+        assert!(printed.contains("all.lan") && !printed.contains("pw"), "{printed}");
     }
 }

@@ -1,10 +1,12 @@
 //! TLS settings: whom to trust, and as whom to appear.
 #![expect(clippy::disallowed_methods, reason = "reads the certificates that the user names")]
 
+use std::fmt;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use plimsoll_model::Secret;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{
     WebPkiServerVerifier, verify_server_cert_signed_by_trust_anchor, verify_server_name,
@@ -37,10 +39,43 @@ pub struct TlsOptions {
 /// A certificate of our own with its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsIdentity {
-    /// A PEM file of the certificate, and of those that lead to its issuer behind it.
-    pub certificate_file: PathBuf,
-    /// A PEM file of its key, which has no password.
-    pub key_file: PathBuf,
+    /// The certificate, and those that lead to its issuer behind it.
+    pub certificate: Pem,
+    /// Its key, which has no password.
+    pub key: Pem,
+}
+
+/// A text in PEM. Its `Debug` form does not show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pem {
+    /// In a file, which is read when it is needed.
+    File(PathBuf),
+    /// As somebody handed it over.
+    Text(Secret),
+}
+
+impl Pem {
+    fn read(&self) -> Result<Vec<u8>, pem::Error> {
+        match self {
+            Self::File(path) => read_pem_file(path).map_err(pem::Error::Io),
+            Self::Text(text) => Ok(text.expose().as_bytes().to_vec()),
+        }
+    }
+}
+
+impl From<PathBuf> for Pem {
+    fn from(path: PathBuf) -> Self {
+        Self::File(path)
+    }
+}
+
+impl fmt::Display for Pem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "`{}`", path.display()),
+            Self::Text(_) => f.write_str("what was handed over"),
+        }
+    }
 }
 
 /// More than any bundle of certificates has.
@@ -94,27 +129,38 @@ pub enum TlsSetupError {
     #[error("the certificate of the servers' issuer (CA) is missing")]
     NoCaFile,
     /// A file of our own certificate or key could not be read as PEM.
-    #[error("cannot read a {what} from `{}`", path.display())]
+    #[error("cannot read a {what} from {place}")]
     IdentityFile {
         /// What it should hold.
         what: &'static str,
-        /// The file.
-        path: PathBuf,
+        /// Where it was looked for.
+        place: String,
         /// What went wrong.
         #[source]
         source: rustls_pki_types::pem::Error,
     },
+    /// Our own certificate is another key's.
+    #[error("the key of {key} does not belong to the certificate of {certificate}")]
+    OtherKey {
+        /// Where the certificate is.
+        certificate: String,
+        /// Where the key is.
+        key: String,
+    },
     /// Our own certificate and its key cannot be used.
-    #[error("the certificate of `{}` cannot be used with its key", path.display())]
+    #[error("the certificate of {place} cannot be used with its key")]
     Identity {
-        /// The file of the certificate.
-        path: PathBuf,
+        /// Where the certificate is.
+        place: String,
         /// What is wrong with them.
         #[source]
         source: rustls::Error,
     },
     /// There is nobody to trust.
-    #[error("this system has no trusted certificates; use `tls_ca` FILE or `insecure`")]
+    #[error(
+        "this machine has no CA certificates to trust a server by: install the package \
+         ca-certificates, or name a file of them by SSL_CERT_FILE or `tls_ca`, or use `insecure`"
+    )]
     NoRoots,
     /// The TLS library refused the settings.
     #[error("cannot set up TLS")]
@@ -141,9 +187,8 @@ impl TlsConfig {
             None => builder.with_no_client_auth(),
             Some(identity) => {
                 let (chain, key) = read_identity(identity)?;
-                builder.with_client_auth_cert(chain, key).map_err(|source| {
-                    TlsSetupError::Identity { path: identity.certificate_file.clone(), source }
-                })?
+                let built = builder.with_client_auth_cert(chain, key);
+                built.map_err(|source| unusable(identity, source))?
             }
         };
         config.alpn_protocols = vec![ALPN_ONE.to_vec()];
@@ -180,22 +225,28 @@ fn named_certificates(options: &TlsOptions) -> Result<Vec<CertificateDer<'static
 fn read_identity(
     identity: &TlsIdentity,
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsSetupError> {
-    let unreadable = |what, path: &Path, source| TlsSetupError::IdentityFile {
-        what,
-        path: path.to_owned(),
-        source,
+    let unreadable = |what, pem: &Pem, source| {
+        let place = pem.to_string();
+        TlsSetupError::IdentityFile { what, place, source }
     };
-    let path = identity.certificate_file.as_path();
-    let text = read_pem_file(path).map_err(pem::Error::Io);
-    let chain = text.and_then(|text| {
+    let TlsIdentity { certificate, key } = identity;
+    let chain = certificate.read().and_then(|text| {
         let chain = CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>()?;
         if chain.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(chain) }
     });
-    let chain = chain.map_err(|source| unreadable("certificate", path, source))?;
-    let path = identity.key_file.as_path();
-    let text = read_pem_file(path).map_err(pem::Error::Io);
-    let key = text.and_then(|text| PrivateKeyDer::from_pem_slice(&text));
-    Ok((chain, key.map_err(|source| unreadable("private key without a password", path, source))?))
+    let chain = chain.map_err(|source| unreadable("certificate", certificate, source))?;
+    let read = key.read().and_then(|text| PrivateKeyDer::from_pem_slice(&text));
+    Ok((chain, read.map_err(|source| unreadable("private key without a password", key, source))?))
+}
+
+fn unusable(identity: &TlsIdentity, source: rustls::Error) -> TlsSetupError {
+    let TlsIdentity { certificate, key } = identity;
+    match source {
+        rustls::Error::InconsistentKeys(_) => {
+            TlsSetupError::OtherKey { certificate: certificate.to_string(), key: key.to_string() }
+        }
+        source => TlsSetupError::Identity { place: certificate.to_string(), source },
+    }
 }
 
 /// Reads a file whole, as long as it is a file and not larger than any of its kind.

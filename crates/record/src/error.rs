@@ -17,7 +17,7 @@ pub enum RecordError {
     },
     /// The place for a directory is taken by something else.
     #[error(
-        "{} is in the way: it is not a directory; choose another run directory",
+        "{} is in the way: it is not a directory; choose another run directory (`run_dir`)",
         path.display()
     )]
     NotADirectory {
@@ -36,7 +36,10 @@ pub enum RecordError {
         source: io::Error,
     },
     /// The file system takes no writes.
-    #[error("{} is on a read-only file system; choose a run directory elsewhere", path.display())]
+    #[error(
+        "{} is on a read-only file system; choose a run directory elsewhere (`run_dir`)",
+        path.display()
+    )]
     ReadOnly {
         /// What could not be written.
         path: PathBuf,
@@ -45,7 +48,8 @@ pub enum RecordError {
     },
     /// The user may not do this here.
     #[error(
-        "no permission to {doing} {}; change its permissions, or choose another run directory",
+        "no permission to {doing} {}; change its permissions, or choose another run directory \
+         (`run_dir`)",
         path.display()
     )]
     Denied {

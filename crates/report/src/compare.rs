@@ -2,6 +2,7 @@
 
 pub mod json;
 pub mod junit;
+pub mod trackers;
 
 mod brief;
 mod figure;

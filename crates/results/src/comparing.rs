@@ -13,6 +13,19 @@ use plimsoll_report::html::{Curve, curves};
 use plimsoll_report::{LoadLineReport, Report, StageReport, stage_title, verdict};
 use plimsoll_stats::Interval;
 
+impl Record {
+    /// Returns the figures of its results, under the name of what ran; of an only row without that
+    /// of the row.
+    pub fn figures(&self, asked: &Asked) -> Result<RunFigures, ResultsError> {
+        let report = self.report(asked)?;
+        let mut figures = figures(report.what.clone(), &report, report.foreign.is_some());
+        if is_of_one_row(&figures) {
+            forget_rows(&mut figures);
+        }
+        Ok(figures)
+    }
+}
+
 /// One side of a comparison.
 #[derive(Default)]
 pub struct Side {
@@ -68,9 +81,12 @@ impl Side {
 
     /// Has figures compared whatever the rows are called.
     fn forget_rows(&mut self) {
-        let kinds = self.figures.iter_mut().flat_map(|run| &mut run.kinds);
-        kinds.for_each(|kind| kind.of = None);
+        self.figures.iter_mut().for_each(forget_rows);
     }
+}
+
+fn forget_rows(run: &mut RunFigures) {
+    run.kinds.iter_mut().for_each(|kind| kind.of = None);
 }
 
 /// Tells whether a run has but one stage with one job.

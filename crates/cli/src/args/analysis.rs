@@ -218,6 +218,12 @@ pub(crate) enum ExportFormat {
     Hlog,
     /// A trace for ui.perfetto.dev and Chrome: a slice for each operation
     Trace,
+    /// Figures for github-action-benchmark, of which more is better (customBiggerIsBetter)
+    GithubBigger,
+    /// Figures for it of which less is better (customSmallerIsBetter)
+    GithubSmaller,
+    /// Figures in the Bencher Metric Format
+    Bencher,
 }
 
 #[derive(Args, Debug)]

@@ -121,8 +121,9 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
         false => Ok(()),
     })?;
     let _ = to.send(Input::End);
-    works.join().map_err(|_| anyhow!("the agent failed: this is a bug in plimsoll"))?;
-    Ok(ExitCode::SUCCESS)
+    let works = works.join();
+    let was_busy = works.map_err(|_| anyhow!("the agent failed: this is a bug in plimsoll"))?;
+    Ok(signals::exit_code_of_server(was_busy))
 }
 
 /// Returns what the agent is called on its fabric, and how that is reached.
@@ -166,11 +167,12 @@ impl Reach for Told<'_> {
         let args = self.access.store_args(self.opened, self.ca_file.clone())?;
         let way = match asked {
             AskedStore::Own => Way::of(args),
-            AskedStore::Named(spec) => Way::named(&args, spec)?,
+            AskedStore::Named(spec) => Way::named(&args, spec),
             AskedStore::Embedded(_) => {
                 return Err("an agent cannot reach the embedded store".into());
             }
         };
+        let way = way.with_identity(self.access.identity());
         match &way.args.host {
             None => return Err("the coordinator names no host".into()),
             Some(hosts) if store::is_host_file(hosts) => {

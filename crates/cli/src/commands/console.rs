@@ -73,9 +73,9 @@ pub(crate) fn run(args: &ConsoleArgs) -> Result<ExitCode> {
     }
     fleet::rest(&stop, || Ok(()))?;
     ui.note("stopping: ending the running workloads first");
-    console.close();
+    let ended_count = console.close();
     drop((serving, beside));
-    Ok(ExitCode::SUCCESS)
+    Ok(signals::exit_code_of_server(ended_count > 0))
 }
 
 fn read(flag: &str, path: &Path) -> Result<Vec<u8>> {

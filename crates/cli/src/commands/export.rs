@@ -1,48 +1,74 @@
-//! `plimsoll export`: a run's operations in another format.
+//! `plimsoll export`: a run's operations, or its figures, in another format.
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use plimsoll_analysis::compare::{Direction, RunFigures};
 use plimsoll_conduct::output::Named;
 use plimsoll_foreign::warp::raw::THREAD_MAX_OF_WARP;
+use plimsoll_report::compare::trackers;
 use plimsoll_results::{Export, ExportError, ExportFormat as Format, Record, TraceWritten};
+use serde_json::Value;
 
-use crate::args::{ExportArgs, ExportFormat, overwrite};
+use crate::args::{AnalysisArgs, ExportArgs, ExportFormat, overwrite};
 use crate::shown::in_flags;
 use crate::ui::Ui;
 
-/// The formats in which each operation is a line, and the others.
+/// What is written of a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
+    /// What is told operation by operation, or interval by interval.
     Lines(Format),
+    /// Histograms of HdrHistogram.
     HdrLog,
+    /// Operations, for viewers of traces.
     Trace,
+    /// The figures of which more, or less, is better, for github-action-benchmark.
+    Github(Direction),
+    /// The figures, for Bencher.
+    Bencher,
 }
 
-/// Writes every operation, or what the format holds of them.
+/// The formats that the ending of a file's name chooses.
+const ENDINGS: [(&str, Form); 5] = [
+    (".csv.zst", Form::Lines(Format::Warp)),
+    (".csv", Form::Lines(Format::Csv)),
+    (".jsonl", Form::Lines(Format::Jsonl)),
+    (".hlog", Form::HdrLog),
+    (".trace.json", Form::Trace),
+];
+
+/// Writes every operation, or the figures.
 pub(crate) fn run(args: &ExportArgs) -> Result<ExitCode> {
     let record = Record::open(&args.run)?;
-    let Some(export) = Export::of(&record) else {
-        bail!("{} is not a run of plimsoll's; export reads run directories", args.run.display());
-    };
     let ui = Ui::plain();
     record.losses.iter().for_each(|loss| ui.warn(loss));
-    let format = format(args)?;
-    let asked = args.trace.asked()?;
-    if let Some(flag) = args.trace.given().next().filter(|_| format != Form::Trace) {
+    let form = form(args)?;
+    if let Some(flag) = args.trace.given().next().filter(|_| form != Form::Trace) {
         bail!("{flag} is for traces (--format trace, or -o NAME.trace.json)");
     }
-    let trace = (format == Form::Trace).then(|| export.trace(&asked)).transpose();
+    match form {
+        Form::Github(direction) => figures(args, &record, |run| trackers::github(run, direction)),
+        Form::Bencher => figures(args, &record, trackers::bencher),
+        form => operations(args, &record, form, &ui),
+    }
+}
+
+fn operations(args: &ExportArgs, record: &Record, form: Form, ui: &Ui) -> Result<ExitCode> {
+    let Some(export) = Export::of(record) else {
+        bail!("{} is not a run of plimsoll's; export reads run directories", args.run.display());
+    };
+    let asked = args.trace.asked()?;
+    let trace = (form == Form::Trace).then(|| export.trace(&asked)).transpose();
     let trace = trace.map_err(|error| in_flags(error, &args.trace.of_analysis()))?;
-    let named = Named { name: "-o", path: &args.output, overwrite: overwrite(args.overwrite) };
-    let mut file = named.create()?;
+    let mut file = named(args).create()?;
     let to = Box::new(&mut file);
-    let written = match (format, &trace) {
+    let written = match (form, &trace) {
         (Form::Lines(format), _) => {
-            export.write(format, to).map(|worker_max| warn_of_workers(worker_max, format, &ui))
+            export.write(format, to).map(|worker_max| warn_of_workers(worker_max, format, ui))
         }
-        (_, Some(trace)) => trace.write(to).map(|written| tell_of_trace(written, &ui)),
+        (_, Some(trace)) => trace.write(to).map(|written| tell_of_trace(written, ui)),
         (_, None) => export.write_hdr_log(to),
     };
     match written {
@@ -54,8 +80,23 @@ pub(crate) fn run(args: &ExportArgs) -> Result<ExitCode> {
             written.with_context(|| format!("-o: cannot write {}", args.output.display()))?;
         }
     }
-    named.finish(file)?;
+    named(args).finish(file)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn figures(
+    args: &ExportArgs,
+    record: &Record,
+    render: impl Fn(&RunFigures) -> Value,
+) -> Result<ExitCode> {
+    let asked = AnalysisArgs { details: true, ..AnalysisArgs::default() }.asked()?;
+    let document = format!("{:#}\n", render(&record.figures(&asked)?));
+    named(args).write(document.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn named(args: &ExportArgs) -> Named<'_> {
+    Named { name: "-o", path: &args.output, overwrite: overwrite(args.overwrite) }
 }
 
 /// Says how much of the run a trace holds, where that is not all.
@@ -83,29 +124,21 @@ pub(super) fn warn_of_workers(worker_max: u32, format: Format, ui: &Ui) {
     }
 }
 
-fn format(args: &ExportArgs) -> Result<Form> {
+fn form(args: &ExportArgs) -> Result<Form> {
     let name = args.output.file_name().unwrap_or_default().to_string_lossy();
-    let by_name = || {
-        let endings = [
-            (".csv.zst", Form::Lines(Format::Warp)),
-            (".csv", Form::Lines(Format::Csv)),
-            (".jsonl", Form::Lines(Format::Jsonl)),
-            (".hlog", Form::HdrLog),
-            (".trace.json", Form::Trace),
-        ];
-        endings.into_iter().find(|(ending, _)| name.ends_with(ending)).map(|(_, format)| format)
-    };
+    let by_name = || ENDINGS.iter().find(|(ending, _)| name.ends_with(ending));
     let given = args.format.map(|format| match format {
         ExportFormat::Warp => Form::Lines(Format::Warp),
         ExportFormat::Csv => Form::Lines(Format::Csv),
         ExportFormat::Jsonl => Form::Lines(Format::Jsonl),
         ExportFormat::Hlog => Form::HdrLog,
         ExportFormat::Trace => Form::Trace,
+        ExportFormat::GithubBigger => Form::Github(Direction::HigherIsBetter),
+        ExportFormat::GithubSmaller => Form::Github(Direction::LowerIsBetter),
+        ExportFormat::Bencher => Form::Bencher,
     });
-    given.or_else(by_name).with_context(|| {
-        format!(
-            "-o {name}: end it in .csv.zst, .csv, .jsonl, .hlog or .trace.json, or choose a \
-             --format"
-        )
+    given.or_else(|| by_name().map(|(_, form)| *form)).with_context(|| {
+        let endings = ENDINGS.map(|(ending, _)| ending).join(", ");
+        format!("-o {name}: end it in one of {endings}, or choose a --format")
     })
 }

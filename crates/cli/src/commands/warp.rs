@@ -231,7 +231,7 @@ fn store(of: &WarpStore) -> StoreArgs {
             session_token: secret(&of.session_token),
         },
         tls: of.tls,
-        tls_trust: TlsArgs { insecure: of.insecure, tls_ca: None },
+        tls_trust: TlsArgs { insecure: of.insecure, ..TlsArgs::default() },
         region: of.region.clone(),
         bucket: of.bucket.clone(),
         host_select: match of.round_robin {

@@ -2,21 +2,23 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use plimsoll_http::Proxies;
+use anyhow::{Context, Result, bail};
+use plimsoll_http::{Proxies, TlsConfig, TlsIdentity, TlsOptions};
 use plimsoll_workload::plan::spec::{Lookup, S3Signature, S3Target};
 use plimsoll_workload::plan::{Secrets, Time};
 
-use crate::args::CredentialArgs;
 use crate::args::requests::{ProxyArg, SignatureArg};
 use crate::args::s3::{LookupArg, StoreArgs};
+use crate::args::{CredentialArgs, TlsArgs};
 use crate::environment;
 
 /// How a store is reached: as flags say it, and what only a workload says.
 pub(crate) struct Way {
     pub(crate) args: StoreArgs,
     /// The proxy on the way, whatever the environment says.
-    proxy: Option<Proxies>,
+    proxy: Option<String>,
+    /// Our own certificate, which is shown to a store that asks for one.
+    identity: Option<TlsIdentity>,
     /// How long connecting may take, and silence of the store.
     pub(super) timeout: Option<Duration>,
 }
@@ -24,11 +26,12 @@ pub(crate) struct Way {
 impl Way {
     /// Returns the way that flags describe.
     pub(crate) fn of(args: StoreArgs) -> Self {
-        Self { args, proxy: None, timeout: None }
+        let identity = identity(&args.tls_trust);
+        Self { args, proxy: None, identity, timeout: None }
     }
 
     /// Returns the way to a store that a workload names.
-    pub(crate) fn named(args: &StoreArgs, spec: &S3Target) -> Result<Self> {
+    pub(crate) fn named(args: &StoreArgs, spec: &S3Target) -> Self {
         let mut named = args.clone();
         if !spec.hosts.is_empty() {
             named.host = Some(spec.hosts.0.join(","));
@@ -51,8 +54,13 @@ impl Way {
         };
         requests.storage_class = spec.storage_class.clone().or(requests.storage_class.take());
         named.tls_trust.insecure |= spec.insecure;
-        let proxy = spec.proxy.as_deref().map(Proxies::all).transpose().context("`proxy`")?;
-        Ok(Self { args: named, proxy, timeout: spec.timeout.map(|Time(timeout)| timeout) })
+        let timeout = spec.timeout.map(|Time(timeout)| timeout);
+        Self { proxy: spec.proxy.clone(), timeout, ..Self::of(named) }
+    }
+
+    /// Returns the way with a certificate of our own that was handed over.
+    pub(crate) fn with_identity(self, identity: Option<TlsIdentity>) -> Self {
+        Self { identity, ..self }
     }
 
     /// Returns the way with whoever is known to ask, instead of who is found otherwise.
@@ -69,11 +77,44 @@ impl Way {
         self
     }
 
-    pub(super) fn proxies(&self) -> Result<Option<Proxies>> {
-        match (&self.proxy, self.args.requests.proxy) {
-            (Some(proxy), _) => Ok(Some(proxy.clone())),
-            (None, ProxyArg::None) => Ok(None),
-            (None, ProxyArg::Env) => environment::proxies(),
+    /// Returns whom to trust, and as whom to appear.
+    pub(super) fn trust(&self) -> TlsOptions {
+        TlsOptions {
+            insecure: self.args.tls_trust.insecure,
+            ca_file: self.args.tls_trust.tls_ca.clone(),
+            identity: self.identity.clone(),
+            ..TlsOptions::default()
         }
     }
+
+    pub(super) fn proxies(&self) -> Result<Option<Proxies>> {
+        match (&self.proxy, self.args.requests.proxy) {
+            (Some(proxy), _) => Proxies::all(proxy, &self.trust()).map(Some).context("`proxy`"),
+            (None, ProxyArg::None) => Ok(None),
+            (None, ProxyArg::Env) => environment::proxies(&self.trust()),
+        }
+    }
+
+    /// Returns how connections to the store are encrypted, `None` for not at all.
+    pub(super) fn tls(&self, wanted: bool, proxies: Option<&Proxies>) -> Result<Option<TlsConfig>> {
+        if wanted {
+            return TlsConfig::load(&self.trust()).map(Some).context("cannot set TLS up");
+        }
+        let TlsArgs { insecure, tls_ca, .. } = &self.args.tls_trust;
+        let is_of_proxy = proxies.is_some_and(Proxies::speak_tls);
+        if (*insecure || tls_ca.is_some()) && !is_of_proxy {
+            bail!("--insecure and --tls-ca need --tls or https://");
+        }
+        if self.identity.is_some() {
+            bail!("--client-cert needs --tls or https://");
+        }
+        Ok(None)
+    }
+}
+
+/// Returns our own certificate, as the flags name it.
+pub(crate) fn identity(args: &TlsArgs) -> Option<TlsIdentity> {
+    let certificate = args.client_cert.clone()?;
+    let key = args.client_key.clone().unwrap_or_else(|| certificate.clone());
+    Some(TlsIdentity { certificate: certificate.into(), key: key.into() })
 }

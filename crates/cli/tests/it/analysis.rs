@@ -495,6 +495,33 @@ fn an_export_reads_like_the_run() {
     assert_eq!((lines("ops.csv"), lines("ops.jsonl")), (rows + 1, rows));
 }
 
+#[test]
+fn exported_figures_are_those_of_the_report() {
+    let place = tempfile::tempdir().unwrap();
+    null_run(place.path(), "run");
+    let figures = |line: &str| -> serde_json::Value {
+        serde_json::from_str(&printed(place.path(), line)).unwrap()
+    };
+    let own = figures("analyze run --json");
+    let p99 = measured(&own)["kinds"][0]["latency_ns"]["p99"].as_f64().unwrap();
+    let bencher = figures("export run --format bencher -o -");
+    let (name, measures) = bencher.as_object().unwrap().iter().next().unwrap();
+    assert_eq!(measures["latency-p99"]["value"].as_f64(), Some(p99), "{bencher}");
+    let smaller = figures("export run --format github-smaller -o -");
+    let find = |list: &serde_json::Value, metric: &str| {
+        let name = format!("{name} {metric}");
+        list.as_array().unwrap().iter().find(|of| of["name"] == *name).cloned()
+    };
+    let of_github = find(&smaller, "p99").unwrap();
+    assert_eq!(
+        (of_github["value"].as_f64(), of_github["unit"].as_str()),
+        (Some(p99 / 1e6), Some("ms"))
+    );
+    let bigger = figures("export run --format github-bigger -o -");
+    assert!(find(&bigger, "rate").unwrap()["value"].as_f64().unwrap() > 0.0, "{bigger}");
+    assert!(find(&bigger, "p99").is_none() && find(&smaller, "rate").is_none());
+}
+
 /// warp's file has no stages: uploads that only prepared would be read as measured ones.
 #[test]
 fn an_export_to_warps_format_holds_no_preparation_of_a_kind_that_was_measured() {

@@ -60,6 +60,11 @@ impl Running {
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
+
+    /// Waits until it has ended; returns its exit code.
+    fn end(mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
 }
 
 impl Drop for Running {
@@ -227,6 +232,24 @@ fn a_fleet_does_what_one_process_does() {
     assert!(by_fleet.status.success(), "{}", stderr(&by_fleet));
     let alone = other.command(fleet.place.path(), LINE).output().unwrap();
     assert_eq!(hashes(&json_of(&by_fleet)), hashes(&json_of(&alone)));
+}
+
+#[test]
+fn an_agent_that_is_ended_in_a_run_does_not_look_as_if_all_went_well() {
+    let Some(mut fleet) = Fleet::start(&["a", "b", "c"], &[]) else { return };
+    let target = oracle();
+    for (idle, expected) in [(true, 0), (false, 143)] {
+        let line = "s3 get --objects 30 --obj.size 1KiB --concurrent 6 --duration 60s";
+        let running = (!idle).then(|| fleet.measuring(&target, line));
+        let agent = fleet.agents.pop().unwrap();
+        agent.signal(Signal::TERM);
+        assert_eq!(agent.end(), Some(expected), "idle: {idle}");
+        if let Some(running) = running {
+            running.signal(Signal::TERM);
+            let (code, _, heard) = running.end();
+            assert_eq!(code, Some(143), "{heard}");
+        }
+    }
 }
 
 #[test]

@@ -25,6 +25,9 @@ pub(crate) fn plimsoll(directory: &Path) -> Command {
     {
         command.env_remove(format!("PLIMSOLL_{name}")).env_remove(format!("WARP_{name}"));
     }
+    for name in ["PLIMSOLL_CLIENT_CERT", "PLIMSOLL_CLIENT_KEY", "OS_CERT", "OS_KEY"] {
+        command.env_remove(name);
+    }
     for name in plimsoll_driver_swift::VARIABLES {
         command.env_remove(name);
     }

@@ -10,6 +10,7 @@ mod buckets;
 mod built;
 mod check;
 mod ci_script;
+mod client_certificates;
 mod consent;
 mod console;
 mod console_fleet;

@@ -1,6 +1,12 @@
 //! Tests of the reader of `security.toml`.
 
+use plimsoll_http::Pem;
+
 use super::*;
+
+fn file(path: &str) -> Pem {
+    PathBuf::from(path).into()
+}
 
 fn read(text: &str) -> Result<Security, SecurityError> {
     Security::read(text, &|_| None)
@@ -68,8 +74,8 @@ fn what_a_client_needs_is_read_and_the_rest_passed_over() {
             ca_file: Some("/etc/weed/ca.crt".into()),
             any_name_of_ca: true,
             identity: Some(TlsIdentity {
-                certificate_file: "/etc/weed/client.crt".into(),
-                key_file: "/etc/weed/client.key".into(),
+                certificate: file("/etc/weed/client.crt"),
+                key: file("/etc/weed/client.key"),
             }),
             ..TlsOptions::default()
         }),
@@ -104,7 +110,7 @@ fn every_way_of_writing_it_is_read() {
                     insecure_skip_verify = true";
     let https = read(with_all).unwrap().https.unwrap();
     assert!(https.insecure && https.ca_file.is_none() && !https.any_name_of_ca);
-    assert_eq!(https.identity.unwrap().key_file, PathBuf::from("k"));
+    assert_eq!(https.identity.unwrap().key, file("k"));
 }
 
 #[test]
@@ -126,8 +132,8 @@ fn variables_count_more_than_the_file() {
     assert_eq!(text(read.keys.read), "read-secret", "an empty variable is none");
     assert_eq!(text(read.filer_keys.read), "filer's");
     let identity = read.grpc.unwrap().identity.unwrap();
-    assert_eq!(identity.certificate_file, PathBuf::from("/c"));
-    assert_eq!(identity.key_file, PathBuf::from("/etc/weed/client.key"));
+    assert_eq!(identity.certificate, file("/c"));
+    assert_eq!(identity.key, file("/etc/weed/client.key"));
     assert_eq!(read.https, None);
     // There need not be a file at all.
     let all = |name: &str| name.starts_with("WEED_GRPC").then(|| name.to_owned());

@@ -25,7 +25,7 @@ pub(crate) struct Works {
 /// An agent of this process.
 pub(crate) struct Task {
     inputs: Sender<Input>,
-    thread: JoinHandle<()>,
+    thread: JoinHandle<bool>,
 }
 
 /// Returns what an agent tells of itself.

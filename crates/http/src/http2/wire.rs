@@ -231,10 +231,7 @@ impl AsyncWrite for Wire {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let Self { connection, watch } = self.get_mut();
-        let count = ready!(match connection {
-            Connection::Plain(tcp) => Pin::new(tcp).poll_write_vectored(cx, slices),
-            Connection::Tls(tls) => Pin::new(&mut **tls).poll_write_vectored(cx, slices),
-        })?;
+        let count = ready!(Pin::new(connection).poll_write_vectored(cx, slices))?;
         watch.moved(count);
         Poll::Ready(Ok(count))
     }
@@ -255,9 +252,6 @@ impl AsyncWrite for Wire {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.get_mut().connection {
-            Connection::Plain(tcp) => Pin::new(tcp).poll_shutdown(cx),
-            Connection::Tls(tls) => Pin::new(&mut **tls).poll_shutdown(cx),
-        }
+        Pin::new(&mut self.get_mut().connection).poll_shutdown(cx)
     }
 }

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use plimsoll_http::{
-    Client, ExchangeErrorKind as Kind, TlsConfig, TlsIdentity, TlsOptions, TlsSetupError,
+    Client, ExchangeErrorKind as Kind, Pem, TlsConfig, TlsIdentity, TlsOptions, TlsSetupError,
 };
+use plimsoll_model::Secret;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd,
 };
@@ -44,10 +45,9 @@ impl Authority {
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         let file = |kind: &str| self.folder.path().join(format!("{name}.{kind}.pem"));
-        let identity = TlsIdentity { certificate_file: file("cert"), key_file: file("key") };
-        std::fs::write(&identity.certificate_file, certificate.pem()).unwrap();
-        std::fs::write(&identity.key_file, key.serialize_pem()).unwrap();
-        identity
+        std::fs::write(file("cert"), certificate.pem()).unwrap();
+        std::fs::write(file("key"), key.serialize_pem()).unwrap();
+        TlsIdentity { certificate: file("cert").into(), key: file("key").into() }
     }
 
     fn ca_file(&self) -> Option<PathBuf> {
@@ -76,8 +76,8 @@ impl Authority {
                 builder.with_client_cert_verifier(of_clients.build().unwrap())
             }
         };
-        let certificate = CertificateDer::from_pem_file(&identity.certificate_file).unwrap();
-        let key = PrivateKeyDer::from_pem_file(&identity.key_file).unwrap();
+        let certificate = CertificateDer::from_pem_slice(&text_of(&identity.certificate)).unwrap();
+        let key = PrivateKeyDer::from_pem_slice(&text_of(&identity.key)).unwrap();
         let mut config = builder.with_single_cert(vec![certificate], key).unwrap();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         TlsAcceptor::from(Arc::new(config))
@@ -86,6 +86,19 @@ impl Authority {
 
 const VERSIONS: [&rustls::SupportedProtocolVersion; 2] =
     [&rustls::version::TLS12, &rustls::version::TLS13];
+
+fn text_of(pem: &Pem) -> Vec<u8> {
+    match pem {
+        Pem::File(path) => std::fs::read(path).unwrap(),
+        Pem::Text(_) => unreachable!("authorities write files"),
+    }
+}
+
+/// The same, handed over instead of named.
+fn handed_over(identity: &TlsIdentity) -> TlsIdentity {
+    let text = |pem| Pem::Text(Secret::from(String::from_utf8(text_of(pem)).unwrap()));
+    TlsIdentity { certificate: text(&identity.certificate), key: text(&identity.key) }
+}
 
 /// Asks a server for five bytes; `Err` holds what went wrong, without where.
 async fn ask(port: u16, host: &str, tls: &TlsOptions) -> Result<u64, (Kind, String)> {
@@ -152,8 +165,10 @@ fn a_server_that_asks_for_a_certificate_is_shown_ours() {
             ..TlsOptions::default()
         };
         beside(serve_tls, async |port| {
-            let identity = Some(ours.issue("client", 2120));
-            assert_eq!(ask(port, "localhost", &of(identity)).await, Ok(5));
+            let identity = ours.issue("client", 2120);
+            for identity in [handed_over(&identity), identity] {
+                assert_eq!(ask(port, "localhost", &of(Some(identity))).await, Ok(5));
+            }
             let stranger = Some(other.issue("stranger", 2120));
             for (identity, alert) in [(None, "CertificateRequired"), (stranger, "UnknownCA")] {
                 let (kind, message) = ask(port, "localhost", &of(identity)).await.unwrap_err();
@@ -169,19 +184,23 @@ fn a_server_that_asks_for_a_certificate_is_shown_ours() {
 fn a_certificate_of_our_own_that_cannot_be_used_is_refused_by_name() {
     let ours = Authority::new("ours");
     let (one, two) = (ours.issue("one", 2120), ours.issue("two", 2120));
-    let load = |certificate_file: &PathBuf, key_file: &PathBuf| {
-        let (certificate_file, key_file) = (certificate_file.clone(), key_file.clone());
-        let identity = Some(TlsIdentity { certificate_file, key_file });
+    let load = |certificate: &Pem, key: &Pem| {
+        let (certificate, key) = (certificate.clone(), key.clone());
+        let identity = Some(TlsIdentity { certificate, key });
         TlsConfig::load(&TlsOptions { insecure: true, identity, ..TlsOptions::default() })
     };
-    assert!(load(&one.certificate_file, &one.key_file).is_ok());
-    let missing = ours.folder.path().join("missing.pem");
+    assert!(load(&one.certificate, &one.key).is_ok());
+    let missing = Pem::from(ours.folder.path().join("missing.pem"));
+    let handed = handed_over(&two).key;
+    assert!(!format!("{handed:?}").contains("PRIVATE"), "{handed:?}");
+    let of_two = format!("the key of {} does not belong to the certificate of", two.key);
     for (certificate, key, start) in [
-        (&one.certificate_file, &two.key_file, "the certificate of `"),
-        (&one.key_file, &one.key_file, "cannot read a certificate from `"),
-        (&missing, &one.key_file, "cannot read a certificate from `"),
-        (&one.certificate_file, &one.certificate_file, "cannot read a private key without a"),
-        (&one.certificate_file, &missing, "cannot read a private key without a password from `"),
+        (&one.certificate, &two.key, &*of_two),
+        (&one.certificate, &handed, "the key of what was handed over does not belong to the"),
+        (&one.key, &one.key, "cannot read a certificate from `"),
+        (&missing, &one.key, "cannot read a certificate from `"),
+        (&one.certificate, &one.certificate, "cannot read a private key without a"),
+        (&one.certificate, &missing, "cannot read a private key without a password from `"),
     ] {
         let message = load(certificate, key).unwrap_err().to_string();
         assert!(message.starts_with(start), "{message}");

@@ -8,6 +8,7 @@ mod grpc;
 mod http2;
 mod identity;
 mod proxies;
+mod proxy_kinds;
 mod srv;
 mod support;
 mod tls;

@@ -5,7 +5,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use plimsoll_http::{
-    Body, Client, ExchangeErrorKind as Kind, HttpVersion, Options, Proxies, TlsConfig,
+    Body, Client, ExchangeErrorKind as Kind, HttpVersion, Options, Proxies, ProxyVariables,
+    TlsConfig, TlsOptions,
 };
 use tokio::io::AsyncWriteExt;
 
@@ -19,7 +20,9 @@ use crate::tls::{acceptor, certificates, insecure};
 const HOST: &str = "store.invalid";
 
 fn through(proxy: &str, tls: Option<TlsConfig>) -> Options {
-    let proxies = Proxies::parse(Some(proxy), Some(proxy), "other.invalid").unwrap();
+    let variables =
+        ProxyVariables { all: Some(proxy), exceptions: "other.invalid", ..Default::default() };
+    let proxies = Proxies::parse(&variables, &TlsOptions::default()).unwrap();
     Options { proxies, ..options(tls) }
 }
 

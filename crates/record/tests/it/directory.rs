@@ -89,7 +89,7 @@ fn a_place_that_is_taken_is_refused_and_left_alone() {
     for path in [file.clone(), file.join("below")] {
         let refused = RunDirectory::create(&path, &manifest()).unwrap_err();
         let expected = format!(
-            "{} is in the way: it is not a directory; choose another run directory",
+            "{} is in the way: it is not a directory; choose another run directory (`run_dir`)",
             file.display()
         );
         assert_eq!(refused.to_string(), expected);
