@@ -213,6 +213,8 @@ pub(crate) enum ExportFormat {
     Csv,
     /// One JSON object a line
     Jsonl,
+    /// OpenMetrics with times, for Prometheus and Grafana: counters of each kind, second by second
+    Openmetrics,
 }
 
 #[derive(Args, Debug)]
@@ -223,7 +225,7 @@ pub(crate) struct ExportArgs {
     /// The file to write; `-` for the standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// The format [default: by the ending of the file: .csv.zst, .csv, .jsonl]
+    /// The format [default: by the ending of the file: .csv.zst, .csv, .jsonl, .om]
     #[arg(long, value_enum)]
     pub(crate) format: Option<ExportFormat>,
     /// Overwrite the file if it exists

@@ -49,16 +49,21 @@ pub(super) fn warn_of_workers(worker_max: u32, format: Format, ui: &Ui) {
 fn format(args: &ExportArgs) -> Result<Format> {
     let name = args.output.file_name().unwrap_or_default().to_string_lossy();
     let by_name = || {
-        let endings =
-            [(".csv.zst", Format::Warp), (".csv", Format::Csv), (".jsonl", Format::Jsonl)];
+        let endings = [
+            (".csv.zst", Format::Warp),
+            (".csv", Format::Csv),
+            (".jsonl", Format::Jsonl),
+            (".om", Format::OpenMetrics),
+        ];
         endings.into_iter().find(|(ending, _)| name.ends_with(ending)).map(|(_, format)| format)
     };
     let given = args.format.map(|format| match format {
         ExportFormat::Warp => Format::Warp,
         ExportFormat::Csv => Format::Csv,
         ExportFormat::Jsonl => Format::Jsonl,
+        ExportFormat::Openmetrics => Format::OpenMetrics,
     });
     given.or_else(by_name).with_context(|| {
-        format!("-o {name}: end it in .csv.zst, .csv or .jsonl, or choose a --format")
+        format!("-o {name}: end it in .csv.zst, .csv, .jsonl or .om, or choose a --format")
     })
 }

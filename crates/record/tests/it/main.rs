@@ -123,6 +123,7 @@ fn manifest() -> Manifest {
             workload: None,
         }],
         events: Vec::new(),
+        scraped: Vec::new(),
         virtual_time: false,
         certificate: None,
     }
