@@ -70,7 +70,33 @@ pub(crate) fn run() -> Result<()> {
     check_scripts(&of(TextFile::is_script))?;
     check_workflows()?;
     check_manifests(&of(TextFile::is_manifest))?;
+    check_prometheus()?;
     of(TextFile::is_unit).into_iter().try_for_each(check_unit)
+}
+
+/// Checks the rules for Prometheus, carries their unit tests out, and reads its configuration. What
+/// the dashboard of Grafana asks is tried on a run, by `watching.rs` of cli's tests.
+fn check_prometheus() -> Result<()> {
+    let promtool = tools::install_prometheus()?.join("promtool");
+    let folder = process::root().join("deploy/prometheus");
+    for words in [
+        ["check", "config", "prometheus.yml"],
+        ["check", "rules", "plimsoll.rules.yml"],
+        ["test", "rules", "plimsoll.test.yml"],
+    ] {
+        let mut command = Command::new(&promtool);
+        command.current_dir(&folder).args(words);
+        process::check(&mut command, &format!("promtool {}", words.join(" ")))?;
+    }
+    let dashboard = process::root().join("deploy/grafana/plimsoll.json");
+    let text = std::fs::read_to_string(&dashboard)?;
+    let read: serde_json::Value = serde_json::from_str(&text).context("plimsoll.json")?;
+    let ids = read["panels"].as_array().into_iter().flatten().map(|panel| panel["id"].as_u64());
+    let ids: Vec<u64> = ids.collect::<Option<_>>().context("a panel of plimsoll.json has no id")?;
+    if ids.is_empty() || ids.iter().collect::<BTreeSet<_>>().len() != ids.len() {
+        bail!("the panels of plimsoll.json have no ids, or two the same");
+    }
+    Ok(())
 }
 
 /// Returns every text file below a folder of the repository.

@@ -224,6 +224,7 @@ fn minio(program: &Path, certs: &Path, keys: &RootKeys, data: &Path) -> Result<R
         .env("MINIO_ROOT_PASSWORD", &keys.secret)
         .env("MINIO_UPDATE", "off")
         .env("MINIO_BROWSER", "off")
+        .env("MINIO_PROMETHEUS_AUTH_TYPE", "public")
         .arg("server")
         .args(["--address", &format!("127.0.0.1:{port}")])
         .args(["--console-address", &format!("127.0.0.1:{console_port}")])

@@ -242,7 +242,7 @@ pub(crate) fn apt_get(words: &[&str], folder: &Path) -> Result<()> {
 
 /// Takes Prometheus and promtool out of Debian's package, which would start a service if it were
 /// installed; returns the folder that holds them.
-fn install_prometheus() -> Result<PathBuf> {
+pub(crate) fn install_prometheus() -> Result<PathBuf> {
     let program = install_by(PROMETHEUS, "debian", |bin| {
         apt_get(&["download", PROMETHEUS], bin)?;
         let package = only_file(bin, "deb")?;

@@ -28,7 +28,7 @@ use plimsoll_workload::plan::{Members, Plan, Target as PlanTarget, TargetSecrets
 use crate::access::AccessDoc;
 use crate::args::file::FileConductArgs;
 use crate::args::s3::{ConductArgs, StoreArgs};
-use crate::args::{OutputArgs, TimeOfDay};
+use crate::args::{OutputArgs, TimeOfDay, scrape};
 use crate::built::BUILT;
 use crate::fleet::{self, Mustered};
 pub(crate) use crate::manifest::fresh_seed;
@@ -119,6 +119,14 @@ impl<'a> Settings<'a> {
             stop: None,
             client_limited: Cell::default(),
         }
+    }
+
+    /// Returns the profiling of the first store, if it is to be profiled and can be.
+    fn profile(&self, stores: &[Reached], time: &RunTime) -> Result<Option<ServerProfile>> {
+        let profile = self.serverprof.zip(stores.first());
+        let check =
+            |(kinds, store): (_, &Reached)| ServerProfile::check(kinds, &store.config, &time.clock);
+        profile.map(check).transpose().map_err(unprofiled)
     }
 
     /// Returns them with operations on objects driven as the flags say.
@@ -345,12 +353,9 @@ impl Conducted {
         manifest.notes.extend(of_traces.into_iter().chain(notes));
         let tls_ca = settings.store.and_then(|args| args.tls_trust.tls_ca.clone());
         let telemetry =
-            settings.output.telemetry.start(&manifest, &plan.name, &time, tls_ca, ui)?;
-        let profile = settings.serverprof.zip(stores.first());
-        let profile = profile
-            .map(|(kinds, store)| ServerProfile::check(kinds, &store.config, &time.clock))
-            .transpose();
-        let profile = profile.map_err(unprofiled)?;
+            settings.output.telemetry.start(&manifest, &plan.name, &time, tls_ca.clone(), ui)?;
+        let scrape = settings.output.telemetry.scrape.pages(tls_ca, &time, &mut manifest)?;
+        let profile = settings.profile(&stores, &time)?;
         let passing = settings.passing()?;
         let path = match &passing {
             Some(place) => place.path().join("run"),
@@ -360,7 +365,8 @@ impl Conducted {
         let stop = settings.stop.clone().map_or_else(signals::listen, Ok)?;
         let directory = RunDirectory::create(&path, &manifest)?;
         let endpoints = manifest.target.endpoints.clone();
-        let terminal = Terminal::observer(ui, &stop, telemetry);
+        let scraper = scrape::begin(scrape, &directory, &time, ui)?;
+        let terminal = Terminal::observer(ui, &stop, telemetry, scraper);
         let observer = match settings.observe {
             Some(observe) => observe(terminal),
             None => terminal,

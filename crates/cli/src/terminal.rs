@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use plimsoll_conduct::{Observer, StageView, Stop};
 use plimsoll_model::SeriesKey;
 use plimsoll_stats::Timeline;
-use plimsoll_telemetry::Telemetry;
+use plimsoll_telemetry::{Scraper, Telemetry};
 
 use crate::ui::Ui;
 
@@ -15,12 +15,20 @@ pub(crate) struct Terminal {
     stop: Stop,
     /// Gone when everything has been told.
     telemetry: Mutex<Option<Telemetry>>,
+    /// Reads the store's own metrics; gone when the stages have ended.
+    scraper: Mutex<Option<Scraper>>,
 }
 
 impl Terminal {
     /// Returns an observer that shows a run by `ui`, where `q` ends its stage.
-    pub(crate) fn observer(ui: Ui, stop: &Stop, telemetry: Option<Telemetry>) -> Arc<dyn Observer> {
-        Arc::new(Self { ui, stop: stop.clone(), telemetry: Mutex::new(telemetry) })
+    pub(crate) fn observer(
+        ui: Ui,
+        stop: &Stop,
+        telemetry: Option<Telemetry>,
+        scraper: Option<Scraper>,
+    ) -> Arc<dyn Observer> {
+        let (telemetry, scraper) = (Mutex::new(telemetry), Mutex::new(scraper));
+        Arc::new(Self { ui, stop: stop.clone(), telemetry, scraper })
     }
 }
 
@@ -54,6 +62,8 @@ impl Observer for Terminal {
     }
 
     fn stages_ended(&self, measured: Vec<(String, Timeline<SeriesKey>)>) {
+        // What it reads last is in the record before a report reads that.
+        drop(self.scraper.lock().unwrap_or_else(PoisonError::into_inner).take());
         let telemetry = self.telemetry.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(telemetry) = telemetry {
             telemetry.finish(measured);

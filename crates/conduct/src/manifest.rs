@@ -96,6 +96,7 @@ pub fn of_workload(
         receipt: None,
         agents: Vec::new(),
         events: Vec::new(),
+        scraped: Vec::new(),
         virtual_time: time.virtual_time.is_some(),
         certificate,
     }

@@ -55,8 +55,8 @@ pub use check::{CheckConfig, CheckContext, CheckOutcome, run_check};
 pub use clock::{RunClock, thread_cpu_time};
 pub use context::{EngineConfig, StageContext};
 pub use live::{
-    LATENCY_CELLS, LIVE_HOSTS_MAX, LIVE_JOBS_MAX, Live, LiveCounts, LiveDetail, LivePart,
-    PartState, StopFlag, latency_cell_end_ns,
+    COARSE_CELLS, LATENCY_CELLS, LIVE_HOSTS_MAX, LIVE_JOBS_MAX, Live, LiveCounts, LiveDetail,
+    LivePart, PartState, StopFlag, coarse_cell, coarse_cell_end_ns, latency_cell_end_ns,
 };
 pub use outcome::{
     EndReason, EngineError, ErrorSample, JobOutcome, KeptOps, LooksOutcome, OpSink, OpSinkError,

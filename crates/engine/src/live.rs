@@ -12,7 +12,9 @@ use plimsoll_model::{ErrorClass, Moment, OpKind};
 use plimsoll_stats::Percentile;
 
 pub(crate) use self::counters::ThreadCounters;
-pub use self::counters::{LATENCY_CELLS, latency_cell_end_ns};
+pub use self::counters::{
+    COARSE_CELLS, LATENCY_CELLS, coarse_cell, coarse_cell_end_ns, latency_cell_end_ns,
+};
 use self::counters::{Lane, OpCounters};
 use crate::outcome::ErrorSample;
 use crate::seen::PartSeen;
@@ -113,8 +115,16 @@ pub struct LiveDetail {
     pub latency_ns: u64,
     /// Sum of the times to first byte of those successes that had one.
     pub ttfb_ns: u64,
+    /// Sum of the schedule delays of successes: from the intended start to the real one. 0 in a
+    /// closed loop.
+    pub delay_ns: u64,
     /// Successes by latency; [`latency_cell_end_ns`] tells up to which.
     pub latency_cells: Box<[u64; LATENCY_CELLS]>,
+    /// Successes that had a first byte, by the time to it; [`coarse_cell_end_ns`] tells up to
+    /// which.
+    pub ttfb_cells: [u64; COARSE_CELLS],
+    /// Successes by schedule delay; [`coarse_cell_end_ns`] tells up to which.
+    pub delay_cells: [u64; COARSE_CELLS],
 }
 
 impl Default for LiveDetail {
@@ -125,7 +135,10 @@ impl Default for LiveDetail {
             objects: 0,
             latency_ns: 0,
             ttfb_ns: 0,
+            delay_ns: 0,
             latency_cells: Box::new([0; LATENCY_CELLS]),
+            ttfb_cells: [0; COARSE_CELLS],
+            delay_cells: [0; COARSE_CELLS],
         }
     }
 }
@@ -150,12 +163,17 @@ impl LiveDetail {
     #[must_use]
     pub fn plus(mut self, other: Self) -> Self {
         self.ended.iter_mut().zip(other.ended).for_each(|(sum, more)| *sum += more);
-        let cells = self.latency_cells.iter_mut().zip(*other.latency_cells);
-        cells.for_each(|(sum, more)| *sum += more);
+        let add = |sum: &mut [u64], more: &[u64]| {
+            sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+        };
+        add(&mut *self.latency_cells, &*other.latency_cells);
+        add(&mut self.ttfb_cells, &other.ttfb_cells);
+        add(&mut self.delay_cells, &other.delay_cells);
         self.bytes = self.bytes.wrapping_add(other.bytes);
         self.objects = self.objects.wrapping_add(other.objects);
         self.latency_ns = self.latency_ns.wrapping_add(other.latency_ns);
         self.ttfb_ns = self.ttfb_ns.wrapping_add(other.ttfb_ns);
+        self.delay_ns = self.delay_ns.wrapping_add(other.delay_ns);
         self
     }
 
@@ -166,12 +184,17 @@ impl LiveDetail {
         // Of what is counted elsewhere less may be told of again.
         let less = |now: &mut u64, before: &u64| *now = now.saturating_sub(*before);
         since.ended.iter_mut().zip(&before.ended).for_each(|(now, before)| less(now, before));
-        let cells = since.latency_cells.iter_mut().zip(&*before.latency_cells);
-        cells.for_each(|(now, before)| less(now, before));
+        let each = |now: &mut [u64], before: &[u64]| {
+            now.iter_mut().zip(before).for_each(|(now, before)| less(now, before));
+        };
+        each(&mut *since.latency_cells, &*before.latency_cells);
+        each(&mut since.ttfb_cells, &before.ttfb_cells);
+        each(&mut since.delay_cells, &before.delay_cells);
         less(&mut since.bytes, &before.bytes);
         less(&mut since.objects, &before.objects);
         since.latency_ns = self.latency_ns.wrapping_sub(before.latency_ns);
         since.ttfb_ns = self.ttfb_ns.wrapping_sub(before.ttfb_ns);
+        since.delay_ns = self.delay_ns.wrapping_sub(before.delay_ns);
         since
     }
 
@@ -408,6 +431,35 @@ mod tests {
         assert_eq!(latency_cell_end_ns(LATENCY_CELLS - 2), Some(137_438_953_472));
         assert_eq!(latency_cell_end_ns(LATENCY_CELLS - 1), None);
         assert_eq!((latency_cell(0), latency_cell(u64::MAX)), (0, LATENCY_CELLS - 1));
+    }
+
+    #[test]
+    fn a_coarse_cell_holds_the_cells_between_two_powers_of_two() {
+        for cell in 0..LATENCY_CELLS {
+            let coarse = coarse_cell(cell);
+            let end = latency_cell_end_ns(cell).unwrap_or(u64::MAX);
+            assert!(coarse_cell_end_ns(coarse).is_none_or(|of| end <= of), "{cell}");
+            let below = coarse.checked_sub(1).and_then(coarse_cell_end_ns);
+            assert!(below.is_none_or(|of| of < end), "{cell}");
+        }
+        let ends: Vec<u64> = (0..).map_while(coarse_cell_end_ns).collect();
+        assert_eq!((ends.len(), ends[0], ends[1]), (COARSE_CELLS - 1, 1_024, 2_048));
+        assert_eq!(ends.last(), Some(&(1 << 37)));
+    }
+
+    #[test]
+    fn schedule_delay_is_the_latency_before_the_real_start() {
+        let live = Live::new(1);
+        // Due at 0, begun after 3 us, ended after 5 us; the first byte came 1 us after the start.
+        let late =
+            Sample { start_ns: 3_000, ttfb_ns: Some(1_000), ..sample(5_000, ErrorClass::Ok) };
+        live.thread(0).count(OpKind::Get, &late);
+        live.thread(0).count(OpKind::Get, &Sample { ttfb_ns: None, ..sample(9, ErrorClass::Ok) });
+        let detail = live.detail(OpKind::Get).unwrap();
+        assert_eq!((detail.delay_ns, detail.ttfb_ns), (3_000, 1_000));
+        assert_eq!(detail.delay_cells[..3], [1, 0, 1], "0 ns, and 3 us between 2,048 and 4,096 ns");
+        assert_eq!(detail.ttfb_cells[..2], [1, 0], "one had no first byte");
+        assert_eq!(detail.ttfb_cells.iter().sum::<u64>(), 1);
     }
 
     #[test]

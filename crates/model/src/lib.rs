@@ -5,6 +5,7 @@
 
 mod ability;
 mod files;
+mod glob;
 mod ids;
 mod op;
 mod outcome;
@@ -17,6 +18,7 @@ mod units;
 
 pub use ability::Ability;
 pub use files::{Interface, SyncMode};
+pub use glob::Glob;
 pub use ids::{EndpointId, JobId, ObjectId, RunId, RunIdError, Seed, StageId, StageKind, WorkerId};
 pub use op::OpKind;
 pub use outcome::ErrorClass;

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use crate::folder::Folder;
 use crate::lease::{LOCK_NAME, Lease};
 use crate::schema::{Checked, RunSchema, Summary, SummarySchema};
+use crate::scraped::SCRAPED_NAME;
 use crate::seal::{Seal, Sealing, UNSEALED};
 use crate::{Manifest, RecordError, summary};
 
@@ -101,6 +102,7 @@ impl RunDirectory {
         };
         let removed = remove_names()
             .and_then(|()| self.folder.remove_folder(OPS_NAME))
+            .and_then(|()| self.folder.remove(SCRAPED_NAME))
             .and_then(|()| self.folder.remove(MANIFEST_NAME))
             .and_then(|()| self.folder.remove(LOCK_NAME))
             .and_then(|()| fs::remove_dir(self.path()));

@@ -26,6 +26,10 @@ use crate::count::{sample_of, series_of};
 use crate::ops::OpLogWriter;
 use crate::schema::{Cleanup, CleanupState, FirstError, Manifest, Recorder, RunState, Stage};
 
+/// What is said where a run is merged in which a store's own metrics were kept.
+const SCRAPED_STAYS: &str =
+    "the store's own metrics (--scrape) are not merged: they stay in the runs' own directories";
+
 /// The interval of a summary.
 const INTERVAL_NS: u64 = 1_000_000_000;
 /// How long a merged run may be. A wrong clock makes longer ones.
@@ -324,6 +328,12 @@ fn manifest<E: std::error::Error + 'static>(
     }
     whole.first_errors = first_errors(parts, columns, epoch);
     whole.events = events::events(parts, columns, epoch);
+    // Each was read by one client's clock; a merged run is about what all of them did.
+    whole.scraped = Vec::new();
+    let is_said = whole.notes.iter().any(|note| note == SCRAPED_STAYS);
+    if !is_said && manifests().any(|manifest| !manifest.scraped.is_empty()) {
+        whole.notes.push(SCRAPED_STAYS.to_owned());
+    }
     Ok(whole)
 }
 

@@ -12,6 +12,7 @@ mod histogram;
 mod jobs;
 mod merged;
 mod probe;
+mod scraped;
 mod summary;
 mod target;
 mod workload;
@@ -33,6 +34,7 @@ pub use histogram::{Histogram, StoredHistogram};
 pub use jobs::{MergedJob, StageJob, Verification, stage_of_plan};
 pub use merged::{MergedRun, MergedStage};
 pub use probe::StageProbe;
+pub use scraped::ScrapedPage;
 pub use summary::{Cell, Series, Summary, SummarySchema, Times};
 pub use target::{FilesTarget, SEAWEEDFS, SEAWEEDFS_FILER, SWIFT, Target};
 pub use workload::RecordedWorkload;
@@ -127,6 +129,9 @@ pub struct Manifest {
     /// Commands of the user's own that were run at instants of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
+    /// Pages with a store's own metrics that were read while it lasted, see `scraped.jsonl`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scraped: Vec<ScrapedPage>,
     /// Whether its time was simulated: no store was asked, and no moment is one of a machine.
     #[serde(default, skip_serializing_if = "is_false")]
     pub virtual_time: bool,
@@ -178,7 +183,7 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-fn is_zero(value: &u64) -> bool {
+pub(crate) fn is_zero(value: &u64) -> bool {
     *value == 0
 }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use crate::directory::{MANIFEST_NAME, OPS_NAME, SUMMARY_NAME, is_names_file};
 use crate::ops::is_closed_part;
+use crate::scraped::SCRAPED_NAME;
 use crate::{RecordError, RunDirectory};
 
 /// A file of a run.
@@ -151,7 +152,7 @@ impl<'a> Staging<'a> {
 
 /// Tells whether a file that travels has that name in the directory of the run itself.
 fn is_top(name: &str) -> bool {
-    name == MANIFEST_NAME || name == SUMMARY_NAME || is_names_file(name)
+    [MANIFEST_NAME, SUMMARY_NAME, SCRAPED_NAME].contains(&name) || is_names_file(name)
 }
 
 /// Tells whether that is a name of what a run keeps.

@@ -18,6 +18,7 @@ mod load_line;
 mod marks;
 mod overview;
 mod plot;
+mod scraped;
 mod sizes;
 mod stages;
 mod tables;
@@ -97,6 +98,7 @@ fn page(report: &Report, environment: &Environment, limits: Limits) -> Option<Do
         }
         None => several(report, &live),
     };
+    html += &scraped::section_of(report, &live);
     html += &section("agents", "The agents", &tables::agents(&report.agents, limits));
     let facts = tables::environment(report, environment);
     html += &section("environment", "Environment", &facts);

@@ -25,6 +25,7 @@ mod load_line;
 mod read_back;
 mod report;
 mod schedule;
+mod scraped;
 mod serial;
 mod stage_words;
 mod steps;
@@ -46,6 +47,7 @@ pub use load_line::{KneeFigure, LineFigure, LoadLineReport, MetastableFigure, Pr
 pub use read_back::{ReadBackObject, ReadBackReport};
 pub use report::{Report, ReportSchema, RowReport, RunVerdict, StageReport};
 pub use schedule::ScheduleReport;
+pub use scraped::{ScrapedMetric, ScrapedPageReport, ScrapedReport, ScrapedValues};
 pub use stage_words::stage_title;
 
 /// Returns a piece of advice as a sentence.

@@ -15,7 +15,8 @@ use crate::facts::{
 };
 use crate::stage_words::schedules_told;
 use crate::{
-    AgentReport, EventReport, LoadLineReport, ReadBackReport, ScheduleReport, serial, words,
+    AgentReport, EventReport, LoadLineReport, ReadBackReport, ScheduleReport, ScrapedReport,
+    serial, words,
 };
 
 /// The version of the document.
@@ -96,6 +97,9 @@ pub struct Report {
     #[serde(rename = "recorder_wait_ns", serialize_with = "serial::ns")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub recorder_wait: Duration,
+    /// What the store told of itself (`--scrape`); absent where it was not asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scraped: Option<ScrapedReport>,
     /// What was removed at the end; null where nothing had to be, or where that is not known.
     pub cleanup: Option<CleanupReport>,
     /// What the proofs said of the instrument, if the run was given their certificate.
@@ -448,6 +452,7 @@ impl Report {
             verification: None,
             read_back: None,
             recorder_wait: Duration::ZERO,
+            scraped: None,
             cleanup: None,
             certificate: None,
             losses: Vec::new(),

@@ -67,7 +67,10 @@ pub fn brief(report: &Report, look: &Look) -> String {
 pub fn render(report: &Report, look: &Look) -> String {
     let width = usize::from(look.width.max(40));
     let paint = Paint { color: look.color };
-    let Some(report) = report.only_row() else { return stages::render(report, width, paint) };
+    let scraped = crate::scraped::text(report, width, paint);
+    let Some(report) = report.only_row() else {
+        return stages::render(report, width, paint) + &scraped;
+    };
     let mut writer = Writer { report, width, paint, out: String::new() };
     writer.headline();
     writer.schedule_not_kept();
@@ -75,7 +78,7 @@ pub fn render(report: &Report, look: &Look) -> String {
     writer.origin();
     writer.figures();
     writer.remarks();
-    writer.out
+    writer.out + &scraped
 }
 
 /// Writes a title and figures behind it, in lines of which none breaks a figure.

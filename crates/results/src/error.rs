@@ -83,3 +83,14 @@ impl From<RecordError> for ResultsError {
         Self::Read(error.into())
     }
 }
+
+/// Why operations are not written.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// They cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// They cannot be written.
+    #[error(transparent)]
+    Write(#[from] io::Error),
+}

@@ -12,7 +12,8 @@ use plimsoll_workload::plan::spec::SetSpec;
 use plimsoll_workload::{KeyLayout, Keys};
 use serde::Serialize;
 
-use crate::error::ReadError;
+use crate::error::ExportError;
+use crate::export_openmetrics;
 use crate::open::Record;
 use crate::raw_file::{Around, RawFile};
 use crate::report::typed_again;
@@ -26,17 +27,8 @@ pub enum ExportFormat {
     Csv,
     /// A JSON object a line.
     Jsonl,
-}
-
-/// Why operations are not written.
-#[derive(Debug, thiserror::Error)]
-pub enum ExportError {
-    /// They cannot be read.
-    #[error(transparent)]
-    Read(#[from] ReadError),
-    /// They cannot be written.
-    #[error(transparent)]
-    Write(#[from] io::Error),
+    /// OpenMetrics with times: not operations, but what was counted of them second by second.
+    OpenMetrics,
 }
 
 /// The operations of a run of ours, as they are handed on.
@@ -71,6 +63,7 @@ impl<'a> Export<'a> {
             ExportFormat::Warp => self.warp(to),
             ExportFormat::Csv => self.rows(Lines::Csv(Box::new(csv::Writer::from_writer(to)))),
             ExportFormat::Jsonl => self.rows(Lines::Json(BufWriter::new(to))),
+            ExportFormat::OpenMetrics => export_openmetrics::write(self.record, self.manifest, to),
         }
     }
 

@@ -13,8 +13,7 @@ use plimsoll_record::schema::{
 use plimsoll_workload::{hash_text, mix64};
 use serde_json::Value;
 
-use crate::error::{ReadError, ResultsError};
-use crate::export::ExportError;
+use crate::error::{ExportError, ReadError, ResultsError};
 use crate::open::{Origin, Record, RecordStage, Source};
 use crate::raw_file::{Around, RawFile};
 use crate::report::typed_again;
@@ -221,6 +220,7 @@ fn manifest_of_warp(id: &RunId, epoch: WallTime, endpoints: Vec<String>) -> Mani
         receipt: None,
         agents: Vec::new(),
         events: Vec::new(),
+        scraped: Vec::new(),
         virtual_time: false,
         certificate: None,
     }

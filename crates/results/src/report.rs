@@ -43,7 +43,7 @@ impl Record {
         refuse_slo(&report, asked)?;
         report.endpoints.clone_from(&self.endpoints);
         report.clients.clone_from(&self.clients);
-        report.losses.clone_from(&self.losses);
+        report.losses.splice(0..0, self.losses.iter().cloned());
         report.notes.extend(self.steady_notes(asked)?);
         if let Origin::Run { manifest, clients, .. } = &self.origin {
             crate::crimes::note(&mut report, manifest, clients.plan());
@@ -74,7 +74,8 @@ impl Record {
         let load_lines = self.load_lines(manifest, asked, &stages)?;
         let of_lines = load_lines.iter().filter_map(|line| line.verdict.clone());
         let of_lines = of_lines.max_by_key(|verdict| verdict.is_client);
-        let stages = stages.into_iter().map(|(_, stage)| stage).collect();
+        let stages: Vec<StageReport> = stages.into_iter().map(|(_, stage)| stage).collect();
+        let (scraped, lost) = self.scraped(manifest, &stages, first_ns);
         let epoch = WallTime::from_unix_ns(manifest.started_unix_ns);
         let damaged =
             |_| ResultsError::Nothing(format!("run.json: `{}` is not a run id", manifest.run_id));
@@ -104,6 +105,8 @@ impl Record {
                 manifest.recorder.map_or(0, |recorder| recorder.wait_ns),
             ),
             cleanup: cleanup(&manifest.cleanup),
+            scraped,
+            losses: lost.into_iter().collect(),
             certificate: manifest.certificate.as_ref().map(|certificate| {
                 let read = Certificate::deserialize(certificate);
                 read.as_ref().map(CertificateLine::from).unwrap_or_default()

@@ -1,10 +1,12 @@
 //! What a run tells while it runs: one thread reads the live counters, serves them to Prometheus
-//! and pushes them to receivers. No worker waits for it, and no failure of it fails the run.
+//! and pushes them to receivers; another reads what the store tells of itself.
+//! No worker waits for it, and no failure of it fails the run.
 
 mod influx;
 mod otlp;
 mod prometheus;
 mod push;
+mod scrape;
 mod serve;
 mod snapshot;
 #[cfg(test)]
@@ -30,6 +32,8 @@ use tokio::sync::watch;
 use crate::influx::Database;
 use crate::push::{Pusher, Receiver};
 use crate::snapshot::Board;
+
+pub use scrape::{Scrape, ScrapeAsked, Scraper};
 
 /// Tells of the first failure of a receiver.
 pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;

@@ -1,8 +1,8 @@
 //! The counters as an OTLP `ExportMetricsServiceRequest` in JSON: 64-bit integers are strings,
 //! enums are numbers, all sums and histograms are cumulative.
 
-use plimsoll_engine::{LiveDetail, latency_cell_end_ns};
-use plimsoll_model::{ErrorClass, WallTime};
+use plimsoll_engine::{LiveDetail, coarse_cell_end_ns, latency_cell_end_ns};
+use plimsoll_model::{ErrorClass, OpKind, WallTime};
 use serde_json::{Value, json};
 
 use crate::snapshot::{Board, Snapshot, StageSnapshot, seconds};
@@ -47,15 +47,41 @@ fn metrics(snapshot: &Snapshot) -> Vec<Value> {
             "objects that successes handled",
             each(snapshot, |detail| ("asInt", text(detail.objects))),
         ),
-        json!({
-            "name": "plimsoll.latency",
-            "unit": "s",
-            "description": "latency of successes, from the intended start to the end",
-            "histogram": {
-                "aggregationTemporality": CUMULATIVE,
-                "dataPoints": histograms(snapshot),
-            },
-        }),
+        gauge("plimsoll.operations.in_flight", "operations under way", in_flight(snapshot)),
+        histogram(
+            "plimsoll.latency",
+            "latency of successes, from the intended start to the end",
+            distributions(snapshot, |detail| {
+                Some(Distribution {
+                    cells: &*detail.latency_cells,
+                    sum_ns: detail.latency_ns,
+                    end_ns: latency_cell_end_ns,
+                })
+            }),
+        ),
+        histogram(
+            "plimsoll.ttfb",
+            "time to first byte of successes; of an upload, from the last byte sent",
+            distributions(snapshot, |detail| {
+                let is_known = detail.ttfb_cells.iter().any(|count| *count > 0);
+                is_known.then_some(Distribution {
+                    cells: &detail.ttfb_cells,
+                    sum_ns: detail.ttfb_ns,
+                    end_ns: coarse_cell_end_ns,
+                })
+            }),
+        ),
+        histogram(
+            "plimsoll.schedule_delay",
+            "schedule delay of successes, from the intended start to the real one",
+            distributions(snapshot, |detail| {
+                (detail.delay_ns > 0).then_some(Distribution {
+                    cells: &detail.delay_cells,
+                    sum_ns: detail.delay_ns,
+                    end_ns: coarse_cell_end_ns,
+                })
+            }),
+        ),
         sum("process.cpu.time", "s", "processor time of the load generator", vec![cpu]),
     ]
 }
@@ -98,13 +124,55 @@ fn operations(snapshot: &Snapshot) -> Vec<Value> {
     })
 }
 
-fn histograms(snapshot: &Snapshot) -> Vec<Value> {
-    let ends = (0..).map_while(latency_cell_end_ns).map(seconds);
-    let bounds: Vec<f64> = ends.collect();
+/// How times are distributed.
+struct Distribution<'a> {
+    /// By cell, how many there are.
+    cells: &'a [u64],
+    sum_ns: u64,
+    /// The upper bound of a cell; `None` of the last.
+    end_ns: fn(usize) -> Option<u64>,
+}
+
+fn histogram(name: &str, description: &str, points: Vec<Value>) -> Value {
+    json!({
+        "name": name,
+        "unit": "s",
+        "description": description,
+        "histogram": {"aggregationTemporality": CUMULATIVE, "dataPoints": points},
+    })
+}
+
+fn gauge(name: &str, description: &str, points: Vec<Value>) -> Value {
+    json!({
+        "name": name,
+        "unit": "{operation}",
+        "description": description,
+        "gauge": {"dataPoints": points},
+    })
+}
+
+/// Returns how many operations of each kind are under way in the current stage.
+fn in_flight(snapshot: &Snapshot) -> Vec<Value> {
+    let Some(stage) = snapshot.stages.last() else { return Vec::new() };
+    let point = |(kind, count): &(OpKind, u64)| {
+        let mut point = times(stage.began, snapshot.at);
+        point["attributes"] = attributes(&[("stage", &stage.name), ("kind", kind.name())]);
+        point["asInt"] = text(*count);
+        point
+    };
+    stage.in_flight.iter().map(point).collect()
+}
+
+fn distributions(
+    snapshot: &Snapshot,
+    of: impl Fn(&LiveDetail) -> Option<Distribution<'_>>,
+) -> Vec<Value> {
     points(snapshot, |_, detail, mut point| {
-        let counts = detail.latency_cells.iter();
+        let Some(Distribution { cells, sum_ns, end_ns }) = of(detail) else { return Vec::new() };
+        let counts = cells.iter();
+        let bounds: Vec<f64> = (0..).map_while(end_ns).map(seconds).collect();
         point["count"] = text(counts.clone().sum());
-        point["sum"] = json!(seconds(detail.latency_ns));
+        point["sum"] = json!(seconds(sum_ns));
         point["bucketCounts"] = counts.map(|count| text(*count)).collect();
         point["explicitBounds"] = json!(bounds);
         vec![point]

@@ -6,20 +6,23 @@ use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, CONTENT_TYPE};
+use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderMap};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use plimsoll_foreign::prometheus::Exposition;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::prometheus;
+use crate::prometheus::{self, Buckets};
 use crate::snapshot::Board;
 
 /// Where the page is.
 pub(super) const PATH: &str = "/metrics";
+/// What follows it, behind `?`, for who wants to have latencies told apart finely.
+const FINE: &str = "buckets=fine";
 /// Readers at one time; further ones wait until the kernel or we have room.
 const READERS_MAX: usize = 16;
 /// How long a reader may take.
@@ -62,8 +65,13 @@ fn respond(request: &Request<Incoming>, board: &Board) -> Response<Full<Bytes>> 
         *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
         response.headers_mut().insert(ALLOW, hyper::header::HeaderValue::from_static("GET, HEAD"));
     } else if request.uri().path() == PATH {
-        content_type = prometheus::CONTENT_TYPE;
-        *response.body_mut() = prometheus::text(board, &board.snapshot()).into();
+        let exposition = wanted(request.headers());
+        let is_fine =
+            request.uri().query().is_some_and(|query| query.split('&').any(|of| of == FINE));
+        let buckets = if is_fine { Buckets::Fine } else { Buckets::Coarse };
+        content_type = exposition.content_type();
+        let text = prometheus::text(board, &board.snapshot(), exposition, buckets);
+        *response.body_mut() = text.into();
     } else {
         *response.status_mut() = StatusCode::NOT_FOUND;
         *response.body_mut() = "the counters of this run are at /metrics\n".into();
@@ -71,4 +79,14 @@ fn respond(request: &Request<Incoming>, board: &Board) -> Response<Full<Bytes>> 
     let value = hyper::header::HeaderValue::from_static(content_type);
     response.headers_mut().insert(CONTENT_TYPE, value);
     response
+}
+
+/// Returns the format that a reader wants: OpenMetrics, if it names it at all, since who knows it
+/// prefers it.
+fn wanted(headers: &HeaderMap) -> Exposition {
+    let mut accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    match accepted.any(|value| value.contains("application/openmetrics-text")) {
+        true => Exposition::OpenMetrics,
+        false => Exposition::Text,
+    }
 }

@@ -45,6 +45,8 @@ pub(super) struct StageSnapshot {
     pub(super) began: WallTime,
     /// Kinds of which an operation has ended.
     pub(super) kinds: Vec<(OpKind, LiveDetail)>,
+    /// Of these kinds and of those of which an operation is under way: how many are.
+    pub(super) in_flight: Vec<(OpKind, u64)>,
     /// Who else carries it out, where others do, and what each has counted.
     pub(super) parts: Vec<(LivePart, LiveCounts)>,
 }
@@ -90,6 +92,11 @@ impl Board {
         let kinds = |live: &Live| {
             OpKind::ALL.into_iter().filter_map(|kind| detail(live, kind)).collect::<Vec<_>>()
         };
+        let in_flight = |live: &Live, kinds: &[(OpKind, LiveDetail)]| {
+            let all = OpKind::ALL.into_iter().map(|kind| (kind, live.in_flight(kind)));
+            let has_ended = |kind| kinds.iter().any(|(known, _)| *known == kind);
+            all.filter(|(kind, count)| *count > 0 || has_ended(*kind)).collect()
+        };
         let parts = |live: &Live| {
             let parts = live.parts().into_iter().enumerate();
             parts.map(|(slot, part)| (part, live.counts_of(slot))).collect()
@@ -99,11 +106,10 @@ impl Board {
             cpu: (self.cpu)(),
             stages: stages
                 .into_iter()
-                .map(|BoardStage { name, began, live }| StageSnapshot {
-                    name,
-                    began,
-                    kinds: kinds(&live),
-                    parts: parts(&live),
+                .map(|BoardStage { name, began, live }| {
+                    let kinds = kinds(&live);
+                    let in_flight = in_flight(&live, &kinds);
+                    StageSnapshot { name, began, kinds, in_flight, parts: parts(&live) }
                 })
                 .collect(),
         }

@@ -5,8 +5,10 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 
 use plimsoll_engine::{
-    LATENCY_CELLS, LiveCounts, LiveDetail, LivePart, PartState, latency_cell_end_ns,
+    COARSE_CELLS, LATENCY_CELLS, LiveCounts, LiveDetail, LivePart, PartState, coarse_cell_end_ns,
+    latency_cell_end_ns,
 };
+use plimsoll_foreign::prometheus::Exposition;
 use plimsoll_model::{EndpointId, ErrorClass, OpKind, StageId};
 use plimsoll_stats::Sample;
 use serde_json::Value;
@@ -14,6 +16,7 @@ use serde_json::Value;
 use plimsoll_engine::RunClock;
 
 use super::*;
+use crate::prometheus::Buckets;
 use crate::snapshot::{Snapshot, StageSnapshot};
 
 fn clock() -> SharedClock {
@@ -52,21 +55,27 @@ fn detail() -> LiveDetail {
         objects: 3,
         latency_ns: 200_000_002_100,
         ttfb_ns: 500_000_000,
-        latency_cells: Box::new([0; LATENCY_CELLS]),
+        delay_ns: 3_000,
+        ..LiveDetail::default()
     };
     detail.ended[ErrorClass::Ok as usize] = 3;
     detail.ended[ErrorClass::Throttled as usize] = 2;
     for cell in [0, 1, LATENCY_CELLS - 1] {
         detail.latency_cells[cell] = 1;
     }
+    // One up to 1,024 ns and one beyond; one start in time and two between 1 and 2 us late.
+    (detail.ttfb_cells[0], detail.ttfb_cells[COARSE_CELLS - 1]) = (1, 1);
+    (detail.delay_cells[0], detail.delay_cells[1]) = (1, 2);
     detail
 }
 
 fn snapshot() -> Snapshot {
     let began = plimsoll_model::WallTime::from_unix_ns(5);
     let parts = Vec::new;
-    let stage =
-        |name: &str, kinds| StageSnapshot { name: name.to_owned(), began, kinds, parts: parts() };
+    let stage = |name: &str, kinds: Vec<(OpKind, LiveDetail)>| {
+        let in_flight = kinds.iter().map(|(kind, _)| (*kind, 4)).collect();
+        StageSnapshot { name: name.to_owned(), began, kinds, in_flight, parts: parts() }
+    };
     Snapshot {
         at: plimsoll_model::WallTime::from_unix_ns(1_700_000_000_000_000_001),
         cpu: std::time::Duration::from_millis(1_500),
@@ -145,9 +154,50 @@ fn value(lines: &[Line], name: &str, labels: &[(&str, &str)]) -> f64 {
     lines.iter().find(|line| line.0 == name && line.1 == wanted).unwrap().2
 }
 
+/// Returns the page in Prometheus's own format.
+fn shown(snapshot: &Snapshot, buckets: Buckets) -> String {
+    prometheus::text(&board(&["h:1"]), snapshot, Exposition::Text, buckets)
+}
+
+#[test]
+fn the_usual_page_has_a_bucket_for_each_power_of_two() {
+    let lines = page(&shown(&snapshot(), Buckets::Coarse));
+    let get = [("stage", "measure"), ("kind", "GET")];
+    let of = |name: &str, more: &[(&str, &str)]| value(&lines, name, &[&get[..], more].concat());
+    let up_to = |name: &str, le| of(&format!("plimsoll_{name}_seconds_bucket"), &[("le", le)]);
+    let latency = ["0.000001024", "0.000002048", "137.438953472", "+Inf"];
+    assert_eq!(latency.map(|le| up_to("latency", le)), [1.0, 2.0, 2.0, 3.0]);
+    assert_eq!(latency.map(|le| up_to("ttfb", le)), [1.0, 1.0, 1.0, 2.0]);
+    assert_eq!(latency.map(|le| up_to("schedule_delay", le)), [1.0, 3.0, 3.0, 3.0]);
+    assert_eq!(of("plimsoll_ttfb_seconds_sum", &[]), 0.5);
+    assert_eq!(of("plimsoll_schedule_delay_seconds_sum", &[]), 0.000003);
+    assert_eq!(of("plimsoll_operations_in_flight", &[]), 4.0);
+    // 27 powers of two, the first cell, the last one, sum and count, of each histogram.
+    let of_histograms = |line: &&Line| line.0.contains("_seconds_") && !line.0.contains("cpu");
+    assert_eq!(lines.iter().filter(of_histograms).count(), 3 * 31);
+    let fine = page(&shown(&snapshot(), Buckets::Fine));
+    assert_eq!(fine.len() - lines.len(), LATENCY_CELLS - COARSE_CELLS);
+    // A closed loop delays nothing, and without a first byte there is no time to it.
+    let mut bare = snapshot();
+    let detail = &mut bare.stages[1].kinds[0].1;
+    (detail.delay_ns, detail.ttfb_cells) = (0, [0; COARSE_CELLS]);
+    let text = shown(&bare, Buckets::Coarse);
+    assert!(!text.contains("schedule_delay") && !text.contains("ttfb"), "{text}");
+}
+
+#[test]
+fn openmetrics_is_told_to_who_asks_for_it() {
+    let text =
+        prometheus::text(&board(&["h:1"]), &snapshot(), Exposition::OpenMetrics, Buckets::Coarse);
+    assert!(text.contains("# TYPE plimsoll_operations counter\n"), "{text}");
+    assert!(text.contains("# UNIT plimsoll_latency_seconds seconds\n"), "{text}");
+    assert!(text.contains("plimsoll_operations_total{stage=\"measure\",kind=\"GET\","), "{text}");
+    assert!(text.ends_with("# EOF\n"));
+}
+
 #[test]
 fn the_page_for_prometheus_holds_what_was_counted() {
-    let lines = page(&prometheus::text(&board(&["h:1"]), &snapshot()));
+    let lines = page(&shown(&snapshot(), Buckets::Fine));
     let get = [("stage", "measure"), ("kind", "GET")];
     let of = |name: &str, more: &[(&str, &str)]| value(&lines, name, &[&get[..], more].concat());
     assert_eq!(of("plimsoll_operations_total", &[("outcome", "ok")]), 3.0);
@@ -180,7 +230,7 @@ fn the_page_lists_the_agents_of_a_fleet() {
         (part("node3", PartState::Lost), LiveCounts::default()),
         (part("node4", PartState::Done), LiveCounts::default()),
     ];
-    let lines = page(&prometheus::text(&board(&["h:1"]), &snapshot));
+    let lines = page(&shown(&snapshot, Buckets::Coarse));
     let own = [("stage", "measure"), ("agent", "node\"1")];
     let of = |name: &str, more: &[(&str, &str)]| value(&lines, name, &[&own[..], more].concat());
     assert_eq!(of("plimsoll_agent_operations_total", &[("outcome", "ok")]), 7.0);
@@ -208,17 +258,25 @@ fn the_request_to_an_otlp_receiver_has_the_documented_form() {
         "plimsoll.operations",
         "plimsoll.bytes",
         "plimsoll.objects",
+        "plimsoll.operations.in_flight",
         "plimsoll.latency",
+        "plimsoll.ttfb",
+        "plimsoll.schedule_delay",
         "process.cpu.time",
     ];
     assert_eq!(names, known);
     for metric in metrics {
         // One kind of data each; 2 is AGGREGATION_TEMPORALITY_CUMULATIVE.
-        let is_sum = metric.get("sum").is_some();
-        assert_ne!(is_sum, metric.get("histogram").is_some());
-        let data = &metric[if is_sum { "sum" } else { "histogram" }];
-        assert_eq!(data["aggregationTemporality"], 2);
-        assert_eq!(data.get("isMonotonic").is_some(), is_sum);
+        let kinds = ["sum", "histogram", "gauge"];
+        let [kind] =
+            kinds.into_iter().filter(|kind| metric.get(kind).is_some()).collect::<Vec<_>>()[..]
+        else {
+            panic!("{metric}")
+        };
+        let data = &metric[kind];
+        let temporality = (kind != "gauge").then_some(&Value::from(2)).cloned();
+        assert_eq!(data.get("aggregationTemporality").cloned(), temporality);
+        assert_eq!(data.get("isMonotonic").is_some(), kind == "sum");
         for point in data["dataPoints"].as_array().unwrap() {
             assert_eq!(point["startTimeUnixNano"], "5");
             assert_eq!(point["timeUnixNano"], "1700000000000000001");
@@ -229,7 +287,16 @@ fn the_request_to_an_otlp_receiver_has_the_documented_form() {
         ended.iter().map(|point| (attribute(point, "outcome"), &point["asInt"])).collect();
     assert_eq!(ended, [("ok".to_owned(), &"3".into()), ("throttled".to_owned(), &"2".into())]);
     assert_eq!(metrics[1]["sum"]["dataPoints"][0]["asInt"], "3000");
-    let point = &metrics[3]["histogram"]["dataPoints"][0];
+    assert_eq!(metrics[3]["gauge"]["dataPoints"][0]["asInt"], "4");
+    for (at, counted) in [(5, "2"), (6, "3")] {
+        let point = &metrics[at]["histogram"]["dataPoints"][0];
+        let lengths =
+            ["bucketCounts", "explicitBounds"].map(|of| point[of].as_array().unwrap().len());
+        assert_eq!((lengths[0], lengths[1]), (COARSE_CELLS, COARSE_CELLS - 1));
+        assert_eq!(point["count"], counted);
+        assert_eq!(point["explicitBounds"][0], coarse_cell_end_ns(0).unwrap() as f64 / 1e9);
+    }
+    let point = &metrics[4]["histogram"]["dataPoints"][0];
     assert_eq!(
         (attribute(point, "stage"), attribute(point, "kind")),
         ("measure".into(), "GET".into())
@@ -244,7 +311,7 @@ fn the_request_to_an_otlp_receiver_has_the_documented_form() {
     let total: u64 =
         counts.iter().map(|count| count.as_str().unwrap().parse::<u64>().unwrap()).sum();
     assert_eq!(total, 3);
-    assert_eq!(metrics[4]["sum"]["dataPoints"][0]["asDouble"], 1.5);
+    assert_eq!(metrics[7]["sum"]["dataPoints"][0]["asDouble"], 1.5);
 }
 
 /// Splits at `separator` where no backslash stands before it, and takes the backslashes out.
@@ -482,7 +549,13 @@ fn the_page_is_served_while_the_run_lasts_and_nothing_else() {
     telemetry.stage("measure", Arc::new(Live::new(1)));
     let ask = |line: &str| {
         let mut socket = TcpStream::connect(addr).unwrap();
-        socket.write_all(format!("{line} HTTP/1.1\r\nhost: h\r\n\r\n").as_bytes()).unwrap();
+        let openmetrics = "accept: application/openmetrics-text;version=1.0.0,*/*;q=0.1";
+        let (line, accept) = match line.strip_suffix(" as OpenMetrics") {
+            Some(line) => (line, openmetrics),
+            None => (line, "accept: */*"),
+        };
+        let head = format!("{line} HTTP/1.1\r\nhost: h\r\n{accept}\r\n\r\n");
+        socket.write_all(head.as_bytes()).unwrap();
         let mut answer = String::new();
         socket.read_to_string(&mut answer).unwrap();
         answer
@@ -494,6 +567,12 @@ fn the_page_is_served_while_the_run_lasts_and_nothing_else() {
     let lines = super::tests::page(body);
     assert_eq!(value(&lines, "plimsoll_stage_info", &[("stage", "measure")]), 0.0);
     assert_eq!(value(&lines, "plimsoll_stage_info", &[("stage", "measure-2")]), 1.0);
+    let answer = ask("GET /metrics?buckets=fine as OpenMetrics");
+    assert!(
+        answer.contains("content-type: application/openmetrics-text; version=1.0.0"),
+        "{answer}"
+    );
+    assert!(answer.ends_with("# EOF\n"), "{answer}");
     assert!(ask("GET /other").starts_with("HTTP/1.1 404"));
     assert!(ask("POST /metrics").starts_with("HTTP/1.1 405"));
     // A second run cannot have the same address.

@@ -224,6 +224,8 @@ pub(crate) enum ExportFormat {
     GithubSmaller,
     /// Figures in the Bencher Metric Format
     Bencher,
+    /// OpenMetrics with times, for Prometheus and Grafana: counters of each kind, second by second
+    Openmetrics,
 }
 
 #[derive(Args, Debug)]
@@ -234,7 +236,8 @@ pub(crate) struct ExportArgs {
     /// The file to write; `-` for the standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// The format [default: by the ending of the file: .csv.zst, .csv, .jsonl, .hlog, .trace.json]
+    /// The format [default: by the ending of the file: .csv.zst, .csv, .jsonl, .om, .hlog,
+    /// .trace.json]
     #[arg(long, value_enum)]
     pub(crate) format: Option<ExportFormat>,
     /// Overwrite the file if it exists

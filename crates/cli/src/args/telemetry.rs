@@ -9,6 +9,7 @@ use plimsoll_conduct::{RunTime, machine};
 use plimsoll_record::Manifest;
 use plimsoll_telemetry::{Named, Receivers, RunFacts, Telemetry, TelemetryError};
 
+use crate::args::ScrapeArgs;
 use crate::secret::Secret;
 use crate::ui::Ui;
 
@@ -29,6 +30,8 @@ pub(crate) struct TelemetryArgs {
     /// users of this machine can see flags
     #[arg(long, env = "PLIMSOLL_INFLUXDB_CONNECT", hide_env_values = true, value_name = "URL")]
     pub(crate) influxdb: Option<Secret>,
+    #[command(flatten)]
+    pub(crate) scrape: ScrapeArgs,
 }
 
 impl TelemetryArgs {

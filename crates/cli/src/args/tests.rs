@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use clap::CommandFactory;
 
 /// Words that are flags of others, where a path begins with one of these.
-const OTHERS: [(&[&str], &[&str]); 13] = [
+const OTHERS: [(&[&str], &[&str]); 14] = [
+    (&["docs/telemetry.md"], &["config.file", "storage.tsdb.path", "storage.tsdb.retention.time"]),
     (&["docs/replay.md", "crates/foreign/src/trace"], &["verbose"]),
     (
         &["docs/coming-from-fio.md", "crates/dialects/src/fio", "README.md"],

@@ -31,10 +31,11 @@ enum Form {
 }
 
 /// The formats that the ending of a file's name chooses.
-const ENDINGS: [(&str, Form); 5] = [
+const ENDINGS: [(&str, Form); 6] = [
     (".csv.zst", Form::Lines(Format::Warp)),
     (".csv", Form::Lines(Format::Csv)),
     (".jsonl", Form::Lines(Format::Jsonl)),
+    (".om", Form::Lines(Format::OpenMetrics)),
     (".hlog", Form::HdrLog),
     (".trace.json", Form::Trace),
 ];
@@ -131,6 +132,7 @@ fn form(args: &ExportArgs) -> Result<Form> {
         ExportFormat::Warp => Form::Lines(Format::Warp),
         ExportFormat::Csv => Form::Lines(Format::Csv),
         ExportFormat::Jsonl => Form::Lines(Format::Jsonl),
+        ExportFormat::Openmetrics => Form::Lines(Format::OpenMetrics),
         ExportFormat::Hlog => Form::HdrLog,
         ExportFormat::Trace => Form::Trace,
         ExportFormat::GithubBigger => Form::Github(Direction::HigherIsBetter),

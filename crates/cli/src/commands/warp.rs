@@ -22,9 +22,10 @@ use crate::args::fleet::FleetArgs;
 use crate::args::outages::OutageArgs;
 use crate::args::requests::{Pair, ProxyArg, RequestArgs, SignatureArg};
 use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs};
+use crate::args::scrape::SCRAPE;
 use crate::args::{
-    ByteSize, CredentialArgs, Duration as DurationArg, OutputArgs, PrintArgs, TelemetryArgs,
-    TlsArgs, YES,
+    ByteSize, CredentialArgs, Duration as DurationArg, OutputArgs, PrintArgs, ScrapeArgs,
+    TelemetryArgs, TlsArgs, YES,
 };
 use crate::commands::warp_shown::{self, Benchdata};
 use crate::conducted::{self, Settings, fresh_seed};
@@ -194,6 +195,10 @@ fn output(run: &WarpRun, fail_on_client_limit: bool) -> Result<OutputArgs> {
             metrics: metrics.transpose()?,
             otlp: secret(&environment::variable(otlp)),
             influxdb: secret(&run.influxdb),
+            scrape: ScrapeArgs {
+                scrape: secret(&environment::variable(SCRAPE)).into_iter().collect(),
+                ..ScrapeArgs::default()
+            },
         },
     })
 }

@@ -122,7 +122,10 @@ fn exports_go_to_stdout_and_are_refused_in_a_sentence() {
         ("export run -o x.trace.json --stage nosuch", "--stage nosuch: run has measure"),
         ("export run -o x.trace.json --analyze.host nosuch", "--analyze.host nosuch: "),
         ("export run -o x.trace.json --analyze.op nosuch", "--analyze.op nosuch: choose one"),
-        ("export run -o x.json", "end it in .csv.zst, .csv, .jsonl, .hlog or .trace.json"),
+        (
+            "export run -o x.json",
+            "end it in one of .csv.zst, .csv, .jsonl, .om, .hlog, .trace.json",
+        ),
     ] {
         let said = refused(place.path(), line);
         assert!(said.contains(part), "{line}: {said}");

@@ -58,6 +58,7 @@ mod secrets;
 mod signals;
 mod telemetry;
 mod verdicts;
+mod watching;
 mod weed_benchmark;
 mod workload_library;
 mod workloads;

@@ -33,6 +33,28 @@ pub fn latency_cell_end_ns(cell: usize) -> Option<u64> {
     Some(((per_octave + part + 1) as u64) << shift)
 }
 
+/// How many coarse cells there are: one for each power of two that [`LATENCY_CELLS`] cuts into
+/// eight, and the first and the last of these.
+pub const COARSE_CELLS: usize = (LATENCY_LOG2_MAX - LATENCY_LOG2_MIN + 2) as usize;
+
+/// Returns the longest time of a coarse cell in nanoseconds, a power of two; `None` for the last,
+/// which has no end.
+pub fn coarse_cell_end_ns(cell: usize) -> Option<u64> {
+    (cell + 1 < COARSE_CELLS).then(|| 1 << (LATENCY_LOG2_MIN as usize + cell))
+}
+
+/// Returns the coarse cell that a cell of latencies lies in.
+pub fn coarse_cell(cell: usize) -> usize {
+    cell.div_ceil(1 << CELLS_PER_OCTAVE_LOG2).min(COARSE_CELLS - 1)
+}
+
+/// Returns the coarse cell of a time.
+fn coarse_cell_of(ns: u64) -> usize {
+    // One less, so that the end of a cell belongs to it.
+    let log2 = ns.saturating_sub(1).max(1).ilog2();
+    ((log2 + 1).saturating_sub(LATENCY_LOG2_MIN) as usize).min(COARSE_CELLS - 1)
+}
+
 /// Returns the cell of a latency.
 pub(super) fn latency_cell(ns: u64) -> usize {
     // One less, so that the end of a cell belongs to it.
@@ -56,10 +78,15 @@ pub(super) struct OpCounters {
     objects: AtomicU64,
     latency_ns: AtomicU64,
     ttfb_ns: AtomicU64,
+    delay_ns: AtomicU64,
     /// Operations ended, by class; the first is success.
     ended: [AtomicU64; ErrorClass::ALL.len()],
     /// Successes by latency.
     cells: [AtomicU64; LATENCY_CELLS],
+    /// Successes that had a first byte, by the time to it.
+    ttfb_cells: [AtomicU64; COARSE_CELLS],
+    /// Successes by the delay of their start.
+    delay_cells: [AtomicU64; COARSE_CELLS],
 }
 
 impl Default for OpCounters {
@@ -69,8 +96,11 @@ impl Default for OpCounters {
             objects: AtomicU64::new(0),
             latency_ns: AtomicU64::new(0),
             ttfb_ns: AtomicU64::new(0),
+            delay_ns: AtomicU64::new(0),
             ended: [const { AtomicU64::new(0) }; ErrorClass::ALL.len()],
             cells: [const { AtomicU64::new(0) }; LATENCY_CELLS],
+            ttfb_cells: [const { AtomicU64::new(0) }; COARSE_CELLS],
+            delay_cells: [const { AtomicU64::new(0) }; COARSE_CELLS],
         }
     }
 }
@@ -101,8 +131,15 @@ impl OpCounters {
         add(&self.bytes, op.bytes);
         add(&self.objects, op.objects);
         add(&self.latency_ns, op.latency_ns);
-        add(&self.ttfb_ns, op.ttfb_ns.unwrap_or(0));
         add(&self.cells[latency_cell(op.latency_ns)], 1);
+        if let Some(ttfb_ns) = op.ttfb_ns {
+            add(&self.ttfb_ns, ttfb_ns);
+            add(&self.ttfb_cells[coarse_cell_of(ttfb_ns)], 1);
+        }
+        // Latency begins at the intended start.
+        let delay_ns = op.latency_ns.saturating_sub(op.end_ns.saturating_sub(op.start_ns));
+        add(&self.delay_ns, delay_ns);
+        add(&self.delay_cells[coarse_cell_of(delay_ns)], 1);
     }
 
     /// Shows what somebody else has counted.
@@ -112,8 +149,11 @@ impl OpCounters {
         set(&self.objects, counted.objects);
         set(&self.latency_ns, counted.latency_ns);
         set(&self.ttfb_ns, counted.ttfb_ns);
+        set(&self.delay_ns, counted.delay_ns);
         self.ended.iter().zip(&counted.ended).for_each(|(of, value)| set(of, *value));
         self.cells.iter().zip(&*counted.latency_cells).for_each(|(of, value)| set(of, *value));
+        self.ttfb_cells.iter().zip(&counted.ttfb_cells).for_each(|(of, value)| set(of, *value));
+        self.delay_cells.iter().zip(&counted.delay_cells).for_each(|(of, value)| set(of, *value));
     }
 
     /// Adds what was counted so far.
@@ -125,9 +165,16 @@ impl OpCounters {
         sum.objects = sum.objects.wrapping_add(self.objects.load(Relaxed));
         sum.latency_ns = sum.latency_ns.wrapping_add(self.latency_ns.load(Relaxed));
         sum.ttfb_ns = sum.ttfb_ns.wrapping_add(self.ttfb_ns.load(Relaxed));
-        for (sum, counter) in sum.latency_cells.iter_mut().zip(&self.cells) {
-            *sum += counter.load(Relaxed);
-        }
+        sum.delay_ns = sum.delay_ns.wrapping_add(self.delay_ns.load(Relaxed));
+        add_cells(&mut *sum.latency_cells, &self.cells);
+        add_cells(&mut sum.ttfb_cells, &self.ttfb_cells);
+        add_cells(&mut sum.delay_cells, &self.delay_cells);
+    }
+}
+
+fn add_cells(sums: &mut [u64], counters: &[AtomicU64]) {
+    for (sum, counter) in sums.iter_mut().zip(counters) {
+        *sum += counter.load(Relaxed);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_engine::{LATENCY_CELLS, Live, LiveDetail};
+use plimsoll_engine::{Live, LiveDetail};
 use plimsoll_model::{ErrorClass, OpKind};
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +50,15 @@ struct KindDoc {
     ttfb_ns: u64,
     /// By cell: successes of that latency.
     cells: BTreeMap<usize, u64>,
+    /// Sum of the schedule delays of successes.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    delay_ns: u64,
+    /// By coarse cell: successes of that time to first byte.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    ttfb_cells: BTreeMap<usize, u64>,
+    /// By coarse cell: successes of that schedule delay.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    delay_cells: BTreeMap<usize, u64>,
     /// Operations under way.
     #[serde(default, skip_serializing_if = "is_zero")]
     in_flight: u64,
@@ -122,38 +131,51 @@ impl KindDoc {
     fn of(detail: &LiveDetail) -> Self {
         let classes = ErrorClass::ALL.iter().zip(detail.ended);
         let classes = classes.filter(|(_, count)| *count > 0);
-        let cells = detail.latency_cells.iter().copied().enumerate();
         Self {
             ended: classes.map(|(class, count)| (class.name().to_owned(), count)).collect(),
             bytes: detail.bytes,
             objects: detail.objects,
             latency_ns: detail.latency_ns,
             ttfb_ns: detail.ttfb_ns,
-            cells: cells.filter(|(_, count)| *count > 0).collect(),
+            cells: counted(&*detail.latency_cells),
+            delay_ns: detail.delay_ns,
+            ttfb_cells: counted(&detail.ttfb_cells),
+            delay_cells: counted(&detail.delay_cells),
             in_flight: 0,
         }
     }
 
     fn detail(&self) -> LiveDetail {
-        let mut ended = [0; ErrorClass::ALL.len()];
-        for (name, count) in &self.ended {
-            if let Some(class) = ErrorClass::from_name(name) {
-                ended[class as usize] = *count;
-            }
-        }
-        let mut latency_cells = Box::new([0; LATENCY_CELLS]);
-        for (cell, count) in &self.cells {
-            if let Some(of) = latency_cells.get_mut(*cell) {
-                *of = *count;
-            }
-        }
-        LiveDetail {
-            ended,
+        let mut detail = LiveDetail {
             bytes: self.bytes,
             objects: self.objects,
             latency_ns: self.latency_ns,
             ttfb_ns: self.ttfb_ns,
-            latency_cells,
+            delay_ns: self.delay_ns,
+            ..LiveDetail::default()
+        };
+        for (name, count) in &self.ended {
+            if let Some(class) = ErrorClass::from_name(name) {
+                detail.ended[class as usize] = *count;
+            }
+        }
+        put(&self.cells, &mut *detail.latency_cells);
+        put(&self.ttfb_cells, &mut detail.ttfb_cells);
+        put(&self.delay_cells, &mut detail.delay_cells);
+        detail
+    }
+}
+
+/// Returns the cells in which something was counted.
+fn counted(cells: &[u64]) -> BTreeMap<usize, u64> {
+    cells.iter().copied().enumerate().filter(|(_, count)| *count > 0).collect()
+}
+
+/// Puts counts into their cells; one that is not known here is left out.
+fn put(counts: &BTreeMap<usize, u64>, cells: &mut [u64]) {
+    for (cell, count) in counts {
+        if let Some(of) = cells.get_mut(*cell) {
+            *of = *count;
         }
     }
 }
@@ -170,7 +192,8 @@ mod tests {
         let text = r#"{"stage": 3, "kinds": {
             "GET": {"ended": {"ok": 3, "throttled": 1, "unheard-of": 9}, "bytes": 30,
                     "objects": 3, "latency_ns": 4000, "ttfb_ns": 2000,
-                    "cells": {"1": 2, "7": 1, "99999": 5}},
+                    "cells": {"1": 2, "7": 1, "99999": 5},
+                    "delay_ns": 70, "ttfb_cells": {"2": 3, "99": 1}, "delay_cells": {"0": 3}},
             "unheard-of": {"ended": {}, "bytes": 1, "objects": 1, "latency_ns": 1, "ttfb_ns": 1,
                            "cells": {}}}}"#;
         let doc: LiveDoc = serde_json::from_str(text).unwrap();
@@ -179,9 +202,11 @@ mod tests {
         let detail = live.detail(OpKind::Get).unwrap();
         assert_eq!((detail.ended_count(), detail.failed_count(), detail.bytes), (4, 1, 30));
         assert_eq!((detail.latency_cells[1], detail.latency_cells[7]), (2, 1));
+        assert_eq!((detail.ttfb_cells[2], detail.delay_cells[0], detail.delay_ns), (3, 3, 70));
         let back = LiveDoc::of(3, &live, None);
         assert_eq!(back.kinds.len(), 1);
         assert_eq!(back.kinds["GET"].cells, BTreeMap::from([(1, 2), (7, 1)]));
+        assert_eq!(back.kinds["GET"].ttfb_cells, BTreeMap::from([(2, 3)]));
     }
 
     #[test]

@@ -6,8 +6,8 @@
 use std::fs::{self, File};
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use plimsoll_record::Manifest;
 use plimsoll_record::schema::{Checked, Summary};
+use plimsoll_record::{Manifest, ScrapedLine};
 use plimsoll_testkit::{check_format, property_names};
 use schemars::schema_for;
 
@@ -53,6 +53,16 @@ fn run_schema_json_is_current() {
 #[test]
 fn summary_schema_json_is_current() {
     check_format("summary.schema.json", &pretty(&schema_for!(Checked<Summary>)));
+}
+
+#[test]
+fn scraped_schema_json_is_current() {
+    check_format("scraped.schema.json", &pretty(&schema_for!(ScrapedLine)));
+    let described = page("scraped.md");
+    for name in property_names(schema_for!(ScrapedLine).as_value()) {
+        let name = format!("`{name}`");
+        assert!(described.contains(&name), "docs/formats/scraped.md does not describe {name}");
+    }
 }
 
 #[test]

@@ -129,6 +129,7 @@ fn manifest() -> Manifest {
             workload: None,
         }],
         events: Vec::new(),
+        scraped: Vec::new(),
         virtual_time: false,
         certificate: None,
     }

@@ -13,7 +13,8 @@ use plimsoll_model::{
     WallTime, WorkerId,
 };
 use plimsoll_record::schema::{
-    FilesTarget, LoopModel, RunState, Schedule, Stage, StageJob, StageKind, Target, WrongCount,
+    FilesTarget, LoopModel, RunState, Schedule, ScrapedPage, Stage, StageJob, StageKind, Target,
+    WrongCount,
 };
 use plimsoll_record::{Manifest, MergeError, MergePart, OpLog, RecordError, RunDirectory, merge};
 use plimsoll_stats::{Sample, Timeline};
@@ -424,6 +425,27 @@ fn what_the_parts_differ_in_is_not_claimed_of_the_whole() {
     let whole = merged(parts, &path("seeds")).unwrap().read_manifest().unwrap();
     assert_eq!(whole.workload, own.workload);
     assert_eq!(whole.notes.len(), own.notes.len() + 1);
+}
+
+#[test]
+fn what_stores_told_of_themselves_stays_with_the_parts_and_is_said_once() {
+    let place = tempfile::tempdir().unwrap();
+    let mut parts = pair(Vec::new());
+    for part in &mut parts {
+        let url = "http://h/metrics".to_owned();
+        part.manifest.scraped = vec![ScrapedPage { url, interval_ns: 5 }];
+        // As one has it that was merged before.
+        part.manifest.notes.push(
+            "the store's own metrics (--scrape) are not merged: they stay in \
+                                  the runs' own directories"
+                .to_owned(),
+        );
+    }
+    parts[0].manifest.notes.pop();
+    let whole = merged(parts, &place.path().join("whole")).unwrap().read_manifest().unwrap();
+    assert_eq!(whole.scraped, []);
+    let said = whole.notes.iter().filter(|note| note.contains("--scrape")).count();
+    assert_eq!(said, 1, "{:?}", whole.notes);
 }
 
 #[test]
