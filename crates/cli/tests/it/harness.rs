@@ -136,11 +136,7 @@ impl Target {
         let endpoints = expand_hosts(&self.host, 80).unwrap();
         let config = S3Config {
             tls,
-            credentials: Credentials::Keys {
-                access_key: self.access_key.clone(),
-                secret_key: self.secret_key.clone(),
-                session_token: None,
-            },
+            credentials: Credentials::keys(&self.access_key, &self.secret_key, None),
             ..S3Config::new(endpoints, &self.bucket, wall_now())
         };
         S3Driver::new(config).unwrap()
