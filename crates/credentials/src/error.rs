@@ -196,6 +196,8 @@ pub(crate) fn without_generalities(error: &(dyn Error + 'static)) -> String {
         std::iter::successors(Some(error), |error: &&(dyn Error + 'static)| (*error).source());
     let mut told: Vec<String> = Vec::new();
     for text in all.map(ToString::to_string) {
+        // Answers are shown whole there, and may hold keys.
+        let text = text.split(". Response {").next().unwrap_or_default().to_owned();
         let is_new = !told.iter().any(|said| said.contains(&text));
         if is_new && !GENERALITIES.contains(&text.as_str()) {
             told.push(text);
