@@ -1,5 +1,5 @@
 //! The chain against services on loopback. `aws-config` reads the environment of its process, so
-//! what is looked for is looked for by another process of this test, with an environment of its own.
+//! it is another process of this test that looks, with an environment of its own.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

@@ -192,16 +192,16 @@ pub(crate) fn keys_outlast(plan: &Plan, found: &[Asking], time: &RunTime) -> Res
         let source = &found.source;
         if let Some(expires) = found.expire_before(end) {
             bail!(
-                "the credentials from {source} expire at {expires}, before the run ends, and agents \
-                 are sent them once; with --agent-credentials each agent finds its own, and again \
+                "the credentials from {source} expire at {expires}, before the run ends, and \
+                 agents are sent them once; with --agent-credentials each agent finds its own, and again \
                  before they expire"
             );
         }
         if let Some(expires) = found.keys.expires.filter(|_| times().any(|time| time.is_none())) {
             warnings.push(format!(
                 "the credentials from {source} expire at {expires}, and agents are sent them once; \
-                 operations after that will be refused (--agent-credentials has each agent find its \
-                 own)"
+                 operations after that will be refused (--agent-credentials has each agent find \
+                 its own)"
             ));
         }
     }
