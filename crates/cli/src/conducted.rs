@@ -201,6 +201,15 @@ impl<'a> Settings<'a> {
         Events::new(asked, Arc::new(said::without_known_secrets))
     }
 
+    /// Returns whose credentials were found; an error where agents are sent some too short-lived.
+    fn lasting(&self, found: Vec<Asking>, of: (bool, &Plan, &RunTime)) -> Result<Vec<Asking>> {
+        let (is_fleet, plan, time) = of;
+        if is_fleet && !self.output.fleet.agent_credentials {
+            store::keys_outlast(plan, &found, time)?;
+        }
+        Ok(found)
+    }
+
     /// Returns how stores are reached.
     fn stores<'s>(&'s self, time: &'s RunTime, seed: Seed) -> Stores<'s> {
         let (args, found, secrets) = (self.store, Vec::new(), &self.secrets);
@@ -327,10 +336,7 @@ impl Conducted {
             request.content = ContentFrom::Here(content.clone());
         }
         let Targets { all, stores, scripted } = on;
-        let found = reached.found;
-        if mustered.is_some() && !settings.output.fleet.agent_credentials {
-            store::keys_outlast(&plan, &found, &time)?.iter().for_each(|line| ui.warn(line));
-        }
+        let found = settings.lasting(reached.found, (mustered.is_some(), &plan, &time))?;
         let is_embedded = stores.iter().any(|store| store.embedded.is_some());
         if is_embedded {
             if mustered.is_some() {

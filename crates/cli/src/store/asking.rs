@@ -182,30 +182,29 @@ fn fail(told: &Renewals, line: String) {
 }
 
 /// Refuses a run by agents that takes longer than the keys hold that they are sent, as these are
-/// sent once; returns what is to be said where that does not show before.
-pub(crate) fn keys_outlast(plan: &Plan, found: &[Asking], time: &RunTime) -> Result<Vec<String>> {
+/// sent once; warns where that does not show before.
+pub(crate) fn keys_outlast(plan: &Plan, found: &[Asking], time: &RunTime) -> Result<()> {
     let times = || plan.stages.iter().map(Stage::duration_max);
     let now = time.wall_epoch.after(time.clock.now().since(Moment::EPOCH));
     let end = now.after(times().flatten().sum());
-    let mut warnings = Vec::new();
     for Asking { found, .. } in found {
         let source = &found.source;
         if let Some(expires) = found.expire_before(end) {
             bail!(
                 "the credentials from {source} expire at {expires}, before the run ends, and \
-                 agents are sent them once; with --agent-credentials each agent finds its own, and again \
-                 before they expire"
+                 agents are sent them once; with --agent-credentials each agent finds its own, \
+                 and again before they expire"
             );
         }
         if let Some(expires) = found.keys.expires.filter(|_| times().any(|time| time.is_none())) {
-            warnings.push(format!(
-                "the credentials from {source} expire at {expires}, and agents are sent them once; \
-                 operations after that will be refused (--agent-credentials has each agent find \
+            ui::write_stderr(&format!(
+                "warning: the credentials from {source} expire at {expires}, and agents are sent \
+                 them once; operations after that will be refused (--agent-credentials has each agent find \
                  its own)"
             ));
         }
     }
-    Ok(warnings)
+    Ok(())
 }
 
 /// Returns who asks, as flags alone say it.
