@@ -199,8 +199,8 @@ pub(crate) fn keys_outlast(plan: &Plan, found: &[Asking], time: &RunTime) -> Res
         if let Some(expires) = found.keys.expires.filter(|_| times().any(|time| time.is_none())) {
             ui::write_stderr(&format!(
                 "warning: the credentials from {source} expire at {expires}, and agents are sent \
-                 them once; operations after that will be refused (--agent-credentials has each agent find \
-                 its own)"
+                 them once; operations after that will be refused (--agent-credentials has each \
+                 agent find its own)"
             ));
         }
     }
