@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use plimsoll_conduct::{Reached, input};
-use plimsoll_driver_s3::{Credentials, Encryption};
+use plimsoll_driver_s3::Encryption;
 use plimsoll_driver_swift::{Access as SwiftAccess, SECRET_VARIABLES};
 use plimsoll_http::{Pem, TlsIdentity};
 use plimsoll_workload::plan::spec::TargetSpec;
@@ -16,7 +16,7 @@ use crate::args::requests::SignatureArg;
 use crate::args::s3::StoreArgs;
 use crate::args::{CLIENT_CERT, CLIENT_KEY, TlsArgs};
 use crate::environment;
-use crate::secret::Secret;
+use crate::secret::{Secret, secret_text};
 use crate::store::{self, SWIFT_CA};
 
 /// More than any file of credentials or certificates has.
@@ -58,14 +58,20 @@ pub(crate) struct StoreSecrets {
     keys: Option<KeysDoc>,
     /// The run's own key of SSE-C.
     sse_c_key: Option<[u8; 32]>,
+    /// The region that goes with the keys, where nothing else says one.
+    #[serde(default)]
+    region_otherwise: Option<String>,
 }
 
 /// Who signs in to a target.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct LoginDoc {
-    user: Option<String>,
-    password: Option<String>,
-    token: Option<String>,
+    #[serde(with = "secret_text::optional")]
+    user: Option<Secret>,
+    #[serde(with = "secret_text::optional")]
+    password: Option<Secret>,
+    #[serde(with = "secret_text::optional")]
+    token: Option<Secret>,
 }
 
 /// A certificate of our own with its key, each in PEM.
@@ -78,8 +84,10 @@ pub(crate) struct IdentityDoc {
 #[derive(Serialize, Deserialize)]
 struct KeysDoc {
     access_key: String,
-    secret_key: String,
-    session_token: Option<String>,
+    #[serde(with = "secret_text")]
+    secret_key: Secret,
+    #[serde(with = "secret_text::optional")]
+    session_token: Option<Secret>,
 }
 
 impl AccessDoc {
@@ -159,10 +167,9 @@ impl AccessDoc {
             own().or_else(|| self.swift.get(name).cloned())
         });
         if let Some(login) = self.swift_logins.get(target) {
-            let secret = |text: &Option<String>| text.clone().map(Secret::from);
-            access.user = secret(&login.user);
-            access.password = secret(&login.password);
-            access.token = secret(&login.token);
+            access.user.clone_from(&login.user);
+            access.password.clone_from(&login.password);
+            access.token.clone_from(&login.token);
         }
         access.tls.ca_file = ca_file;
         access.tls.identity = match (&self.swift_identity, self.own_credentials) {
@@ -188,9 +195,8 @@ impl AccessDoc {
             let secret = |text: &str| Some(text.parse::<Secret>().expect("any text is a secret"));
             // An empty key means that nobody is asked, as of the environment.
             args.credentials.access_key = secret(keys.map_or("", |keys| &keys.access_key));
-            args.credentials.secret_key = keys.and_then(|keys| secret(&keys.secret_key));
-            let token = keys.and_then(|keys| keys.session_token.as_deref());
-            args.credentials.session_token = token.and_then(secret);
+            args.credentials.secret_key = keys.map(|keys| keys.secret_key.clone());
+            args.credentials.session_token = keys.and_then(|keys| keys.session_token.clone());
             if args.requests.signature != SignatureArg::S3v2 {
                 args.requests.signature = SignatureArg::S3v4;
             }
@@ -206,10 +212,15 @@ impl AccessDoc {
         }
     }
 
-    /// Has a store be asked with the run's own key, where it has one.
+    /// Has a store be asked with the run's own key, where it has one, and in the region that goes
+    /// with the keys.
     pub(crate) fn complete(&self, number: usize, reached: &mut Reached) {
-        if let Some(key) = self.stores.get(number).and_then(|of| of.sse_c_key) {
+        let Some(store) = self.stores.get(number) else { return };
+        if let Some(key) = store.sse_c_key {
             reached.config.options.encryption = Encryption::SseC { key };
+        }
+        if let Some(region) = &store.region_otherwise {
+            reached.config.region_otherwise = Some(region.clone());
         }
     }
 }
@@ -240,12 +251,8 @@ impl From<&IdentityDoc> for TlsIdentity {
 
 impl From<&Secrets> for LoginDoc {
     fn from(secrets: &Secrets) -> Self {
-        let text = |secret: &Option<Secret>| secret.as_ref().map(|of| of.expose().to_owned());
-        Self {
-            user: text(&secrets.user),
-            password: text(&secrets.password),
-            token: text(&secrets.token),
-        }
+        let Secrets { user, password, token, .. } = secrets.clone();
+        Self { user, password, token }
     }
 }
 
@@ -261,21 +268,18 @@ fn swift_variables(own_credentials: bool) -> BTreeMap<String, String> {
 
 impl StoreSecrets {
     fn of(store: &Reached, own_credentials: bool) -> Self {
-        let keys = match &store.config.credentials {
-            Credentials::Keys { access_key, secret_key, session_token } if !own_credentials => {
-                Some(KeysDoc {
-                    access_key: access_key.clone(),
-                    secret_key: secret_key.clone(),
-                    session_token: session_token.clone(),
-                })
-            }
-            _ => None,
-        };
+        let keys = store.config.credentials.current().filter(|_| !own_credentials);
+        let keys = keys.map(|keys| KeysDoc {
+            access_key: keys.access_key.clone(),
+            secret_key: keys.secret_key.clone(),
+            session_token: keys.session_token.clone(),
+        });
         let sse_c_key = match store.config.options.encryption {
             Encryption::SseC { key } => Some(key),
             _ => None,
         };
-        Self { keys, sse_c_key }
+        let region_otherwise = store.config.region_otherwise.clone().filter(|_| !own_credentials);
+        Self { keys, sse_c_key, region_otherwise }
     }
 }
 
@@ -283,7 +287,7 @@ impl StoreSecrets {
 mod tests {
     use clap::Parser as _;
     use plimsoll_conduct::RunTime;
-    use plimsoll_driver_s3::S3Config;
+    use plimsoll_driver_s3::{Credentials, S3Config};
     use plimsoll_http::Endpoint;
     use plimsoll_workload::plan::WorkloadFile;
 
@@ -294,10 +298,10 @@ mod tests {
     fn what_opens_a_store_is_a_secret() {
         let keys = || KeysDoc {
             access_key: "a".to_owned(),
-            secret_key: "s".to_owned(),
+            secret_key: Secret::from("s".to_owned()),
             session_token: None,
         };
-        let store = |keys, sse_c_key| StoreSecrets { keys, sse_c_key };
+        let store = |keys, sse_c_key| StoreSecrets { keys, sse_c_key, region_otherwise: None };
         let of = |stores| AccessDoc { stores, ..AccessDoc::default() };
         assert!(!of(Vec::new()).has_secrets());
         assert!(!of(vec![store(None, None)]).has_secrets());
@@ -305,7 +309,8 @@ mod tests {
         assert!(of(vec![store(None, Some([0; 32]))]).has_secrets());
         let security = [("security.toml".to_owned(), String::new())].into_iter().collect();
         assert!(AccessDoc { security, ..AccessDoc::default() }.has_secrets());
-        let login = LoginDoc { password: Some("p".to_owned()), ..LoginDoc::default() };
+        let login =
+            LoginDoc { password: Some(Secret::from("p".to_owned())), ..LoginDoc::default() };
         let swift_logins = [("s".to_owned(), login)].into_iter().collect();
         let of_swift = AccessDoc { swift_logins, ..AccessDoc::default() };
         assert!(of_swift.has_secrets());
@@ -327,11 +332,7 @@ mod tests {
         let flags = flags();
         let reached = |access: &str, secret: &str| Reached {
             config: S3Config {
-                credentials: Credentials::Keys {
-                    access_key: access.to_owned(),
-                    secret_key: secret.to_owned(),
-                    session_token: None,
-                },
+                credentials: Credentials::keys(access, secret, None),
                 ..S3Config::new(vec![Endpoint::new("h", 1)], "b", RunTime::simulated().wall_epoch)
             },
             embedded: None,
@@ -348,12 +349,8 @@ mod tests {
         assert!(doc.has_secrets());
         let keys = |number: usize| {
             let args = doc.store_args(number, None).unwrap();
-            let Credentials::Keys { access_key, secret_key, .. } =
-                store::credentials(&args.credentials).unwrap()
-            else {
-                panic!("it has keys")
-            };
-            format!("{access_key} {secret_key}")
+            let keys = store::credentials(&args.credentials).unwrap().current().unwrap();
+            format!("{} {}", keys.access_key, keys.secret_key.expose())
         };
         assert_eq!((keys(0), keys(1)), ("A1 S1".to_owned(), "A2 S2".to_owned()));
         // Who asks with its own is told none.

@@ -145,8 +145,9 @@ pub(crate) enum Command {
 /// Who asks, wherever a store is spoken to.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct CredentialArgs {
-    /// Access key; without it AWS_ACCESS_KEY_ID and its like speak for a store that --host names.
-    /// Requests are not signed when there is none, or when it is given empty
+    /// Access key; without it the usual variables, profiles and services of Amazon speak for a
+    /// store that --host names. Requests are not signed when there is none, or when it is given
+    /// empty
     #[arg(long, env = "PLIMSOLL_ACCESS_KEY", hide_env_values = true, value_name = "KEY")]
     pub(crate) access_key: Option<Secret>,
     /// Secret key

@@ -12,7 +12,6 @@ use plimsoll_conduct::{
     FileSettings, Observer, Reached, Recorded, Recording, RunRequest, RunSettings, RunTime,
     Scripted, StandIn, Stop, Target, Targets, Traces, embedded, machine, with_files,
 };
-use plimsoll_credentials::Found;
 use plimsoll_driver_s3::{ProfileKinds, ServerProfile, ServerProfileError};
 use plimsoll_engine::EngineConfig;
 use plimsoll_fleet::wire::{ConductDoc, FilesConductDoc};
@@ -32,7 +31,7 @@ use crate::args::{OutputArgs, TimeOfDay, scrape};
 use crate::built::BUILT;
 use crate::fleet::{self, Mustered};
 pub(crate) use crate::manifest::fresh_seed;
-use crate::store::{self, Judged, Stores};
+use crate::store::{self, Asking, Judged, Stores};
 use crate::syncstart::{time_until, wait_for};
 use crate::terminal::Terminal;
 use crate::ui::Ui;
@@ -211,6 +210,15 @@ impl<'a> Settings<'a> {
         Events::new(asked, Arc::new(said::without_known_secrets))
     }
 
+    /// Returns whose credentials were found; an error where agents are sent some too short-lived.
+    fn lasting(&self, found: Vec<Asking>, of: (bool, &Plan, &RunTime)) -> Result<Vec<Asking>> {
+        let (is_fleet, plan, time) = of;
+        if is_fleet && !self.output.fleet.agent_credentials {
+            store::keys_outlast(plan, &found, time)?;
+        }
+        Ok(found)
+    }
+
     /// Returns how stores are reached.
     fn stores<'s>(&'s self, time: &'s RunTime, seed: Seed) -> Stores<'s> {
         let (args, found, secrets) = (self.store, Vec::new(), &self.secrets);
@@ -262,6 +270,8 @@ pub(crate) struct Conducted {
     pub(crate) run: BegunRun,
     pub(crate) ui: Ui,
     stores: Vec<Reached>,
+    /// Whose credentials were found.
+    found: Vec<Asking>,
     scripted: Option<Scripted>,
     profile: Option<ServerProfile>,
     /// Where the record of a simulation lies that nobody keeps.
@@ -335,7 +345,7 @@ impl Conducted {
             request.content = ContentFrom::Here(content.clone());
         }
         let Targets { all, stores, scripted } = on;
-        let found = reached.found;
+        let found = settings.lasting(reached.found, (mustered.is_some(), &plan, &time))?;
         let is_embedded = stores.iter().any(|store| store.embedded.is_some());
         if is_embedded {
             if mustered.is_some() {
@@ -380,7 +390,7 @@ impl Conducted {
             return Err(error);
         }
         announce(&ui, &run, &plan, &embedded, &found, (&endpoints, seed));
-        Ok(Self { run, ui, stores, scripted, profile, passing })
+        Ok(Self { run, ui, stores, found, scripted, profile, passing })
     }
 
     /// Returns the id of the run.
@@ -394,7 +404,7 @@ impl Conducted {
         syncstart: Option<TimeOfDay>,
         choose: Option<Chooser<'_>>,
     ) -> Result<Recorded> {
-        let Self { run, ui, profile, scripted, .. } = self;
+        let Self { run, ui, found, profile, scripted, .. } = self;
         let ui = *ui;
         let before: BeforeMeasuring<'_> = Box::new(move |recording| {
             wait_for(syncstart, &ui, &recording.stop)?;
@@ -404,7 +414,9 @@ impl Conducted {
             profile.as_mut().map_or(Ok(()), |profile| profile.start()).map_err(unprofiled)?;
             Ok(())
         });
-        Ok(run.run(Some(before), choose)?)
+        let done = run.run(Some(before), choose);
+        run.recording.manifest.notes.extend(found.iter().flat_map(Asking::remarks));
+        Ok(done?)
     }
 
     /// Has the run shown, cleans up, and returns the exit code.
@@ -563,7 +575,7 @@ fn announce(
     run: &BegunRun,
     plan: &Plan,
     embedded: &[String],
-    found: &[Found],
+    found: &[Asking],
     (endpoints, Seed(seed)): (&[String], Seed),
 ) {
     for store in embedded {
@@ -579,11 +591,8 @@ fn announce(
         targets => format!("on {} targets", targets.len()),
     };
     ui.note(&format!("{} {place}, seed {seed}", plan.name));
-    let recording = &run.recording;
-    for found in found {
+    for Asking { found, .. } in found {
         ui.note(&format!("credentials from {}", found.source));
-        let end = recording.time.wall_epoch.after(plan.owed().duration_max.unwrap_or_default());
-        found.outlived(end).iter().for_each(|warning| ui.warn(warning));
     }
     lower::late_stop_rules(plan).iter().for_each(|warning| ui.warn(warning));
 }

@@ -1,5 +1,6 @@
 //! The store that a command speaks to: the one named by flags, or the embedded one.
 
+mod asking;
 mod way;
 
 use std::fmt;
@@ -7,16 +8,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{AskedStore, CallerError, Reach, Reached, RunTime, embedded, input};
-use plimsoll_credentials::{Chain, Found, Keys, Names, StaticKeys};
 use plimsoll_driver_s3::{
-    Checksum, Credentials, Encryption, Lookup, PART_SIZE_DEFAULT, PART_SIZE_MIN, RequestOptions,
-    S3Config, Signature, fresh,
+    Checksum, Encryption, Lookup, PART_SIZE_DEFAULT, PART_SIZE_MIN, RequestOptions, S3Config,
+    Signature, fresh,
 };
 use plimsoll_driver_seaweed::Security;
 use plimsoll_driver_swift::Access;
 use plimsoll_http::{
-    Endpoint, HostSelect, HttpVersion, PORT_PLAIN, PORT_TLS, Proxies, Scheme, TlsIdentity,
-    expand_hosts, resolve_all, split_scheme,
+    Endpoint, HostSelect, HttpVersion, PORT_PLAIN, PORT_TLS, Scheme, TlsIdentity, expand_hosts,
+    resolve_all, split_scheme,
 };
 use plimsoll_model::Bytes;
 use plimsoll_oracle::Script;
@@ -25,10 +25,10 @@ use plimsoll_workload::plan::{Plan, Secrets, TargetSecrets};
 
 use crate::args::requests::{Pair, RequestArgs, SignatureArg};
 use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs};
-use crate::args::{ByteSize, CredentialArgs, TlsArgs};
+use crate::args::{ByteSize, TlsArgs};
 use crate::environment;
-use crate::secret::Secret;
 
+pub(crate) use self::asking::{Asking, credentials, keys_outlast};
 pub(crate) use self::way::{Way, identity};
 
 /// What a host file begins with on the command line.
@@ -37,15 +37,6 @@ const FILE_SCHEME: &str = "file:";
 const HOST_FILE_BYTES_MAX: u64 = 16 << 20;
 /// More than any `security.toml` has.
 const SECURITY_BYTES_MAX: u64 = 1 << 20;
-/// What the keys are called here.
-const NAMES: Names = Names {
-    keys: "the flags",
-    access_key: "--access-key",
-    secret_key: "--secret-key",
-    session_token: "--session-token",
-    web_token: "--sts-web-token",
-};
-
 /// The variable that names the certificates of a Swift and its Keystone.
 pub(crate) const SWIFT_CA: &str = "OS_CACERT";
 /// Those that name the certificate to show to them, and its key.
@@ -63,7 +54,7 @@ pub(crate) struct Stores<'a> {
     /// Fixes the choices of scripts.
     pub(crate) seed: u64,
     /// Whose credentials were found, where they were looked for.
-    pub(crate) found: Vec<Found>,
+    pub(crate) found: Vec<Asking>,
     /// The `security.toml` that stands for whichever a workload names.
     pub(crate) security: Option<&'a Path>,
     /// Who asks targets that are named here, whatever the flags say.
@@ -181,7 +172,7 @@ impl Reach for Judged<'_> {
 
 /// Returns the store that the flags name, starting the embedded one when they name none, and whose
 /// credentials were found, if they were looked for.
-pub(crate) fn open(way: &Way, time: &RunTime) -> Result<(Reached, Option<Found>)> {
+pub(crate) fn open(way: &Way, time: &RunTime) -> Result<(Reached, Option<Asking>)> {
     let args = &way.args;
     let Some(hosts) = &args.host else {
         return Ok((open_embedded(args, None, 0, time)?, None));
@@ -195,15 +186,11 @@ pub(crate) fn open(way: &Way, time: &RunTime) -> Result<(Reached, Option<Found>)
     if requests.resolve_host {
         endpoints = resolve_all(&endpoints).context("--resolve-host")?;
     }
-    let found = look_for_credentials(way, speaks_tls, &endpoints[0], proxies.clone(), time)?;
-    let credentials = match &found {
-        Some(found) => of_keys(found.keys.clone()),
-        None => credentials(&args.credentials)?,
-    };
     let tls = way.tls(speaks_tls, proxies.as_ref())?;
     let plain = S3Config::new(endpoints, &args.bucket, time.wall_epoch);
-    let config = config(way, S3Config { tls, credentials, ..plain })?;
-    Ok((Reached { config, embedded: None }, found))
+    let config = config(way, S3Config { tls, ..plain })?;
+    let (config, asking) = asking::by_whom(config, way, proxies, time)?;
+    Ok((Reached { config, embedded: None }, asking))
 }
 
 /// Starts the embedded store, which does as the script says, and returns how to reach it.
@@ -244,42 +231,6 @@ fn config(way: &Way, plain: S3Config) -> Result<S3Config> {
         options: request_options(requests)?,
         ..plain
     })
-}
-
-/// Returns whoever is found to ask, where the flags say to look.
-fn look_for_credentials(
-    way: &Way,
-    speaks_tls: bool,
-    store: &Endpoint,
-    proxies: Option<Proxies>,
-    time: &RunTime,
-) -> Result<Option<Found>> {
-    let args = &way.args;
-    let requests = &args.requests;
-    let web_token = requests.sts_web_token.as_ref().map(|token| token.expose());
-    match (requests.signature, web_token) {
-        (SignatureArg::S3v4 | SignatureArg::S3v2, None) => {
-            let given = given(&args.credentials);
-            return Ok(given.or_amazon_variables(&environment::variable)?);
-        }
-        (SignatureArg::StsWebToken, None) => {
-            bail!("--signature STS_WEB_TOKEN needs --sts-web-token");
-        }
-        _ => {}
-    }
-    let chain = Chain {
-        given: given(&args.credentials),
-        web_token,
-        store,
-        store_tls: speaks_tls,
-        trust: way.trust(),
-        proxies,
-        clock: &time.clock,
-        wall_epoch: time.wall_epoch,
-        variable: &environment::variable,
-        read: &input::read_text,
-    };
-    Ok(Some(chain.resolve()?))
 }
 
 /// Returns what the flags change about requests.
@@ -385,26 +336,6 @@ pub(crate) fn is_host_file(hosts: &str) -> bool {
     hosts.starts_with(FILE_SCHEME)
 }
 
-/// Returns who asks.
-pub(crate) fn credentials(args: &CredentialArgs) -> Result<Credentials> {
-    Ok(given(args).keys()?.map_or(Credentials::Anonymous, of_keys))
-}
-
-fn given(args: &CredentialArgs) -> StaticKeys {
-    let text = |secret: &Option<Secret>| secret.as_ref().map(|secret| secret.expose().to_owned());
-    StaticKeys {
-        access_key: text(&args.access_key),
-        secret_key: text(&args.secret_key),
-        session_token: text(&args.session_token),
-        names: NAMES,
-    }
-}
-
-fn of_keys(keys: Keys) -> Credentials {
-    let Keys { access_key, secret_key, session_token, .. } = keys;
-    Credentials::Keys { access_key, secret_key, session_token }
-}
-
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "makes the files that are read")]
 mod tests {
@@ -412,6 +343,8 @@ mod tests {
 
     use plimsoll_workload::plan::spec::{OneOrMany, S3Signature, S3Target};
     use plimsoll_workload::plan::{Secrets, Time};
+
+    use crate::secret::Secret;
 
     use super::*;
 
@@ -445,8 +378,8 @@ mod tests {
         };
         let hosts = |host: &str| OneOrMany(vec![host.to_owned()]);
         let a = reach("a", S3Target { hosts: hosts("h:1"), ..S3Target::default() });
-        let Credentials::Keys { access_key, secret_key, .. } = &a.credentials else { panic!() };
-        assert_eq!((&**access_key, &**secret_key), ("AK", "SK-hush"));
+        let keys = a.credentials.current().unwrap();
+        assert_eq!((&*keys.access_key, keys.secret_key.expose()), ("AK", "SK-hush"));
         assert_eq!((a.options.signature, a.stall_timeout), (Signature::V2, None));
         assert!(a.proxies.is_none() && a.tls.is_none());
         let b = reach(
@@ -461,8 +394,8 @@ mod tests {
                 ..S3Target::default()
             },
         );
-        let Credentials::Keys { access_key, secret_key, .. } = &b.credentials else { panic!() };
-        assert_eq!((&**access_key, &**secret_key), ("AK2", "SK2-hush"));
+        let keys = b.credentials.current().unwrap();
+        assert_eq!((&*keys.access_key, keys.secret_key.expose()), ("AK2", "SK2-hush"));
         assert_eq!(b.options.signature, Signature::V4);
         let seven = Duration::from_secs(7);
         assert_eq!((b.connect_timeout, b.stall_timeout), (seven, Some(seven)));

@@ -48,13 +48,8 @@ pub fn cores_free(is_embedded: bool) -> usize {
 pub fn config(oracle: &Oracle, bucket: &str, wall_epoch: WallTime) -> S3Config {
     let addr = oracle.addr();
     let endpoint = Endpoint::new(addr.ip().to_string(), addr.port());
-    let key = KEY.to_owned();
     S3Config {
-        credentials: Credentials::Keys {
-            access_key: key.clone(),
-            secret_key: key,
-            session_token: None,
-        },
+        credentials: Credentials::keys(KEY, KEY, None),
         ..S3Config::new(vec![endpoint], bucket, wall_epoch)
     }
 }

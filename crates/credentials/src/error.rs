@@ -1,22 +1,37 @@
 //! Why no credentials could be had. No secret stands in any of it.
 
+use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
-use plimsoll_http::{ExchangeError, TlsSetupError};
 use plimsoll_model::WallTime;
-use thiserror::Error;
 
 use crate::Source;
 
+/// Where credentials are looked for after those that are given, in this order.
+pub const PLACES: &str = "AWS_ACCESS_KEY_ID, MINIO_ROOT_USER, the profiles of ~/.aws or \
+                          AWS_CONFIG_FILE (AWS_PROFILE), a web identity \
+                          (AWS_WEB_IDENTITY_TOKEN_FILE), the container \
+                          (AWS_CONTAINER_CREDENTIALS_FULL_URI) and the instance's role";
+/// How much of what others say is shown.
+const MESSAGE_CHARS_MAX: usize = 300;
+/// What errors of Amazon's libraries say that only wrap others.
+const GENERALITIES: [&str; 8] = [
+    "an error occurred while loading credentials",
+    "unexpected credentials error",
+    "the credentials provider was not properly configured",
+    "the credential provider was not enabled",
+    "dispatch failure",
+    "service error",
+    "io error",
+    "other",
+];
+
 /// Why no credentials could be had.
-#[derive(Debug, Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
     /// No source has any.
-    #[error(
-        "no credentials found: looked at {given}, AWS_ACCESS_KEY_ID, MINIO_ROOT_USER, the profile \
-         file, a web identity, the container and the instance role"
-    )]
+    #[error("no credentials found: looked at {given}, {PLACES}")]
     NotFound {
         /// What the caller's own key is called.
         given: &'static str,
@@ -54,27 +69,73 @@ pub enum CredentialsError {
     /// A profile without keys.
     #[error("profile `{0}` holds no keys")]
     EmptyProfile(String),
-    /// A profile with half of its keys.
-    #[error("profile `{profile}` has an {has} without {lacks}")]
-    HalfProfile {
-        /// Its name.
+    /// Profiles that name each other as sources, or one that names itself.
+    #[error("the sources of profile `{profile}` (source_profile) go in a circle: {path}")]
+    SourceLoop {
+        /// The profile that was to be used.
         profile: String,
-        /// The setting that is there.
-        has: &'static str,
-        /// The setting that is not.
-        lacks: &'static str,
+        /// The profiles on the way.
+        path: String,
     },
-    /// A profile that gets its keys in a way that is not known here.
+    /// A profile whose source is nowhere.
+    #[error("profile `{profile}` names `{missing}` as its source, and there is no such profile")]
+    NoSource {
+        /// The one.
+        profile: String,
+        /// The other.
+        missing: String,
+    },
+    /// The command of a profile takes too long.
     #[error(
-        "profile `{profile}` gets its keys by `{way}`, which is not supported; export them with \
-         `aws configure export-credentials --format env`"
+        "profile `{profile}`: its credential_process has given no keys within {seconds} s and is \
+         not waited for any longer"
     )]
-    OtherWay {
-        /// Its name.
+    SlowProcess {
+        /// The profile.
         profile: String,
-        /// The setting that says so.
-        way: &'static str,
+        /// How long it was waited for.
+        seconds: f64,
     },
+    /// The command of a profile gives no keys.
+    #[error("profile `{profile}`: its credential_process gives no keys: {reason}")]
+    Process {
+        /// The profile.
+        profile: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The login of a profile cannot be used.
+    #[error(
+        "profile `{profile}`: its SSO login gives no keys ({reason}); sign in with `aws sso login \
+         --profile {profile}`"
+    )]
+    SignOn {
+        /// The profile.
+        profile: String,
+        /// Why not.
+        reason: String,
+    },
+    /// Something about a profile.
+    #[error("profile `{profile}`")]
+    OfProfile {
+        /// The profile.
+        profile: String,
+        /// What is wrong.
+        #[source]
+        source: Box<CredentialsError>,
+    },
+    /// The profile files cannot be made out.
+    #[error("cannot make out the profile files")]
+    ProfileFile(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A source that had keys has none any more.
+    #[error("{from} has no credentials any more")]
+    Gone {
+        /// Which one.
+        from: Source,
+    },
+    /// A place has not answered in time.
+    #[error("nothing came in time")]
+    Slow,
     /// A file cannot be read.
     #[error("cannot read {what} {}", path.display())]
     Unreadable {
@@ -97,31 +158,9 @@ pub enum CredentialsError {
         /// Why not.
         reason: String,
     },
-    /// A request that cannot be sent.
-    #[error("the value for {0} holds a character that a request cannot hold")]
-    Field(String),
-    /// A service keeps silent.
-    #[error("{0} does not answer")]
-    Silent(String),
-    /// A service cannot be reached, or breaks off.
-    #[error(transparent)]
-    Exchange(#[from] ExchangeError),
-    /// A service answers something else than credentials.
-    #[error("{service} answered {status}{remark}")]
-    Refused {
-        /// Which one.
-        service: String,
-        /// The status.
-        status: u16,
-        /// To what, or what it says of it.
-        remark: String,
-    },
-    /// An answer from which no keys can be read.
+    /// What a service or a command has said or done instead of handing out keys.
     #[error("{0}")]
     Answer(String),
-    /// Connections cannot be encrypted.
-    #[error("cannot set TLS up")]
-    Tls(#[source] TlsSetupError),
     /// There is no event loop.
     #[error("cannot start the event loop")]
     Runtime(#[source] io::Error),
@@ -137,10 +176,43 @@ pub enum CredentialsError {
 }
 
 impl CredentialsError {
-    /// Returns the error of an answer in these words.
-    pub(crate) fn answer(words: impl Into<String>) -> Self {
-        Self::Answer(words.into())
+    /// Says of which profile it is.
+    pub(crate) fn of_profile(self, profile: &str) -> Self {
+        Self::OfProfile { profile: profile.to_owned(), source: Box::new(self) }
     }
+}
+
+/// Returns an error with its causes, as one short line.
+pub(crate) fn in_one_line(error: &(dyn Error + 'static)) -> String {
+    let causes =
+        std::iter::successors(error.source(), |cause: &&(dyn Error + 'static)| (*cause).source());
+    shown(&causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")))
+}
+
+/// Returns an error of Amazon's libraries with its causes, as one short line, without those that
+/// say only that there is a further one, and without saying anything twice.
+pub(crate) fn without_generalities(error: &(dyn Error + 'static)) -> String {
+    let all =
+        std::iter::successors(Some(error), |error: &&(dyn Error + 'static)| (*error).source());
+    let mut told: Vec<String> = Vec::new();
+    for text in all.map(ToString::to_string) {
+        // Answers are shown whole there, and may hold keys.
+        let text = text.split(". Response {").next().unwrap_or_default().to_owned();
+        let is_new = !told.iter().any(|said| said.contains(&text));
+        if is_new && !GENERALITIES.contains(&text.as_str()) {
+            told.push(text);
+        }
+    }
+    match told.is_empty() {
+        true => shown(&error.to_string()),
+        false => shown(&told.join(": ")),
+    }
+}
+
+/// Returns text of others as one short line.
+pub(crate) fn shown(text: &str) -> String {
+    let words = text.split(|c: char| c.is_control() || c == ' ').filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join(" ").chars().take(MESSAGE_CHARS_MAX).collect()
 }
 
 /// Says where an error is from.

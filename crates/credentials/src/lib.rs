@@ -1,30 +1,32 @@
-//! Who asks, found out as other tools of S3 do: keys that are given, environment, profile file, web
-//! identity, container, instance role.
+//! Who asks, found out as other tools of S3 do: keys that are given, environment, profiles, web
+//! identity, container, instance role; and found out again before what was found expires.
 //!
-//! The environment and the files are read through what the caller hands in. No secret stands in an
-//! error or in a `Debug` form.
+//! What is Amazon's own is left to `aws-config`, whose exchanges go over our own client. It reads
+//! the environment of the process itself; profiles and tokens that are named here are read through
+//! what the caller hands in. No secret stands in an error or in a `Debug` form.
 
-mod answer;
+mod amazon;
 mod error;
-mod fetch;
-mod metadata;
+mod http_client;
 mod profile;
+mod refresh;
 mod sts;
 #[cfg(test)]
 mod tests;
+mod variables;
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use plimsoll_http::{Endpoint, Proxies, TlsOptions};
-use plimsoll_model::{Moment, SharedClock, WallTime};
+use plimsoll_model::{Moment, Secret, SharedClock, WallTime};
 
-pub use error::CredentialsError;
+pub use error::{CredentialsError, PLACES};
+pub use refresh::{Refreshed, Refresher};
 
 use error::At;
-use fetch::Fetcher;
-use sts::{StsDefault, WebIdentity};
 
 type Result<T> = std::result::Result<T, CredentialsError>;
 
@@ -34,6 +36,10 @@ const FILE_SCHEME: &str = "file:";
 const PROFILE_BYTES_MAX: u64 = 4 << 20;
 const TOKEN_BYTES_MAX: u64 = 1 << 20;
 const WEB_IDENTITY: &str = "AWS_WEB_IDENTITY_TOKEN_FILE";
+
+/// How long one place may take to hand out keys, a command of a profile among them, unless another
+/// time is asked for.
+pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What messages call that which the caller was given, such as flags.
 #[derive(Clone, Copy, Debug)]
@@ -51,26 +57,28 @@ pub struct Names {
 }
 
 /// Keys that the caller was given; an empty one counts as none.
+#[derive(Clone, Debug)]
 pub struct StaticKeys {
     /// The public name of the key.
-    pub access_key: Option<String>,
+    pub access_key: Option<Secret>,
     /// Its secret.
-    pub secret_key: Option<String>,
+    pub secret_key: Option<Secret>,
     /// The token that goes with a temporary key.
-    pub session_token: Option<String>,
+    pub session_token: Option<Secret>,
     /// What messages call them.
     pub names: Names,
 }
 
 /// Where credentials are looked for.
-pub struct Chain<'a> {
+#[derive(Clone)]
+pub struct Chain {
     /// The keys that win over everything else.
     pub given: StaticKeys,
     /// A token or `file:PATH`. Taken to the store, or to `AWS_ENDPOINT_URL_STS`, in exchange for
     /// keys; nothing else is tried then.
-    pub web_token: Option<&'a str>,
+    pub web_token: Option<Secret>,
     /// The store's first endpoint.
-    pub store: &'a Endpoint,
+    pub store: Endpoint,
     /// Whether it speaks TLS.
     pub store_tls: bool,
     /// Whom to trust where TLS is spoken.
@@ -78,13 +86,15 @@ pub struct Chain<'a> {
     /// The proxies on the way to a token service; the machine's own services are asked directly.
     pub proxies: Option<Proxies>,
     /// The run's clock.
-    pub clock: &'a SharedClock,
+    pub clock: SharedClock,
     /// The wall time at its epoch.
     pub wall_epoch: WallTime,
-    /// The environment.
-    pub variable: &'a dyn Fn(&str) -> Option<String>,
+    /// How long one place may take.
+    pub patience: Duration,
+    /// The environment of this process.
+    pub variable: fn(&str) -> Option<String>,
     /// Returns the text of a file of at most so many bytes.
-    pub read: &'a dyn Fn(&Path, u64) -> io::Result<String>,
+    pub read: fn(&Path, u64) -> io::Result<String>,
 }
 
 /// Where credentials were found.
@@ -94,7 +104,7 @@ pub enum Source {
     StaticKeys(&'static str),
     /// The environment; the variable of the access key.
     Variable(&'static str),
-    /// A profile file; the profile.
+    /// The profile files; the profile.
     Profile(String),
     /// A token service, for a token that the caller has; what it calls that.
     WebToken(&'static str),
@@ -102,8 +112,8 @@ pub enum Source {
     WebIdentity,
     /// The container that we run in.
     Container,
-    /// The instance that we run on; its role.
-    Instance(String),
+    /// The instance that we run on.
+    Instance,
 }
 
 impl fmt::Display for Source {
@@ -115,35 +125,22 @@ impl fmt::Display for Source {
             Self::WebToken(name) => write!(f, "the token service ({name})"),
             Self::WebIdentity => write!(f, "the web identity ({WEB_IDENTITY})"),
             Self::Container => f.write_str("the container"),
-            Self::Instance(role) => write!(f, "the instance's role `{role}`"),
+            Self::Instance => f.write_str("the instance's role"),
         }
     }
 }
 
-/// Keys as a source hands them out.
-#[derive(Clone)]
+/// Keys as a source hands them out. Their `Debug` form holds no secret.
+#[derive(Clone, Debug)]
 pub struct Keys {
     /// The public name of the key.
     pub access_key: String,
     /// Its secret.
-    pub secret_key: String,
+    pub secret_key: Secret,
     /// The token that goes with a temporary key.
-    pub session_token: Option<String>,
+    pub session_token: Option<Secret>,
     /// When they cease to be valid; `None` for never, or unknown.
     pub expires: Option<WallTime>,
-}
-
-impl fmt::Debug for Keys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keys").field("access_key", &self.access_key).finish_non_exhaustive()
-    }
-}
-
-impl Keys {
-    /// Returns keys that never cease to be valid.
-    fn lasting(access_key: String, secret_key: String, session_token: Option<String>) -> Self {
-        Self { access_key, secret_key, session_token, expires: None }
-    }
 }
 
 /// What was found.
@@ -153,29 +150,28 @@ pub struct Found {
     pub keys: Keys,
     /// Where they are from.
     pub source: Source,
+    /// The region that Amazon's tools would take with these keys, where they would know one.
+    pub region: Option<String>,
 }
 
 impl Found {
-    /// Returns a warning where a run that ends at `end` outlives the credentials: they are asked
-    /// for before a run only.
-    pub fn outlived(&self, end: WallTime) -> Option<String> {
-        let expires = self.keys.expires.filter(|expires| *expires < end)?;
-        Some(format!(
-            "the credentials from {} expire at {expires}, before the run ends; operations after \
-             that will be refused",
-            self.source
-        ))
+    /// Returns when the keys expire, where that is before `end`.
+    pub fn expire_before(&self, end: WallTime) -> Option<WallTime> {
+        self.keys.expires.filter(|expires| *expires < end)
     }
 }
 
 impl StaticKeys {
     /// Returns the keys, if there are any.
     pub fn keys(&self) -> Result<Option<Keys>> {
-        let given = |value: &Option<String>| value.clone().filter(|text| !text.is_empty());
+        let given = |value: &Option<Secret>| value.clone().filter(|text| !text.expose().is_empty());
         let half = |given, missing| Err(CredentialsError::HalfGiven { given, missing });
         let names = self.names;
         match (given(&self.access_key), given(&self.secret_key), given(&self.session_token)) {
-            (Some(access), Some(secret), token) => Ok(Some(Keys::lasting(access, secret, token))),
+            (Some(access), Some(secret_key), session_token) => {
+                let access_key = access.expose().to_owned();
+                Ok(Some(Keys { access_key, secret_key, session_token, expires: None }))
+            }
             (None, None, None) => Ok(None),
             (Some(_), None, _) => half(names.access_key.to_owned(), names.secret_key),
             (None, ..) => {
@@ -184,137 +180,103 @@ impl StaticKeys {
         }
     }
 
-    /// Returns the keys of Amazon's variables where none are given: what every tool of S3 takes.
-    /// `None` without such variables, and where a key is given, were it empty.
-    pub fn or_amazon_variables(
-        &self,
-        variable: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Option<Found>> {
-        if [&self.access_key, &self.secret_key, &self.session_token].iter().any(|it| it.is_some()) {
-            return Ok(None);
-        }
-        of_variables(&VARIABLES[..1], variable)
+    /// Tells whether any is given, were it empty.
+    pub fn is_any(&self) -> bool {
+        [&self.access_key, &self.secret_key, &self.session_token].iter().any(|it| it.is_some())
     }
 }
 
-/// Amazon's names, those of its first tools, and MinIO's old and new ones.
-const VARIABLES: [[&str; 3]; 4] = [
-    ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"],
-    ["AWS_ACCESS_KEY", "AWS_SECRET_KEY", "AWS_SESSION_TOKEN"],
-    ["MINIO_ROOT_USER", "MINIO_ROOT_PASSWORD", ""],
-    ["MINIO_ACCESS_KEY", "MINIO_SECRET_KEY", ""],
-];
-
-fn of_variables(
-    names: &[[&'static str; 3]],
-    variable: &dyn Fn(&str) -> Option<String>,
-) -> Result<Option<Found>> {
-    let value = |name| variable(name).filter(|value| !value.is_empty());
-    let half = |set, missing| Err(CredentialsError::HalfSet { set, missing });
-    for &[access_name, secret_name, token_name] in names {
-        match (value(access_name), value(secret_name)) {
-            (Some(access), Some(secret)) => {
-                let keys = Keys::lasting(access, secret, value(token_name));
-                return Ok(Some(Found { keys, source: Source::Variable(access_name) }));
-            }
-            (None, None) => {}
-            (Some(_), None) => return half(access_name, secret_name),
-            (None, Some(_)) => return half(secret_name, access_name),
-        }
-    }
-    Ok(None)
-}
-
-impl Chain<'_> {
-    /// Returns the credentials of the first source that has any, asking anew each time.
+impl Chain {
+    /// Returns the credentials of the first source that has any, asking anew each time; it is an
+    /// error that none has.
     pub fn resolve(&self) -> Result<Found> {
-        let names = self.given.names;
-        let found = match self.web_token {
-            Some(token) => {
-                let keys = self.web_token(token);
-                let keys = keys.and_then(|token| sts::assume_role(self, &token, StsDefault::Store));
-                let source = Source::WebToken(names.web_token);
-                Found { keys: keys.at(names.web_token)?, source }
-            }
-            None => {
-                let given = names.access_key;
-                self.first()?.ok_or(CredentialsError::NotFound { given })?
-            }
-        };
-        let now = self.wall_epoch.after(self.clock.now().since(Moment::EPOCH));
-        match found.keys.expires.filter(|expires| *expires <= now) {
+        let given = self.given.names.access_key;
+        self.find()?.ok_or(CredentialsError::NotFound { given })
+    }
+
+    /// Returns the credentials of the first source that has any, asking anew each time; `None`
+    /// where no source has any.
+    pub fn find(&self) -> Result<Option<Found>> {
+        let Some(found) = self.first()? else { return Ok(None) };
+        match found.keys.expires.filter(|expires| *expires <= self.now()) {
             Some(at) => Err(CredentialsError::Expired { from: found.source, at }),
-            None => Ok(found),
+            None => Ok(Some(found)),
         }
+    }
+
+    /// Returns the wall time.
+    fn now(&self) -> WallTime {
+        self.wall_epoch.after(self.clock.now().since(Moment::EPOCH))
     }
 
     fn first(&self) -> Result<Option<Found>> {
-        let found = |keys, source| Ok(Some(Found { keys, source }));
+        let names = self.given.names;
+        if self.web_token.is_some() {
+            let source = Source::WebToken(names.web_token);
+            let keys = self.ask(&source)?;
+            return Ok(keys.map(|keys| Found { keys, source, region: None }));
+        }
         if let Some(keys) = self.given.keys()? {
-            return found(keys, Source::StaticKeys(self.given.names.keys));
+            let source = Source::StaticKeys(names.keys);
+            return Ok(Some(Found { keys, source, region: None }));
         }
-        if let Some(of_environment) = of_variables(&VARIABLES, self.variable)? {
-            return Ok(Some(of_environment));
+        if let Some((keys, name)) = variables::keys(self.variable)? {
+            let region = name.starts_with("AWS_").then(|| self.region_of_variables()).flatten();
+            return Ok(Some(Found { keys, source: Source::Variable(name), region }));
         }
-        if let Some((keys, name)) = self.of_profile()? {
-            return found(keys, Source::Profile(name));
+        let profile = self.profile_name().unwrap_or_else(|| profile::DEFAULT.to_owned());
+        let places =
+            [Source::Profile(profile), Source::WebIdentity, Source::Container, Source::Instance];
+        for source in places {
+            if let Some(keys) = self.ask(&source)? {
+                let region = self.region_of_variables().or_else(|| self.region_of_profile());
+                return Ok(Some(Found { keys, source, region }));
+            }
         }
-        if let Some(keys) = self.of_web_identity().at(WEB_IDENTITY)? {
-            return found(keys, Source::WebIdentity);
-        }
-        if let Some(keys) = metadata::of_container(self).at("the container's credentials")? {
-            return found(keys, Source::Container);
-        }
-        match metadata::of_instance(self).at("the instance's role")? {
-            Some((keys, role)) => found(keys, Source::Instance(role)),
-            None => Ok(None),
+        Ok(None)
+    }
+
+    /// Returns what one source has, asking it anew.
+    fn ask(&self, source: &Source) -> Result<Option<Keys>> {
+        match source {
+            Source::StaticKeys(_) => self.given.keys(),
+            Source::Variable(_) => Ok(variables::keys(self.variable)?.map(|(keys, _)| keys)),
+            Source::WebToken(name) => {
+                let token = self.web_token.as_ref().map_or("", Secret::expose);
+                let token = self.token_of(token).at(name)?;
+                sts::assume_role(self, &token).at(name).map(Some)
+            }
+            Source::Profile(name) => amazon::of_profile(self, name),
+            Source::WebIdentity => amazon::of_web_identity(self).at(WEB_IDENTITY),
+            Source::Container => amazon::of_container(self).at("the container's credentials"),
+            Source::Instance => amazon::of_instance(self).at("the instance's role"),
         }
     }
 
-    fn of_profile(&self) -> Result<Option<(Keys, String)>> {
-        let asked = self.set("AWS_PROFILE").or_else(|| self.set("AWS_DEFAULT_PROFILE"));
-        let credentials = self.profile_file("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials")?;
-        let config = self.profile_file("AWS_CONFIG_FILE", ".aws/config")?;
-        let name = asked.clone().unwrap_or_else(|| "default".to_owned());
-        match profile::keys(&credentials, &config, &name)? {
-            Some(keys) => Ok(Some((keys, name))),
-            None if asked.is_none() => Ok(None),
-            None => Err(CredentialsError::NoProfile(name)),
-        }
+    /// Returns the profile that is asked for.
+    fn profile_name(&self) -> Option<String> {
+        self.set("AWS_PROFILE").or_else(|| self.set("AWS_DEFAULT_PROFILE"))
     }
 
-    /// Returns the text of the file that a variable names, else of the customary one, which need
-    /// not be there.
-    fn profile_file(&self, variable: &str, customary: &str) -> Result<String> {
-        let named = self.set(variable).map(PathBuf::from);
-        let is_named = named.is_some();
-        let at_home = || Some(Path::new(&self.set("HOME")?).join(customary));
-        let Some(path) = named.or_else(at_home) else { return Ok(String::new()) };
-        match (self.read)(&path, PROFILE_BYTES_MAX) {
-            Err(error) if !is_named && error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-            read => read.map_err(|source| CredentialsError::Unreadable {
-                what: "the profile file",
-                path,
-                source,
-            }),
-        }
+    fn region_of_variables(&self) -> Option<String> {
+        self.set("AWS_REGION").or_else(|| self.set("AWS_DEFAULT_REGION"))
     }
 
-    fn of_web_identity(&self) -> Result<Option<Keys>> {
-        let Some(path) = self.set(WEB_IDENTITY) else { return Ok(None) };
-        let token = self.web_token(&format!("{FILE_SCHEME}{path}"))?;
-        sts::assume_role(self, &token, StsDefault::Amazon).map(Some)
+    fn region_of_profile(&self) -> Option<String> {
+        // What cannot be read was an error before, or does not matter.
+        let name = self.profile_name().unwrap_or_else(|| profile::DEFAULT.to_owned());
+        profile::Profiles::read(self, &name).ok()?.setting(&name, "region")
     }
 
     /// Returns the token that a text is, or that its file holds.
-    fn web_token(&self, text: &str) -> Result<WebIdentity> {
+    fn token_of(&self, text: &str) -> Result<Secret> {
         let token = match text.strip_prefix(FILE_SCHEME) {
             None => text.to_owned(),
             Some(path) => self.token_file(path)?,
         };
         match token.trim() {
             "" => Err(CredentialsError::EmptyToken),
-            token => Ok(WebIdentity(token.to_owned())),
+            token => Ok(Secret::from(token.to_owned())),
         }
     }
 
@@ -330,10 +292,5 @@ impl Chain<'_> {
     /// Returns a variable that is set to something.
     fn set(&self, name: &str) -> Option<String> {
         (self.variable)(name).filter(|value| !value.is_empty())
-    }
-
-    /// Returns what asks services of the machine itself.
-    fn local_fetcher(&self) -> Result<Fetcher> {
-        Fetcher::new(self.clock, &self.trust, None)
     }
 }

@@ -1,159 +1,135 @@
-//! The profile files of Amazon's tools: sections of `name = value`.
+//! The profile files of Amazon's tools, read by `aws-config`, and what they say of how a profile
+//! gets its keys.
 
-use crate::{CredentialsError, Keys, Result};
+use std::borrow::Cow;
+use std::io;
+use std::path::{Path, PathBuf};
 
-const ACCESS_KEY: &str = "aws_access_key_id";
-const SECRET_KEY: &str = "aws_secret_access_key";
-/// Settings by which a profile gets its keys from elsewhere, in ways that are not known here.
-const OTHER_WAYS: [&str; 5] =
-    ["credential_process", "role_arn", "sso_session", "sso_start_url", "credential_source"];
+use aws_config::profile::{Profile, ProfileSet};
+use aws_runtime::env_config::file::{EnvConfigFileKind, EnvConfigFiles};
+use aws_types::os_shim_internal::{Env, Fs};
 
-/// One profile's settings, the later of two the stronger.
-#[derive(Default)]
-struct Profile<'a> {
-    found: bool,
-    access_key: Option<&'a str>,
-    secret_key: Option<&'a str>,
-    session_token: Option<&'a str>,
-    other_way: Option<&'static str>,
+use crate::{Chain, CredentialsError, PROFILE_BYTES_MAX, Result};
+
+/// The profile that nobody needs to name.
+pub(crate) const DEFAULT: &str = "default";
+const SOURCE: &str = "source_profile";
+const PROCESS: &str = "credential_process";
+/// Settings by which a profile has keys of its own, whatever it names as its source.
+const OWN_WAYS: [&str; 6] = [
+    "aws_access_key_id",
+    PROCESS,
+    "web_identity_token_file",
+    "sso_session",
+    "sso_start_url",
+    "login_session",
+];
+
+/// What the first keys of a profile come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Base {
+    /// A command.
+    Process,
+    /// A login by single sign-on.
+    SignOn,
+    /// Anything else.
+    Other,
 }
 
-/// Returns the keys of a profile, those of the credentials file before those of the config file;
-/// `None` if it is in neither of them or holds none.
-pub(crate) fn keys(credentials: &str, config: &str, name: &str) -> Result<Option<Keys>> {
-    let first = Profile::read(credentials, |section| section == name);
-    let second = Profile::read(config, |section| match section.strip_prefix("profile ") {
-        Some(named) => named.trim() == name,
-        None => section == "default" && name == "default",
+/// The profiles of both files.
+pub(crate) struct Profiles {
+    pub(crate) files: EnvConfigFiles,
+    set: ProfileSet,
+}
+
+impl Profiles {
+    /// Reads the files that the environment names, else the customary ones, which need not be
+    /// there, with this profile as the one that is meant.
+    pub(crate) fn read(chain: &Chain, name: &str) -> Result<Self> {
+        let credentials = text_of(chain, "AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials")?;
+        let config = text_of(chain, "AWS_CONFIG_FILE", ".aws/config")?;
+        let files = EnvConfigFiles::builder()
+            .with_contents(EnvConfigFileKind::Config, config)
+            .with_contents(EnvConfigFileKind::Credentials, credentials)
+            .build();
+        let (fs, env) = (Fs::real(), Env::real());
+        let name = Some(Cow::Owned(name.to_owned()));
+        let loaded = aws_config::profile::load(&fs, &env, &files, name);
+        let set = crate::amazon::wait(chain.patience, loaded)?.ok_or(CredentialsError::Slow)?;
+        // The error says the line and repeats none.
+        let set = set.map_err(|error| CredentialsError::ProfileFile(Box::new(error)))?;
+        Ok(Self { files, set })
+    }
+
+    /// Tells whether there is such a profile.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.set.get_profile(name).is_some()
+    }
+
+    /// Returns a setting of a profile.
+    pub(crate) fn setting(&self, profile: &str, name: &str) -> Option<String> {
+        let value = self.set.get_profile(profile)?.get(name)?;
+        Some(value.to_owned()).filter(|value| !value.is_empty())
+    }
+
+    /// Returns what the first keys of a profile come from; an error where its sources lead to none.
+    pub(crate) fn base(&self, name: &str) -> Result<Base> {
+        let mut walked = vec![name];
+        loop {
+            let here = *walked.last().expect("it began with one");
+            let Some(profile) = self.set.get_profile(here) else {
+                let from = walked.get(walked.len() - 2).copied().unwrap_or(here);
+                let (profile, missing) = (from.to_owned(), here.to_owned());
+                return Err(CredentialsError::NoSource { profile, missing });
+            };
+            let has_own = OWN_WAYS.iter().any(|way| profile.get(way).is_some());
+            let is_static = walked.len() > 1 && profile.get("aws_access_key_id").is_some();
+            let next = profile.get("role_arn").and_then(|_| profile.get(SOURCE));
+            match next {
+                None => return Ok(base_of(profile)),
+                Some(_) if is_static => return Ok(Base::Other),
+                Some(next) if next == here && has_own => return Ok(base_of(profile)),
+                Some(next) if walked.contains(&next) => {
+                    walked.push(next);
+                    let path = walked.join(", ");
+                    return Err(CredentialsError::SourceLoop { profile: name.to_owned(), path });
+                }
+                Some(next) => walked.push(next),
+            }
+        }
+    }
+}
+
+fn base_of(profile: &Profile) -> Base {
+    let has = |name| profile.get(name).is_some();
+    if has("credential_source") || has("web_identity_token_file") {
+        Base::Other
+    } else if has("sso_session") || has("sso_start_url") {
+        Base::SignOn
+    } else if has(PROCESS) {
+        Base::Process
+    } else {
+        Base::Other
+    }
+}
+
+/// Returns the text of the file that a variable names, else of the customary one.
+fn text_of(chain: &Chain, variable: &str, customary: &str) -> Result<String> {
+    let home = chain.set("HOME").map(PathBuf::from);
+    let named = chain.set(variable).map(|path| match (path.strip_prefix("~/"), &home) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(path),
     });
-    let half =
-        |has, lacks| Err(CredentialsError::HalfProfile { profile: name.to_owned(), has, lacks });
-    for profile in [&first, &second] {
-        let token = profile.session_token.map(str::to_owned);
-        match (profile.access_key, profile.secret_key) {
-            (Some(access), Some(secret)) => {
-                return Ok(Some(Keys::lasting(access.to_owned(), secret.to_owned(), token)));
-            }
-            (None, None) => {}
-            (Some(_), None) => return half(ACCESS_KEY, SECRET_KEY),
-            (None, Some(_)) => return half(SECRET_KEY, ACCESS_KEY),
-        }
-    }
-    if let Some(way) = first.other_way.or(second.other_way) {
-        return Err(CredentialsError::OtherWay { profile: name.to_owned(), way });
-    }
-    if (first.found || second.found) && name != "default" {
-        return Err(CredentialsError::EmptyProfile(name.to_owned()));
-    }
-    Ok(None)
-}
-
-impl<'a> Profile<'a> {
-    fn read(text: &'a str, is_meant: impl Fn(&str) -> bool) -> Self {
-        let mut profile = Self::default();
-        let mut inside = false;
-        for line in text.lines() {
-            // An indented line belongs to the setting above it, none of which means keys.
-            if line.starts_with([' ', '\t', '#', ';']) || line.trim().is_empty() {
-                continue;
-            }
-            if let Some(section) = line.strip_prefix('[') {
-                let section = section.split(']').next().unwrap_or_default();
-                inside = is_meant(section.trim());
-                profile.found |= inside;
-            } else if let Some((name, value)) = line.split_once('=').filter(|_| inside) {
-                profile.set(name.trim(), value_of(value));
-            }
-        }
-        profile
-    }
-
-    fn set(&mut self, name: &str, value: &'a str) {
-        let is = |other: &str| name.eq_ignore_ascii_case(other);
-        if value.is_empty() {
-            return;
-        }
-        if is(ACCESS_KEY) {
-            self.access_key = Some(value);
-        } else if is(SECRET_KEY) {
-            self.secret_key = Some(value);
-        } else if is("aws_session_token") {
-            self.session_token = Some(value);
-        } else if let Some(way) = OTHER_WAYS.iter().find(|way| is(way)) {
-            self.other_way = Some(way);
-        }
-    }
-}
-
-/// Returns a value without the comment behind it, which a blank separates.
-fn value_of(text: &str) -> &str {
-    let comment = [" #", " ;", "\t#", "\t;"].iter().filter_map(|mark| text.find(mark)).min();
-    text[..comment.unwrap_or(text.len())].trim()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const CREDENTIALS: &str = "\
-# keys
-[default]
-aws_access_key_id=A1
-aws_secret_access_key = s1/+=  # mine
-[work]
-  aws_access_key_id = not-this
-AWS_ACCESS_KEY_ID = A2
-aws_secret_access_key = s2#still
-aws_session_token = t2
-[half]
-aws_access_key_id = A3
-";
-    const CONFIG: &str = "\
-[profile work]
-aws_access_key_id = C2
-aws_secret_access_key = c2
-[profile other ]
-region = eu-west-1
-aws_access_key_id = C4
-s3 =
-  max_concurrent_requests = 20
-aws_secret_access_key = c4
-[profile tool]
-credential_process = /opt/x --secret hush
-[profile bare]
-region = x
-[other2]
-aws_access_key_id = C5
-aws_secret_access_key = c5
-";
-
-    fn found(name: &str) -> Option<(String, String, Option<String>)> {
-        let keys = keys(CREDENTIALS, CONFIG, name).unwrap()?;
-        Some((keys.access_key, keys.secret_key, keys.session_token))
-    }
-
-    #[test]
-    fn each_profile_has_its_own_keys() {
-        let of = |access: &str, secret: &str, token: Option<&str>| {
-            Some((access.to_owned(), secret.to_owned(), token.map(str::to_owned)))
-        };
-        assert_eq!(found("default"), of("A1", "s1/+=", None));
-        assert_eq!(found("work"), of("A2", "s2#still", Some("t2")), "not those of the config");
-        assert_eq!(found("other"), of("C4", "c4", None));
-        assert_eq!(found("other2"), None, "the config file says `profile` before a name");
-        assert_eq!(found("nobody"), None);
-    }
-
-    #[test]
-    fn a_profile_that_cannot_be_used_is_refused_with_the_reason() {
-        for (name, reason) in [
-            ("half", "profile `half` has an aws_access_key_id without aws_secret_access_key"),
-            ("bare", "profile `bare` holds no keys"),
-        ] {
-            let error = keys(CREDENTIALS, CONFIG, name).err().unwrap();
-            assert_eq!(error.to_string(), reason);
-        }
-        let error = keys(CREDENTIALS, CONFIG, "tool").err().unwrap().to_string();
-        assert!(error.contains("`credential_process`") && !error.contains("hush"), "{error}");
+    let is_named = named.is_some();
+    let Some(path) = named.or_else(|| Some(home?.join(Path::new(customary)))) else {
+        return Ok(String::new());
+    };
+    match (chain.read)(&path, PROFILE_BYTES_MAX) {
+        Err(error) if !is_named && error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        read => read.map_err(|source| CredentialsError::Unreadable {
+            what: "the profile file",
+            path,
+            source,
+        }),
     }
 }

@@ -1,78 +1,84 @@
-//! A token of an identity provider in exchange for keys (`AssumeRoleWithWebIdentity`).
+//! A token of the caller's in exchange for keys (`AssumeRoleWithWebIdentity`), at the store, as
+//! MinIO offers it, or at the token service that the environment names. Unlike Amazon's, a store
+//! needs no role.
 
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use aws_config::BehaviorVersion;
+use aws_sdk_sts::config::{Builder, Region};
+use aws_sdk_sts::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_sts::operation::assume_role_with_web_identity::AssumeRoleWithWebIdentityError;
+use aws_smithy_async::rt::sleep::TokioSleep;
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+use plimsoll_http::Url;
+use plimsoll_model::Secret;
 
-use crate::fetch::{Ask, Fetcher, Service};
-use crate::{Chain, CredentialsError, Keys, Result, answer};
+use crate::amazon::{REGION_DEFAULT, RunTimeSource, wait, wall_time};
+use crate::error::{shown, without_generalities};
+use crate::http_client::OwnClient;
+use crate::{Chain, CredentialsError, Keys, Result};
 
-/// The version of the interface, the only one there is.
-const VERSION: &str = "2011-06-15";
+const NAMED: &str = "AWS_ENDPOINT_URL_STS";
 /// What the session is called when nobody named it.
 const SESSION_NAME: &str = "plimsoll";
-const FORM: &str = "application/x-www-form-urlencoded";
-
-/// Which token service is asked when none is named.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StsDefault {
-    /// The store itself, as MinIO offers one.
-    Store,
-    /// Amazon's.
-    Amazon,
-}
-
-/// A token; it has no `Debug` form.
-pub(crate) struct WebIdentity(pub(crate) String);
 
 /// Exchanges the token for keys.
-pub(crate) fn assume_role(
-    chain: &Chain<'_>,
-    token: &WebIdentity,
-    default: StsDefault,
-) -> Result<Keys> {
-    let service = service(chain, default)?;
+pub(crate) fn assume_role(chain: &Chain, token: &Secret) -> Result<Keys> {
+    let (url, name) = service(chain)?;
+    let config = Builder::new()
+        .behavior_version(BehaviorVersion::latest())
+        .endpoint_url(url)
+        .region(Region::new(chain.region_of_variables().unwrap_or(REGION_DEFAULT.to_owned())))
+        .http_client(OwnClient::of(chain))
+        .sleep_impl(TokioSleep::new())
+        .time_source(RunTimeSource::of(chain))
+        .build();
     let role = chain.set("AWS_ROLE_ARN");
-    if default == StsDefault::Amazon && role.is_none() {
-        return Err(CredentialsError::Unset("AWS_ROLE_ARN"));
-    }
     let session = chain.set("AWS_ROLE_SESSION_NAME").unwrap_or_else(|| SESSION_NAME.to_owned());
-    let mut form = vec![
-        ("Action", "AssumeRoleWithWebIdentity"),
-        ("Version", VERSION),
-        ("WebIdentityToken", &token.0),
-    ];
-    if let Some(role) = &role {
-        form.extend([("RoleArn", role.as_str()), ("RoleSessionName", &session)]);
-    }
-    let pairs = form
-        .iter()
-        .map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, NON_ALPHANUMERIC)));
-    let body = pairs.collect::<Vec<_>>().join("&");
-    let path = if service.base.is_empty() { "/" } else { "" };
-    let ask = Ask { method: "POST", path, fields: &[("Content-Type", FORM)], body: &body };
-    let fetcher = Fetcher::new(chain.clock, &chain.trust, chain.proxies.clone())?;
-    let answer = fetcher.fetch(&service, &ask)?;
-    if answer.status != 200 {
-        // A service may repeat what it was given.
-        let said = answer::refusal_of_xml(&answer.body).replace(&token.0, "…");
-        let said = if said.is_empty() { String::new() } else { format!(": {said}") };
-        return Err(answer.refused(&service, said));
-    }
-    answer::keys_of_xml(&answer.body)
+    let asked = aws_sdk_sts::Client::from_conf(config)
+        .assume_role_with_web_identity()
+        .set_role_session_name(role.is_some().then_some(session))
+        .set_role_arn(role)
+        .web_identity_token(token.expose());
+    let answered = wait(chain.patience, asked.send())?.ok_or(CredentialsError::Slow)?;
+    // A service may repeat what it was given.
+    let refused = |error| {
+        CredentialsError::Answer(refusal(&error, &name).replace(token.expose(), "\u{2026}"))
+    };
+    let credentials = answered.map_err(refused)?.credentials;
+    let credentials = credentials.filter(|of| !of.access_key_id.is_empty());
+    let credentials = credentials
+        .ok_or_else(|| CredentialsError::Answer(format!("the answer of {name} holds no keys")))?;
+    let no_time = |_| CredentialsError::Answer(format!("{name} says no time at which keys expire"));
+    Ok(Keys {
+        access_key: credentials.access_key_id,
+        secret_key: Secret::from(credentials.secret_access_key),
+        session_token: Some(Secret::from(credentials.session_token)),
+        expires: Some(wall_time(credentials.expiration.try_into().map_err(no_time)?)),
+    })
 }
 
-fn service(chain: &Chain<'_>, default: StsDefault) -> Result<Service> {
-    const NAMED: &str = "AWS_ENDPOINT_URL_STS";
-    if let Some(url) = chain.set(NAMED) {
-        return Service::parse(NAMED, &url);
+/// Returns the address of the service that is asked, and what messages call it.
+fn service(chain: &Chain) -> Result<(String, String)> {
+    let Some(url) = chain.set(NAMED) else {
+        let scheme = if chain.store_tls { "https" } else { "http" };
+        let authority = chain.store.authority(chain.store_tls);
+        return Ok((format!("{scheme}://{authority}"), chain.store.to_string()));
+    };
+    let refused = |reason: &str| {
+        let reason = reason.to_owned();
+        CredentialsError::Address { variable: NAMED, reason }
+    };
+    let parsed = Url::parse(&url).map_err(refused)?;
+    if parsed.user.is_some() {
+        return Err(refused("the address names a user"));
     }
-    match default {
-        StsDefault::Store => {
-            Ok(Service { tls: chain.store_tls, endpoint: chain.store.clone(), base: String::new() })
-        }
-        StsDefault::Amazon => {
-            let region = chain.set("AWS_REGION").or_else(|| chain.set("AWS_DEFAULT_REGION"));
-            let place = region.map(|region| format!(".{region}")).unwrap_or_default();
-            Service::parse("AWS_REGION", &format!("https://sts{place}.amazonaws.com"))
-        }
-    }
+    let name = parsed.endpoint.to_string();
+    Ok((url, name))
+}
+
+fn refusal(error: &SdkError<AssumeRoleWithWebIdentityError, HttpResponse>, name: &str) -> String {
+    let SdkError::ServiceError(refused) = error else { return without_generalities(error) };
+    let said = [refused.err().code(), refused.err().message()];
+    let said: Vec<&str> = said.into_iter().flatten().filter(|text| !text.is_empty()).collect();
+    let said = if said.is_empty() { String::new() } else { format!(": {}", said.join(": ")) };
+    shown(&format!("{name} answered {}{said}", refused.raw().status()))
 }

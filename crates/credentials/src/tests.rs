@@ -1,49 +1,22 @@
-//! The chain against services on loopback.
+//! The chain against services on loopback. `aws-config` reads the environment of its process, so
+//! it is another process of this test that looks, with an environment of its own.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::net::TcpListener;
-use std::thread::JoinHandle;
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
-use plimsoll_engine::RunClock;
+use plimsoll_model::Clock;
 
 use super::*;
 
-/// A service that answers its requests in turn, each on a connection of its own, and returns what
-/// it was asked.
-fn serve(answers: &[(u16, &str)]) -> (String, JoinHandle<Vec<String>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let authority = listener.local_addr().unwrap().to_string();
-    let answers: Vec<(u16, String)> =
-        answers.iter().map(|(status, body)| (*status, (*body).to_owned())).collect();
-    let server = std::thread::spawn(move || {
-        let mut asked = Vec::new();
-        for (status, body) in answers {
-            let mut stream = listener.accept().unwrap().0;
-            let mut request = Vec::new();
-            while !is_whole(&request) {
-                let mut byte = [0];
-                stream.read_exact(&mut byte).unwrap();
-                request.push(byte[0]);
-            }
-            asked.push(String::from_utf8(request).unwrap());
-            let length = body.len();
-            write!(stream, "HTTP/1.1 {status} X\r\nContent-Length: {length}\r\n\r\n{body}")
-                .unwrap();
-        }
-        asked
-    });
-    (authority, server)
-}
-
-fn is_whole(request: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(request);
-    let Some((head, body)) = text.split_once("\r\n\r\n") else {
-        return false;
-    };
-    let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
-    body.len() >= length.map_or(0, |length| length.parse().unwrap())
-}
+/// What tells the other process what to look for.
+const CHILD: &str = "PLIMSOLL_TEST_CREDENTIALS_CHILD";
+const WEB_TOKEN: &str = "PLIMSOLL_TEST_WEB_TOKEN";
+const STORE: &str = "PLIMSOLL_TEST_STORE";
+const MARK: &str = "found: ";
 
 /// What the command line calls what it hands over.
 const NAMES: Names = Names {
@@ -53,74 +26,144 @@ const NAMES: Names = Names {
     session_token: "--session-token",
     web_token: "--sts-web-token",
 };
-
-fn given(keys: [Option<&str>; 3]) -> StaticKeys {
-    let [access_key, secret_key, session_token] = keys.map(|key| key.map(str::to_owned));
-    StaticKeys { access_key, secret_key, session_token, names: NAMES }
-}
-
-/// Returns an error with its causes.
-fn in_full(error: &CredentialsError) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text += &format!(": {error}");
-        cause = error.source();
-    }
-    text
-}
-
-/// What a test sets.
-#[derive(Default)]
-struct Asked<'a> {
-    flags: [Option<&'a str>; 3],
-    web_token: Option<&'a str>,
-    store: Option<&'a str>,
-    variables: &'a [(&'a str, &'a str)],
-}
-
 /// The wall time at the epoch of the tests, 2026-11-21T09:00:00Z.
 const EPOCH: WallTime = WallTime::from_unix_ns(1_795_251_600_000_000_000);
 
-impl Asked<'_> {
-    fn resolve(&self) -> Result<Found> {
-        let variables: HashMap<&str, &str> = self.variables.iter().copied().collect();
-        let clock: SharedClock = std::sync::Arc::new(RunClock::start());
-        let store = plimsoll_http::expand_hosts(self.store.unwrap_or("store.invalid"), 80).unwrap();
-        let chain = Chain {
-            given: given(self.flags),
-            web_token: self.web_token,
-            store: &store[0],
-            store_tls: false,
-            trust: TlsOptions::default(),
-            proxies: None,
-            clock: &clock,
-            wall_epoch: EPOCH,
-            variable: &|name| variables.get(name).map(|value| (*value).to_owned()),
-            read: &plimsoll_conduct::input::read_text,
-        };
-        chain.resolve()
-    }
+/// A clock that the test moves.
+#[derive(Default)]
+struct Moved(AtomicU64);
 
-    fn refusal(&self) -> String {
-        in_full(&self.resolve().unwrap_err())
-    }
-
-    /// Returns access key, secret key, token and source.
-    fn keys(&self) -> (String, String, Option<String>, String) {
-        let resolved = self.resolve().unwrap();
-        let Keys { access_key, secret_key, session_token, .. } = resolved.keys;
-        (access_key, secret_key, session_token, resolved.source.to_string())
+impl Clock for Moved {
+    fn now(&self) -> Moment {
+        Moment::EPOCH.after(Duration::from_secs(self.0.load(Ordering::SeqCst)))
     }
 }
 
-fn found(
-    access: &str,
-    secret: &str,
-    token: Option<&str>,
-    source: &str,
-) -> (String, String, Option<String>, String) {
-    (access.to_owned(), secret.to_owned(), token.map(str::to_owned), source.to_owned())
+#[expect(clippy::disallowed_methods, reason = "is the process that has this environment")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+fn chain(clock: Arc<Moved>, variable: fn(&str) -> Option<String>) -> Chain {
+    let store = variable(STORE).unwrap_or_else(|| "store.invalid".to_owned());
+    Chain {
+        given: StaticKeys { access_key: None, secret_key: None, session_token: None, names: NAMES },
+        web_token: variable(WEB_TOKEN).map(Secret::from),
+        store: plimsoll_http::expand_hosts(&store, 80).unwrap().remove(0),
+        store_tls: false,
+        trust: TlsOptions::default(),
+        proxies: None,
+        clock,
+        wall_epoch: EPOCH,
+        patience: Duration::from_secs(5),
+        variable,
+        read: plimsoll_conduct::input::read_text,
+    }
+}
+
+/// Looks for credentials in an environment of these variables alone; returns access key, secret,
+/// token, source and region, or the refusal.
+fn look(variables: &[(&str, &str)]) -> String {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "tests::nothing_is_found_where_nothing_is", "--nocapture"]);
+    command.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", home.path()).env(CHILD, "yes");
+    command.env("AWS_EC2_METADATA_DISABLED", "true").envs(variables.iter().copied());
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let line = text.lines().find_map(|line| line.split_once(MARK));
+    line.unwrap_or_else(|| panic!("{output:?}")).1.to_owned()
+}
+
+/// Is also the other process.
+#[test]
+fn nothing_is_found_where_nothing_is() {
+    if variable(CHILD).is_none() {
+        let said = look(&[]);
+        assert!(
+            said.starts_with("no credentials found: looked at --access-key, AWS_ACC"),
+            "{said}"
+        );
+        for place in ["~/.aws", "web identity", "container", "instance's role"] {
+            assert!(said.contains(place), "{said}");
+        }
+        return;
+    }
+    let mut chain = chain(Arc::default(), variable);
+    if variable("AWS_PROFILE").is_some_and(|name| name == "hangs") {
+        chain.patience = Duration::from_millis(300);
+    }
+    let told = match chain.resolve() {
+        Ok(Found { keys, source, region }) => {
+            let token = keys.session_token.as_ref().map_or("-", Secret::expose);
+            let (access, secret) = (&keys.access_key, keys.secret_key.expose());
+            assert!(format!("{keys:?}").contains("secret_key: Secret,"), "{keys:?}");
+            format!("{access} {secret} {token} {source} {}", region.unwrap_or_default())
+        }
+        Err(error) => {
+            let debug = format!("{error:?}");
+            assert!(!debug.contains("hush"), "{debug}");
+            error::in_one_line(&error)
+        }
+    };
+    println!("\n{MARK}{told}");
+}
+
+/// A service on loopback that goes on as long as the process: it answers each request by what is
+/// known for its method and path.
+struct Service {
+    authority: String,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+type Answers = BTreeMap<&'static str, (u16, String)>;
+
+fn serve(answers: impl Fn() -> Answers + Send + 'static) -> Service {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let authority = listener.local_addr().unwrap().to_string();
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let noted = Arc::clone(&asked);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let request = read_request(&mut stream);
+            let line = request.lines().next().unwrap_or_default().to_owned();
+            let (status, body) = answers()
+                .into_iter()
+                .find(|(begin, _)| line.starts_with(begin))
+                .map_or((404, String::new()), |(_, answer)| answer);
+            noted.lock().unwrap().push(request);
+            let head = "x-aws-ec2-metadata-token-ttl-seconds: 60\r\n";
+            let length = body.len();
+            let answer =
+                format!("HTTP/1.1 {status} X\r\n{head}Content-Length: {length}\r\n\r\n{body}");
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    Service { authority, asked }
+}
+
+fn read_request(stream: &mut TcpStream) -> String {
+    let (mut request, mut byte) = (Vec::new(), [0]);
+    loop {
+        let text = String::from_utf8_lossy(&request).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
+            if body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
+                return text;
+            }
+        }
+        if stream.read(&mut byte).unwrap() == 0 {
+            return text;
+        }
+        request.push(byte[0]);
+    }
+}
+
+fn serving(answers: &[(&'static str, u16, &str)]) -> Service {
+    let answers: Answers =
+        answers.iter().map(|(line, status, body)| (*line, (*status, (*body).to_owned()))).collect();
+    serve(move || answers.clone())
 }
 
 fn file(text: &str) -> tempfile::NamedTempFile {
@@ -129,46 +172,96 @@ fn file(text: &str) -> tempfile::NamedTempFile {
     file
 }
 
+fn path(file: &tempfile::NamedTempFile) -> &str {
+    file.path().to_str().unwrap()
+}
+
 #[test]
 fn the_first_source_that_has_keys_wins() {
-    let profiles = file("[default]\naws_access_key_id=PA\naws_secret_access_key=ps\n");
-    let path = profiles.path().to_str().unwrap();
+    let profiles = file("[default]\naws_access_key_id=PA\naws_secret_access_key=ps\nregion=r-1\n");
     let all = [
         ("AWS_ACCESS_KEY_ID", "EA"),
         ("AWS_SECRET_ACCESS_KEY", "es"),
         ("AWS_SESSION_TOKEN", "et"),
         ("MINIO_ROOT_USER", "MA"),
         ("MINIO_ROOT_PASSWORD", "ms"),
-        ("AWS_SHARED_CREDENTIALS_FILE", path),
+        ("AWS_SHARED_CREDENTIALS_FILE", path(&profiles)),
     ];
-    let flags = [Some("FA"), Some("fs"), None];
-    let given = Asked { flags, variables: &all, ..Asked::default() };
-    assert_eq!(given.keys(), found("FA", "fs", None, "the flags"));
-    let given = Asked { variables: &all, ..Asked::default() };
-    let source = "the environment (AWS_ACCESS_KEY_ID)";
-    assert_eq!(given.keys(), found("EA", "es", Some("et"), source));
-    let given = Asked { variables: &all[3..], ..Asked::default() };
-    assert_eq!(given.keys(), found("MA", "ms", None, "the environment (MINIO_ROOT_USER)"));
-    let given = Asked { variables: &all[5..], ..Asked::default() };
-    assert_eq!(given.keys(), found("PA", "ps", None, "profile `default`"));
-    let disabled = [("AWS_EC2_METADATA_DISABLED", "true")];
-    let refusal = Asked { variables: &disabled, ..Asked::default() }.refusal();
-    assert!(refusal.starts_with("no credentials found: looked at --access-key"), "{refusal}");
+    assert_eq!(look(&all), "EA es et the environment (AWS_ACCESS_KEY_ID) ");
+    assert_eq!(look(&all[3..]), "MA ms - the environment (MINIO_ROOT_USER) ");
+    assert_eq!(look(&all[5..]), "PA ps - profile `default` r-1");
+    let half = look(&[("AWS_SECRET_ACCESS_KEY", "hush")]);
+    assert_eq!(half, "AWS_SECRET_ACCESS_KEY is set without AWS_ACCESS_KEY_ID");
+    let given = StaticKeys {
+        access_key: None,
+        secret_key: Some(Secret::from("hush".to_owned())),
+        session_token: None,
+        names: NAMES,
+    };
+    let refusal = given.keys().unwrap_err().to_string();
+    assert_eq!(refusal, "--secret-key or --session-token is given without --access-key");
 }
 
+const CONFIG: &str = "\
+[profile process]
+credential_process = echo '{\"Version\": 1, \"AccessKeyId\": \"CA\", \"SecretAccessKey\": \"cs\"}'
+[profile garbage]
+credential_process = echo hush
+[profile fails]
+credential_process = sh -c 'echo no luck >&2; exit 3'
+[profile hangs]
+credential_process = sleep 5
+[profile itself]
+role_arn = arn:aws:iam::123456789012:role/r
+source_profile = itself
+[profile a]
+role_arn = arn:aws:iam::123456789012:role/r
+source_profile = b
+[profile b]
+role_arn = arn:aws:iam::123456789012:role/r
+source_profile = a
+[profile orphan]
+role_arn = arn:aws:iam::123456789012:role/r
+source_profile = nobody
+[profile bare]
+region = x
+[profile sso]
+sso_start_url = https://sso.invalid/start
+sso_region = us-east-1
+sso_account_id = 123456789012
+sso_role_name = r
+[profile role]
+role_arn = arn:aws:iam::123456789012:role/r
+source_profile = process
+region = eu-west-1
+";
+
 #[test]
-fn half_a_pair_and_an_unknown_profile_are_refused() {
-    let half = [("AWS_SECRET_ACCESS_KEY", "hush")];
-    let refusal = Asked { variables: &half, ..Asked::default() }.refusal();
-    assert_eq!(refusal, "AWS_SECRET_ACCESS_KEY is set without AWS_ACCESS_KEY_ID");
-    let flags = [None, Some("hush"), None];
-    let refusal = Asked { flags, ..Asked::default() }.refusal();
-    assert_eq!(refusal, "--secret-key or --session-token is given without --access-key");
-    let refusal = Asked { variables: &[("AWS_PROFILE", "work")], ..Asked::default() }.refusal();
-    assert!(refusal.starts_with("there is no profile `work` (AWS_PROFILE)"), "{refusal}");
-    let missing = [("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent/credentials")];
-    let refusal = Asked { variables: &missing, ..Asked::default() }.refusal();
-    assert!(refusal.starts_with("cannot read the profile file /nonexistent"), "{refusal}");
+fn a_profile_that_cannot_be_used_is_refused_with_the_reason() {
+    let config = file(CONFIG);
+    let of = |name: &str| look(&[("AWS_CONFIG_FILE", path(&config)), ("AWS_PROFILE", name)]);
+    assert_eq!(of("process"), "CA cs - profile `process` ");
+    for (name, reason) in [
+        ("absent", "there is no profile `absent` (AWS_PROFILE)"),
+        ("bare", "profile `bare` holds no keys"),
+        (
+            "itself",
+            "the sources of profile `itself` (source_profile) go in a circle: itself, itself",
+        ),
+        ("a", "the sources of profile `a` (source_profile) go in a circle: a, b, a"),
+        ("orphan", "profile `orphan` names `nobody` as its source, and there is no such profile"),
+        ("garbage", "profile `garbage`: its credential_process gives no keys: "),
+        ("fails", "profile `fails`: its credential_process gives no keys: "),
+        ("hangs", "profile `hangs`: its credential_process has given no keys within 0.3 s"),
+        ("sso", "profile `sso`: its SSO login gives no keys ("),
+    ] {
+        let said = of(name);
+        assert!(said.starts_with(reason), "{name}: {said}");
+        assert!(!said.contains("hush"), "{said}");
+    }
+    assert!(of("fails").contains("no luck") && of("sso").contains("`aws sso login --profile sso`"));
+    let missing = look(&[("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent/credentials")]);
+    assert!(missing.starts_with("cannot read the profile file /nonexistent"), "{missing}");
 }
 
 const JSON: &str = r#"{"Code":"Success","AccessKeyId":"JA","SecretAccessKey":"js","Token":"jt",
@@ -176,177 +269,146 @@ const JSON: &str = r#"{"Code":"Success","AccessKeyId":"JA","SecretAccessKey":"js
 
 #[test]
 fn an_instance_is_asked_for_a_token_then_its_role_then_the_keys() {
-    let (authority, server) = serve(&[(200, "TOKEN=="), (200, "my-role\n"), (200, JSON)]);
-    let url = format!("http://{authority}/");
-    let variables = [("AWS_EC2_METADATA_SERVICE_ENDPOINT", url.as_str())];
-    let given = Asked { variables: &variables, ..Asked::default() };
-    assert_eq!(given.keys(), found("JA", "js", Some("jt"), "the instance's role `my-role`"));
-    let asked = server.join().unwrap();
-    assert!(asked[0].starts_with("PUT /latest/api/token HTTP/1.1\r\n"), "{}", asked[0]);
-    assert!(asked[0].contains("\r\nX-aws-ec2-metadata-token-ttl-seconds: 60\r\n"));
-    for (request, path) in asked[1..].iter().zip(["", "my-role"]) {
-        let line = format!("GET /latest/meta-data/iam/security-credentials/{path} HTTP/1.1\r\n");
-        assert!(request.starts_with(&line), "{request}");
-        assert!(request.contains("\r\nX-aws-ec2-metadata-token: TOKEN==\r\n"), "{request}");
-    }
-}
-
-#[test]
-fn an_instance_that_gives_no_keys_is_told_apart() {
-    let ask = |answers: &[(u16, &str)]| {
-        let (authority, server) = serve(answers);
-        let url = format!("http://{authority}");
-        let variables = [("AWS_EC2_METADATA_SERVICE_ENDPOINT", url.as_str())];
-        let refusal = Asked { variables: &variables, ..Asked::default() }.refusal();
-        server.join().unwrap();
-        refusal.replace(&authority, "HERE")
+    let roles = "GET /latest/meta-data/iam/security-credentials/ HTTP";
+    let keys = "GET /latest/meta-data/iam/security-credentials/my-role HTTP";
+    let token = ("PUT /latest/api/token", 200, "TOKEN==");
+    let ask = |answers: &[(&'static str, u16, &str)]| {
+        let service = serving(answers);
+        let url = format!("http://{}", service.authority);
+        let enabled = ("AWS_EC2_METADATA_DISABLED", "false");
+        (look(&[("AWS_EC2_METADATA_SERVICE_ENDPOINT", &url), enabled]), service)
     };
-    let start = "the instance's role: ";
-    assert!(ask(&[(200, "T"), (404, "")]).starts_with("no credentials found"), "it has no role");
-    for (answers, reason) in [
-        (&[(403, "")][..], "HERE answered 403 to the wish for a token"),
-        (&[(200, "T"), (200, "a/../b")], "HERE answered 200 and names no role"),
-        (&[(200, "T"), (200, "r"), (500, "hush")], "HERE answered 500 for role `r`"),
-        (&[(200, "T"), (200, "r"), (200, "{\"hush\":")], "the answer is not JSON"),
-        (
-            &[(200, "T"), (200, "r"), (200, r#"{"AccessKeyId":"A","Token":"hush"}"#)],
-            "the answer holds no SecretAccessKey",
-        ),
-        (
-            &[(200, "T"), (200, "r"), (200, r#"{"Code":"Failed"}"#)],
-            "the answer is a refusal: Failed",
-        ),
-    ] {
-        assert_eq!(ask(answers), format!("{start}{reason}"));
-    }
+    let (found, service) = ask(&[token, (roles, 200, "my-role"), (keys, 200, JSON)]);
+    assert_eq!(found, "JA js jt the instance's role ");
+    let asked = service.asked.lock().unwrap().clone();
+    assert!(asked[1].to_lowercase().contains("\r\nx-aws-ec2-metadata-token: token==\r\n"));
+    let (refused, _) = ask(&[token, (roles, 200, "my-role"), (keys, 403, "hush")]);
+    assert!(refused.starts_with("the instance's role: ") && refused.contains("403"), "{refused}");
+    assert!(!refused.contains("hush"), "an answer may hold keys: {refused}");
 }
 
 #[test]
 fn a_container_is_asked_with_its_token_and_only_near_or_over_tls() {
-    let (authority, server) = serve(&[(200, JSON)]);
-    let url = format!("http://{authority}/v1/keys?id=7");
-    let token = file("Bearer abc\n");
-    let token_path = token.path().to_str().unwrap();
-    let variables = [
-        ("AWS_CONTAINER_CREDENTIALS_FULL_URI", url.as_str()),
+    let service = serving(&[("GET /v1/keys?id=7 ", 200, JSON)]);
+    let url = format!("http://{}/v1/keys?id=7", service.authority);
+    let token = file("Bearer abc");
+    let found = look(&[
+        ("AWS_CONTAINER_CREDENTIALS_FULL_URI", &url),
         ("AWS_CONTAINER_AUTHORIZATION_TOKEN", "not-this"),
-        ("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", token_path),
-    ];
-    let given = Asked { variables: &variables, ..Asked::default() };
-    assert_eq!(given.keys(), found("JA", "js", Some("jt"), "the container"));
-    let asked = server.join().unwrap();
-    assert!(asked[0].starts_with("GET /v1/keys?id=7 HTTP/1.1\r\n"), "{}", asked[0]);
-    assert!(asked[0].contains("\r\nAuthorization: Bearer abc\r\n"), "{}", asked[0]);
-
-    let far = [("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://10.0.0.1/keys")];
-    let refusal = Asked { variables: &far, ..Asked::default() }.refusal();
-    assert!(refusal.contains("leads to 10.0.0.1:80 in the clear"), "{refusal}");
-    let split = [
-        ("AWS_CONTAINER_CREDENTIALS_FULL_URI", url.as_str()),
-        ("AWS_CONTAINER_AUTHORIZATION_TOKEN", "hush\r\nX: y"),
-    ];
-    let refusal = Asked { variables: &split, ..Asked::default() }.refusal();
-    assert!(refusal.ends_with("holds a character that a request cannot hold"), "{refusal}");
-    assert!(!refusal.contains("hush"), "{refusal}");
+        ("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", path(&token)),
+        ("AWS_REGION", "eu-north-1"),
+    ]);
+    assert_eq!(found, "JA js jt the container eu-north-1");
+    let asked = service.asked.lock().unwrap().concat().to_lowercase();
+    assert!(asked.contains("\r\nauthorization: bearer abc\r\n"), "{asked}");
+    let far = look(&[("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://10.0.0.1/keys")]);
+    assert!(far.starts_with("the container's credentials: "), "{far}");
 }
 
 /// The example of the interface's reference, shortened.
-const XML: &str = r#"<AssumeRoleWithWebIdentityResponse
-    xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleWithWebIdentityResult>
-    <Audience>client</Audience><AssumedRoleUser><Arn>arn:aws:sts::1:x</Arn></AssumedRoleUser>
+const XML: &str = r#"<ACTIONResponse
+    xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><ACTIONResult>
+    <AssumedRoleUser><Arn>arn:aws:sts::123456789012:assumed-role/r/s</Arn>
+    <AssumedRoleId>A:s</AssumedRoleId></AssumedRoleUser>
     <Credentials><SessionToken>st&amp;1</SessionToken><SecretAccessKey>ss/+</SecretAccessKey>
     <Expiration>2026-11-21T10:00:00Z</Expiration><AccessKeyId>SA</AccessKeyId></Credentials>
-    </AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>"#;
+    </ACTIONResult></ACTIONResponse>"#;
 
 #[test]
-fn a_web_token_is_exchanged_at_the_store_or_at_the_named_service() {
+fn a_token_is_exchanged_at_the_store_or_at_the_named_service() {
+    let web = XML.replace("ACTION", "AssumeRoleWithWebIdentity");
     let token = file("ey.J/=\n");
-    let path = format!("file:{}", token.path().display());
-    for (web_token, named) in [("ey.J/=", false), (path.as_str(), true)] {
-        let (authority, server) = serve(&[(200, XML)]);
-        let url = format!("http://{authority}/sts");
-        let variables = [
-            ("AWS_ROLE_ARN", "arn:x"),
-            ("AWS_ENDPOINT_URL_STS", if named { url.as_str() } else { "" }),
-        ];
-        let store = (!named).then_some(authority.as_str());
-        let web_token = Some(web_token);
-        let given = Asked { web_token, store, variables: &variables, ..Asked::default() };
-        let source = "the token service (--sts-web-token)";
-        assert_eq!(given.keys(), found("SA", "ss/+", Some("st&1"), source));
-        let asked = server.join().unwrap();
-        let line = format!("POST {} HTTP/1.1\r\n", if named { "/sts" } else { "/" });
-        assert!(asked[0].starts_with(&line), "{}", asked[0]);
-        let expected = "Action=AssumeRoleWithWebIdentity&Version=2011%2D06%2D15&\
-                        WebIdentityToken=ey%2EJ%2F%3D&RoleArn=arn%3Ax&RoleSessionName=plimsoll";
-        assert!(asked[0].ends_with(&format!("\r\n\r\n{expected}")), "{}", asked[0]);
+    let in_file = format!("file:{}", path(&token));
+    let service = serving(&[("POST / ", 200, &web)]);
+    let url = format!("http://{}", service.authority);
+    let role = ("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/r");
+    for variables in [
+        &[(WEB_TOKEN, "ey.J/="), (STORE, &service.authority)][..],
+        &[(WEB_TOKEN, &in_file), ("AWS_ENDPOINT_URL_STS", &url), role],
+    ] {
+        assert_eq!(look(variables), "SA ss/+ st&1 the token service (--sts-web-token) ");
+        let asked = service.asked.lock().unwrap().pop().unwrap();
+        assert!(asked.contains("WebIdentityToken=ey.J%2F%3D"), "{asked}");
+        assert_eq!(asked.contains("&RoleArn=arn"), variables.contains(&role), "{asked}");
     }
+    let found = look(&[(WEB_IDENTITY, path(&token)), ("AWS_ENDPOINT_URL_STS", &url), role]);
+    assert_eq!(found, "SA ss/+ st&1 the web identity (AWS_WEB_IDENTITY_TOKEN_FILE) ");
+    let no_role = look(&[(WEB_IDENTITY, path(&token))]);
+    assert_eq!(no_role, "AWS_WEB_IDENTITY_TOKEN_FILE: AWS_ROLE_ARN is not set");
+
+    let said = "<ErrorResponse><Error><Type>Sender</Type><Code>InvalidIdentityToken</Code>\
+                <Message>hush.token is\nno token</Message></Error></ErrorResponse>";
+    let service = serving(&[("POST / ", 400, said)]);
+    let refused = look(&[(WEB_TOKEN, "hush.token"), (STORE, &service.authority)]);
+    let reason = "answered 400: InvalidIdentityToken: \u{2026} is no token";
+    assert_eq!(refused, format!("--sts-web-token: {} {reason}", service.authority));
+    assert_eq!(look(&[(WEB_TOKEN, " ")]), "--sts-web-token: the token is empty");
+    let hush = file("hush.token");
+    let url = format!("http://{}", service.authority);
+    let refused = look(&[(WEB_IDENTITY, path(&hush)), ("AWS_ENDPOINT_URL_STS", &url), role]);
+    assert!(refused.contains("InvalidIdentityToken") && !refused.contains("hush"), "{refused}");
 }
 
 #[test]
-fn a_refused_token_is_said_without_the_token() {
-    let refused = "<ErrorResponse><Error><Type>Sender</Type><Code>InvalidIdentityToken</Code>\
-                   <Message>hush.token is\nno token</Message></Error></ErrorResponse>";
-    for (body, said) in [(refused, ": InvalidIdentityToken: … is no token"), ("hush.token", "")] {
-        let (authority, server) = serve(&[(400, body)]);
-        let (web_token, store) = (Some("hush.token"), Some(authority.as_str()));
-        let refusal = Asked { web_token, store, ..Asked::default() }.refusal();
-        assert_eq!(refusal, format!("--sts-web-token: {authority} answered 400{said}"));
-        server.join().unwrap();
+fn a_role_is_assumed_with_the_keys_of_its_source() {
+    let service = serving(&[("POST / ", 200, &XML.replace("ACTION", "AssumeRole"))]);
+    let url = format!("http://{}", service.authority);
+    let config = file(CONFIG);
+    let found = look(&[
+        ("AWS_CONFIG_FILE", path(&config)),
+        ("AWS_PROFILE", "role"),
+        ("AWS_ENDPOINT_URL_STS", &url),
+    ]);
+    assert_eq!(found, "SA ss/+ st&1 profile `role` eu-west-1");
+    let asked = service.asked.lock().unwrap().concat();
+    assert!(asked.contains("Credential=CA/20261121/eu-west-1/sts/aws4_request"), "{asked}");
+}
+
+#[test]
+fn keys_are_renewed_before_they_expire_and_failures_are_told_once() {
+    let clock = Arc::new(Moved::default());
+    let (at, fails) = (Arc::clone(&clock), Arc::new(std::sync::atomic::AtomicBool::default()));
+    let is_failing = Arc::clone(&fails);
+    let web = XML.replace("ACTION", "AssumeRoleWithWebIdentity");
+    // Each token is one of a minute.
+    let service = serve(move || {
+        let now = at.0.load(Ordering::SeqCst);
+        let expires = now + 60;
+        let time = format!("2026-11-21T09:{:02}:{:02}Z", expires / 60, expires % 60);
+        let body = web.replace("2026-11-21T10:00:00Z", &time).replace("SA", &format!("SA{now}"));
+        let status = if is_failing.load(Ordering::SeqCst) { 400 } else { 200 };
+        [("POST / ", (status, body))].into_iter().collect()
+    });
+    let mut chain = chain(Arc::clone(&clock), |_| None);
+    chain.web_token = Some(Secret::from("t".to_owned()));
+    chain.store = plimsoll_http::expand_hosts(&service.authority, 80).unwrap().remove(0);
+    let found = chain.resolve().unwrap();
+    let mut keys = found.keys.clone();
+    let mut refresher = Refresher::of(chain, &found).unwrap();
+    let (mut renewed, mut told, mut refused) = (0, 0, 0);
+    // Three minutes, then one in which the service fails, then a good one.
+    for second in 0..300 {
+        clock.0.store(second, Ordering::SeqCst);
+        fails.store((180..260).contains(&second), Ordering::SeqCst);
+        if refresher.due_in().is_some_and(|left| left.is_zero()) {
+            match refresher.ask() {
+                Refreshed::New(new) => (keys, renewed) = (new, renewed + 1),
+                Refreshed::Same => panic!("each token is another"),
+                Refreshed::Failed { is_first, error, .. } => {
+                    told += u32::from(is_first);
+                    assert!(!format!("{error:?}").contains("ss/+"), "{error:?}");
+                }
+            }
+        }
+        let is_valid = keys.expires.unwrap() > EPOCH.after(Duration::from_secs(second));
+        assert!(is_valid || second >= 220, "keys have expired after {second} s");
+        refused += u32::from(!is_valid);
+        if second == 179 {
+            // At 40, 80, 120 and 160 s.
+            assert_eq!((renewed, told), (4, 0));
+        }
     }
-    let refusal = Asked { web_token: Some(" "), ..Asked::default() }.refusal();
-    assert_eq!(refusal, "--sts-web-token: the token is empty");
-}
-
-#[test]
-fn what_expires_within_a_run_is_warned_of_and_what_has_expired_is_refused() {
-    let (authority, server) = serve(&[(200, XML)]);
-    let store = Some(authority.as_str());
-    let resolved = Asked { web_token: Some("t"), store, ..Asked::default() }.resolve().unwrap();
-    server.join().unwrap();
-    let hour = std::time::Duration::from_secs(3600);
-    assert_eq!(resolved.keys.expires, Some(EPOCH.after(hour)));
-    assert_eq!(resolved.outlived(EPOCH.after(hour)), None);
-    let warning = resolved.outlived(EPOCH.after(hour * 2)).unwrap();
-    assert!(warning.contains("expire at 2026-11-21T10:00:00"), "{warning}");
-    let printed = format!("{resolved:?}");
-    assert!(printed.contains("SA") && !printed.contains("ss/+"), "{printed}");
-
-    let (authority, server) = serve(&[(200, &XML.replace("T10:00", "T09:00"))]);
-    let store = Some(authority.as_str());
-    let refusal = Asked { web_token: Some("t"), store, ..Asked::default() }.refusal();
-    server.join().unwrap();
-    let start = "the credentials from the token service (--sts-web-token) have expired at ";
-    assert!(refusal.starts_with(start), "{refusal}");
-}
-
-#[test]
-fn amazons_variables_are_taken_where_no_flag_is_given() {
-    let take = |flags: [Option<&str>; 3], variables: &[(&str, &str)]| {
-        let variables: HashMap<&str, &str> = variables.iter().copied().collect();
-        given(flags)
-            .or_amazon_variables(&|name| variables.get(name).map(|value| (*value).to_owned()))
-    };
-    let both = [("AWS_ACCESS_KEY_ID", "EA"), ("AWS_SECRET_ACCESS_KEY", "es")];
-    let found = take([None; 3], &both).unwrap().unwrap();
-    assert_eq!(found.source.to_string(), "the environment (AWS_ACCESS_KEY_ID)");
-    let Keys { access_key, secret_key, session_token, .. } = found.keys;
-    assert_eq!((&*access_key, &*secret_key, session_token), ("EA", "es", None));
-    // A flag wins, and an empty one means nobody.
-    assert!(take([Some("A"), Some("s"), None], &both).unwrap().is_none());
-    assert!(take([Some(""), None, None], &both).unwrap().is_none());
-    // Other names are asked for only where the user has us look everywhere.
-    let old = [("MINIO_ROOT_USER", "MA"), ("MINIO_ROOT_PASSWORD", "ms")];
-    assert!(take([None; 3], &old).unwrap().is_none());
-    let refusal = take([None; 3], &both[..1]).unwrap_err().to_string();
-    assert_eq!(refusal, "AWS_ACCESS_KEY_ID is set without AWS_SECRET_ACCESS_KEY");
-}
-
-#[test]
-fn files_without_an_end_are_refused() {
-    let variables = [("AWS_SHARED_CREDENTIALS_FILE", "/dev/zero")];
-    let refusal = Asked { variables: &variables, ..Asked::default() }.refusal();
-    assert!(refusal.ends_with("/dev/zero: it is not a regular file"), "{refusal}");
-    let refusal = Asked { web_token: Some("file:/dev/zero"), ..Asked::default() }.refusal();
-    assert!(refusal.ends_with("/dev/zero: it is not a regular file"), "{refusal}");
+    assert_eq!(told, 1, "one failure was told, and no more of those that followed");
+    assert!((40..60).contains(&refused), "those of 220 to about 260 s are refused: {refused}");
+    assert!(keys.expires.unwrap() > EPOCH.after(Duration::from_secs(300)), "and then no more");
 }

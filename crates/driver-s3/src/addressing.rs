@@ -53,7 +53,8 @@ impl Target {
         let from_host = || {
             config.endpoints.iter().find_map(|endpoint| region_of(&endpoint.host.to_lowercase()))
         };
-        let region = config.region.clone().or_else(from_host);
+        let region =
+            config.region.clone().or_else(from_host).or_else(|| config.region_otherwise.clone());
         Ok(Self {
             place,
             region: region.unwrap_or_else(|| REGION_DEFAULT.to_owned()),

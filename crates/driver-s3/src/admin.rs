@@ -12,11 +12,11 @@ use std::time::Duration;
 use plimsoll_driver::{Admin, DELETE_BATCH_MAX, DriverError, FoundObject, Lack, RootState, Step};
 use plimsoll_model::{Ability, ErrorClass};
 
-use crate::Credentials;
 use crate::listing::{Listing, Walk};
 use crate::s3_request::{Property, S3Request};
 use crate::session::{BucketRequest, S3Session};
 use crate::xml::{self, Listed};
+use crate::{Credentials, error};
 
 mod bucket;
 mod mark;
@@ -472,15 +472,30 @@ impl S3Admin {
             return Ok(RootState::Existed);
         };
         let error = if list_error.status == head_error.status { list_error } else { head_error };
+        let text = xml::parse_error(self.session.answer_body());
+        let config = &self.session.connections.config;
+        let source = config.credentials.current().and_then(|keys| keys.source.clone());
         let because = match error.class {
             ErrorClass::Denied if self.is_nobody() => {
-                "cannot be read without credentials, and none are given (`access_key` and \
-                 `secret_key`, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)"
+                format!("cannot be read without credentials, and {}", self.none_found())
             }
-            ErrorClass::Denied => "cannot be read with these credentials",
-            _ => "cannot be read",
+            ErrorClass::Denied if text.is_some_and(|text| error::is_expired(&text.code)) => {
+                let from = source.unwrap_or_else(|| "`access_key`".to_owned());
+                format!("cannot be read, as the credentials from {from} have expired")
+            }
+            ErrorClass::Denied => "cannot be read with these credentials".to_owned(),
+            _ => "cannot be read".to_owned(),
         };
-        Err(self.explained(because, error))
+        Err(self.explained(&because, error))
+    }
+
+    /// Returns how it comes that nobody asks.
+    fn none_found(&self) -> String {
+        let given = "none are given (`access_key` and `secret_key`)";
+        match self.session.connections.config.keys_sought {
+            Some(places) => format!("{given} or found: looked at {places}"),
+            None => given.to_owned(),
+        }
     }
 
     async fn create(&mut self, lock: bool) -> Result<RootState, DriverError> {
@@ -494,12 +509,12 @@ impl S3Admin {
         }
         let because = match error.class {
             ErrorClass::Denied if self.is_nobody() => {
-                "does not exist and cannot be made without credentials; none are given (`access_key` \
-                 and `secret_key`, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)"
+                let none = self.none_found();
+                format!("does not exist and cannot be made without credentials; {none}")
             }
-            _ => "does not exist and cannot be made",
+            _ => "does not exist and cannot be made".to_owned(),
         };
-        Err(self.explained(because, error))
+        Err(self.explained(&because, error))
     }
 }
 

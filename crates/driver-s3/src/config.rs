@@ -1,13 +1,12 @@
 //! What the driver is told: the target, the credentials and how to ask.
 
-use std::fmt;
 use std::time::Duration;
 
 use plimsoll_http::{Endpoint, HostSelect, HttpVersion, Proxies, TlsConfig};
 use plimsoll_model::WallTime;
 
-use crate::RequestOptions;
 use crate::options::Settings;
+use crate::{Credentials, RequestOptions};
 
 /// The longest bucket name that any server takes (the limit of S3 before 2018).
 const BUCKET_NAME_BYTES_MAX: usize = 255;
@@ -27,8 +26,12 @@ pub struct S3Config {
     pub tls: Option<TlsConfig>,
     /// Who asks.
     pub credentials: Credentials,
-    /// The region requests are signed for; `None` takes it from the host's name, else `us-east-1`.
+    /// Where keys were looked for in vain, as messages say it.
+    pub keys_sought: Option<&'static str>,
+    /// The region requests are signed for; `None` takes it from the host's name.
     pub region: Option<String>,
+    /// The region where neither says it; `None` takes `us-east-1`.
+    pub region_otherwise: Option<String>,
     /// The bucket everything happens in.
     pub bucket: String,
     /// How the bucket is named in requests.
@@ -53,33 +56,6 @@ pub struct S3Config {
     pub wall_epoch: WallTime,
     /// What else requests ask of the target.
     pub options: RequestOptions,
-}
-
-/// Who asks. Its `Debug` form holds no secret.
-#[derive(Clone)]
-pub enum Credentials {
-    /// Nobody: requests are not signed.
-    Anonymous,
-    /// An access key.
-    Keys {
-        /// The public name of the key.
-        access_key: String,
-        /// Its secret.
-        secret_key: String,
-        /// The token that goes with a temporary key.
-        session_token: Option<String>,
-    },
-}
-
-impl fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Anonymous => f.write_str("Anonymous"),
-            Self::Keys { access_key, .. } => {
-                f.debug_struct("Keys").field("access_key", access_key).finish_non_exhaustive()
-            }
-        }
-    }
 }
 
 /// How the bucket is named in requests.
@@ -165,7 +141,9 @@ impl S3Config {
             endpoints,
             tls: None,
             credentials: Credentials::Anonymous,
+            keys_sought: None,
             region: None,
+            region_otherwise: None,
             bucket: bucket.to_owned(),
             lookup: Lookup::default(),
             host_select: HostSelect::Weighed,
@@ -198,36 +176,25 @@ impl S3Config {
         if !is_bucket_name(&self.bucket) {
             return Err(ConfigError::Bucket(self.bucket.clone()));
         }
-        if let Some(region) = &self.region {
+        for region in [&self.region, &self.region_otherwise].into_iter().flatten() {
             check_plain("region", "`region`", region)?;
         }
-        self.check_credentials()?;
+        if let Some(keys) = self.credentials.current() {
+            keys.check()?;
+        }
         self.options.check(Settings {
             tls: self.tls.is_some(),
             sign_payload: self.sign_payload,
             content_md5: self.content_md5,
         })
     }
-
-    fn check_credentials(&self) -> Result<(), ConfigError> {
-        let Credentials::Keys { access_key, secret_key, session_token } = &self.credentials else {
-            return Ok(());
-        };
-        if access_key.is_empty() {
-            return Err(ConfigError::EmptyKey("access key"));
-        }
-        if secret_key.is_empty() {
-            return Err(ConfigError::EmptyKey("secret key"));
-        }
-        check_plain("access key", "`access_key`", access_key)?;
-        match session_token {
-            Some(token) => check_plain("session token", "`session_token`", token),
-            None => Ok(()),
-        }
-    }
 }
 
-fn check_plain(name: &'static str, flag: &'static str, text: &str) -> Result<(), ConfigError> {
+pub(crate) fn check_plain(
+    name: &'static str,
+    flag: &'static str,
+    text: &str,
+) -> Result<(), ConfigError> {
     if text.is_empty() || !text.bytes().all(|b| b.is_ascii_graphic()) {
         return Err(ConfigError::NotPlain { name, flag });
     }
@@ -251,20 +218,12 @@ pub(crate) mod tests {
         let wall_epoch = WallTime::from_unix_ns(1_369_353_600_000_000_000);
         let endpoints = vec![Endpoint::new("s3.example", 80)];
         S3Config {
-            credentials: keys(
+            credentials: Credentials::keys(
                 "AKIAIOSFODNN7EXAMPLE",
                 "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
                 None,
             ),
             ..S3Config::new(endpoints, "examplebucket", wall_epoch)
-        }
-    }
-
-    fn keys(access: &str, secret: &str, token: Option<&str>) -> Credentials {
-        Credentials::Keys {
-            access_key: access.to_owned(),
-            secret_key: secret.to_owned(),
-            session_token: token.map(str::to_owned),
         }
     }
 
@@ -288,8 +247,11 @@ pub(crate) mod tests {
             (&|c| c.bucket = "a/b".to_owned(), "`a/b` is not a bucket name"),
             (&|c| c.bucket = "..".to_owned(), "`..` is not a bucket name"),
             (&|c| c.region = Some("eu west".to_owned()), "`region`"),
-            (&|c| c.credentials = keys("", "s", None), "the access key is empty"),
-            (&|c| c.credentials = keys("a", "s", Some("t\r\nx: y")), "`session_token`"),
+            (&|c| c.credentials = Credentials::keys("", "s", None), "the access key is empty"),
+            (
+                &|c| c.credentials = Credentials::keys("a", "s", Some("t\r\nx: y")),
+                "`session_token`",
+            ),
         ];
         for (change, text) in cases {
             let message = refused(change);
@@ -297,11 +259,5 @@ pub(crate) mod tests {
         }
         assert_eq!(sample().check(), Ok(()));
         assert_eq!(refused(&|c| c.credentials = Credentials::Anonymous), "");
-    }
-
-    #[test]
-    fn no_secret_is_printed() {
-        let text = format!("{:?}", keys("AKID", "hush-secret", Some("hush-token")));
-        assert!(text.contains("AKID") && !text.contains("hush"), "{text}");
     }
 }

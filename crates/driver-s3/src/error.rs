@@ -68,6 +68,7 @@ fn class_of_status(status: u16, code: &str) -> ErrorClass {
         404 if is_of_keys(code) => ErrorClass::Client,
         404 => ErrorClass::NotFound,
         401 | 403 => ErrorClass::Denied,
+        400 if is_expired(code) => ErrorClass::Denied,
         304 | 409 | 412 => ErrorClass::Precondition,
         429 => ErrorClass::Throttled,
         503 if is_slow_down(code) => ErrorClass::Throttled,
@@ -95,6 +96,11 @@ const SLOW_DOWN: &str = "SlowDown";
 /// MinIO says `SlowDownRead` and `SlowDownWrite` beside `SlowDown`.
 fn is_slow_down(code: &str) -> bool {
     code.starts_with(SLOW_DOWN)
+}
+
+/// Tells whether a server refuses keys because their time is over.
+pub(crate) fn is_expired(code: &str) -> bool {
+    code.starts_with("ExpiredToken")
 }
 
 /// Tells whether it is the key service that has something against a request: MinIO says
@@ -185,6 +191,7 @@ mod tests {
             (400, "KMS.NotFoundException", Client),
             (401, "Unauthorized", Denied),
             (403, "AccessDenied", Denied),
+            (400, "ExpiredToken", Denied),
             (403, "SignatureDoesNotMatch", Denied),
             (304, "", Precondition),
             (409, "BucketNotEmpty", Precondition),

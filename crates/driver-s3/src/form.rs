@@ -167,6 +167,8 @@ impl Connection {
     fn form(&mut self, lease: &Lease, key: &str, copies: Option<String>) -> Form {
         let now = self.wall_time(lease);
         let target = self.target.clone();
+        // Token and signature are to be of the same keys.
+        self.requests.follow_keys();
         let mut fields = vec![
             ("key".to_owned(), key.to_owned()),
             ("Content-Type".to_owned(), "application/octet-stream".to_owned()),
@@ -213,6 +215,8 @@ fn policy(bucket: &str, fields: &[(String, String)], until: WallTime) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_model::Secret;
+
     use crate::sigv4::Signer;
 
     struct Letters;
@@ -260,7 +264,7 @@ mod tests {
             QUtJQUlPU0ZPRE5ON0VYQU1QTEUvMjAxNTEyMjkvdXMtZWFzdC0xL3MzL2F3czRfcmVxdWVzdCJ9LA0KICAg\
             IHsieC1hbXotYWxnb3JpdGhtIjogIkFXUzQtSE1BQy1TSEEyNTYifSwNCiAgICB7IngtYW16LWRhdGUiOiAi\
             MjAxNTEyMjlUMDAwMDAwWiIgfQ0KICBdDQp9";
-        let secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
+        let secret = &Secret::from("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY".to_owned());
         let mut signer = Signer::new("AKIAIOSFODNN7EXAMPLE", secret, "us-east-1", "s3");
         // 2015-12-29T00:00:00Z, by `date -u -d ... +%s`.
         signer.advance(WallTime::from_unix_ns(1_451_347_200_000_000_000));

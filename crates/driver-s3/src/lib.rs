@@ -15,6 +15,7 @@ mod error;
 mod form;
 pub mod fresh;
 mod headers;
+mod keys;
 mod listing;
 mod minio_admin;
 mod options;
@@ -40,7 +41,8 @@ use crate::addressing::Target;
 use crate::connection::Connections;
 
 pub use admin::{AdminLimits, Feature, FoundUpload, FoundVersion, S3Admin};
-pub use config::{ConfigError, Credentials, Lookup, S3Config};
+pub use config::{ConfigError, Lookup, S3Config};
+pub use keys::{Credentials, Keys, SharedKeys, WeakKeys};
 pub use options::{
     Checksum, Encryption, PART_SIZE_DEFAULT, PART_SIZE_MIN, PARTS_COUNT_MAX, RequestOptions,
     Signature,

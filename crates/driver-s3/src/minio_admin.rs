@@ -2,10 +2,10 @@
 
 use plimsoll_model::WallTime;
 
+use crate::S3Config;
 use crate::digests::EMPTY_SHA256;
 use crate::request::USER_AGENT;
 use crate::sigv4::{Dated, HeadWriter, Signer, Signing};
-use crate::{Credentials, S3Config};
 
 /// The region that is signed for where none is given.
 const REGION_DEFAULT: &str = "us-east-1";
@@ -22,11 +22,10 @@ pub(crate) fn admin_head(
     query: &str,
     now: WallTime,
 ) -> Option<Vec<u8>> {
-    let Credentials::Keys { access_key, secret_key, session_token } = &config.credentials else {
-        return None;
-    };
-    let region = config.region.as_deref().unwrap_or(REGION_DEFAULT);
-    let signer = Signer::new(access_key, secret_key, region, "s3");
+    let keys = config.credentials.current()?;
+    let region = config.region.as_deref().or(config.region_otherwise.as_deref());
+    let region = region.unwrap_or(REGION_DEFAULT);
+    let signer = Signer::new(&keys.access_key, &keys.secret_key, region, "s3");
     let mut writer = HeadWriter::new(Signing::V4(Box::new(signer)));
     let host = config.endpoints.get(endpoint)?.authority(config.tls.is_some());
     writer.begin(method, "", path.as_bytes(), query.as_bytes());
@@ -37,8 +36,8 @@ pub(crate) fn admin_head(
         writer.signed_header("x-amz-content-sha256", EMPTY_SHA256);
         writer.signed_header("x-amz-date", &stamp);
     }
-    if let Some(token) = session_token {
-        writer.signed_header("x-amz-security-token", token.as_bytes());
+    if let Some(token) = &keys.session_token {
+        writer.signed_header("x-amz-security-token", token.expose().as_bytes());
     }
     writer.finish(EMPTY_SHA256);
     Some(writer.head().to_vec())

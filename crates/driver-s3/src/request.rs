@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
-use plimsoll_model::WallTime;
+use plimsoll_model::{Secret, WallTime};
 
 use crate::addressing::{Address, Target};
 use crate::checksum;
@@ -13,7 +13,7 @@ use crate::headers::{Header, OptionHeaders};
 use crate::s3_request::{PutHow, S3Request};
 use crate::sigv2::SignerV2;
 use crate::sigv4::{Dated, HeadWriter, Signer, Signing, Stamp};
-use crate::{Checksum, Credentials, S3Config, Signature};
+use crate::{Checksum, Credentials, Keys, S3Config, SharedKeys, Signature};
 
 pub(crate) const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
 
@@ -21,9 +21,12 @@ pub(crate) const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION
 pub(crate) struct Requests {
     target: Arc<Target>,
     writer: HeadWriter,
-    session_token: Option<String>,
+    /// Which of the keys' generations is signed with.
+    keys: Option<(SharedKeys, u64)>,
+    session_token: Option<Secret>,
     /// Signs forms, with Signature V4 whatever signs heads; `None` without a key.
     form_signer: Option<Box<Signer>>,
+    signature: Signature,
     path: Vec<u8>,
     query: Vec<u8>,
     /// For values made of numbers.
@@ -32,20 +35,49 @@ pub(crate) struct Requests {
 
 impl Requests {
     pub(crate) fn new(config: &S3Config, target: Arc<Target>) -> Self {
-        let (signing, session_token, form_signer) = match &config.credentials {
-            Credentials::Anonymous => (Signing::Anonymous, None, None),
-            Credentials::Keys { access_key, secret_key, session_token } => {
-                let signer = || Box::new(Signer::new(access_key, secret_key, &target.region, "s3"));
-                let signing = match config.options.signature {
-                    Signature::V4 => Signing::V4(signer()),
-                    Signature::V2 => Signing::V2(Box::new(SignerV2::new(access_key, secret_key))),
-                };
-                (signing, session_token.clone(), Some(signer()))
-            }
+        let keys = match &config.credentials {
+            Credentials::Anonymous => None,
+            Credentials::Keys(keys) => Some((keys.clone(), 0)),
         };
-        let writer = HeadWriter::new(signing);
-        let (path, query, value) = (Vec::new(), Vec::new(), Vec::new());
-        Self { target, writer, session_token, form_signer, path, query, value }
+        let mut requests = Self {
+            target,
+            writer: HeadWriter::new(Signing::Anonymous),
+            keys,
+            session_token: None,
+            form_signer: None,
+            signature: config.options.signature,
+            path: Vec::new(),
+            query: Vec::new(),
+            value: Vec::new(),
+        };
+        requests.take_keys();
+        requests
+    }
+
+    /// Makes ready to sign with the keys that hold now.
+    #[cold]
+    fn take_keys(&mut self) {
+        let Some((shared, generation)) = &mut self.keys else { return };
+        let keys;
+        (*generation, keys) = shared.current();
+        let Keys { access_key, secret_key, session_token, .. } = &*keys;
+        let signer = || Box::new(Signer::new(access_key, secret_key, &self.target.region, "s3"));
+        self.writer.sign_by(match self.signature {
+            Signature::V4 => Signing::V4(signer()),
+            Signature::V2 => Signing::V2(Box::new(SignerV2::new(access_key, secret_key.expose()))),
+        });
+        self.form_signer = Some(signer());
+        self.session_token.clone_from(session_token);
+    }
+
+    /// Makes ready to sign with the keys that hold now, where they were replaced.
+    #[inline]
+    pub(crate) fn follow_keys(&mut self) {
+        if let Some((shared, generation)) = &self.keys
+            && shared.generation() != *generation
+        {
+            self.take_keys();
+        }
     }
 
     /// Renders the head of `call` to an address at a time; [`Self::head`] then holds it.
@@ -56,6 +88,7 @@ impl Requests {
         address: &Address,
         now: WallTime,
     ) {
+        self.follow_keys();
         let target = self.target.clone();
         self.render_path(&address.path_prefix, call);
         self.query.clear();
@@ -150,7 +183,7 @@ impl Requests {
             amz.push("x-amz-decoded-content-length", &self.value);
         }
         if let (Some(token), false) = (&self.session_token, matches!(dated, Dated::Nowhere)) {
-            amz.push("x-amz-security-token", token.as_bytes());
+            amz.push("x-amz-security-token", token.expose().as_bytes());
         }
         if let PayloadHash::Trailing(checksum) = digests.hash {
             amz.push("x-amz-trailer", checksum.header().as_bytes());
@@ -180,7 +213,7 @@ impl Requests {
 
     /// Returns the token of a temporary key.
     pub(crate) fn session_token(&self) -> Option<&str> {
-        self.session_token.as_deref()
+        self.session_token.as_ref().map(Secret::expose)
     }
 
     fn render_path(&mut self, prefix: &str, call: &S3Request<'_>) {

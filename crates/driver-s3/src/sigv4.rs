@@ -5,7 +5,7 @@
 //! texts that hold the time per second.
 
 use aws_lc_rs::{digest, hmac};
-use plimsoll_model::WallTime;
+use plimsoll_model::{Secret, WallTime};
 
 use crate::encode;
 use crate::sigv2::{self, HttpDate, SignerV2};
@@ -20,7 +20,7 @@ pub(crate) type Stamp = [u8; 16];
 pub(crate) struct Signer {
     access_key: String,
     /// `AWS4` and the secret key.
-    secret: String,
+    secret: Secret,
     region: String,
     service: &'static str,
     /// Days since 1970 for which `key` holds.
@@ -36,10 +36,15 @@ pub(crate) struct Signer {
 }
 
 impl Signer {
-    pub(crate) fn new(access_key: &str, secret: &str, region: &str, service: &'static str) -> Self {
+    pub(crate) fn new(
+        access_key: &str,
+        secret: &Secret,
+        region: &str,
+        service: &'static str,
+    ) -> Self {
         Self {
             access_key: access_key.to_owned(),
-            secret: format!("AWS4{secret}"),
+            secret: Secret::from(format!("AWS4{}", secret.expose())),
             region: region.to_owned(),
             service,
             day: None,
@@ -105,11 +110,11 @@ impl Signer {
     }
 }
 
-fn signing_key(secret: &str, date: &str, region: &str, service: &str) -> hmac::Key {
+fn signing_key(secret: &Secret, date: &str, region: &str, service: &str) -> hmac::Key {
     let step = |key: &[u8], text: &str| {
         hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), text.as_bytes())
     };
-    let mut tag = step(secret.as_bytes(), date);
+    let mut tag = step(secret.expose().as_bytes(), date);
     for text in [region, service, "aws4_request"] {
         tag = step(tag.as_ref(), text);
     }
@@ -149,6 +154,11 @@ impl HeadWriter {
     /// Returns a writer that signs, or leaves heads anonymous.
     pub(crate) fn new(signing: Signing) -> Self {
         Self { signing, head: Vec::new(), canonical: Vec::new(), signed_names: Vec::new() }
+    }
+
+    /// Has heads be signed so from the next one on.
+    pub(crate) fn sign_by(&mut self, signing: Signing) {
+        self.signing = signing;
     }
 
     /// Begins a request. `path` and `query` are encoded, the query's parameters sorted and each

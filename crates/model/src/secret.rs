@@ -4,9 +4,17 @@ use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
-/// A text that nothing shows.
+use zeroize::Zeroize;
+
+/// A text that nothing shows, and that leaves no copy in memory when it goes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
+
+impl Drop for Secret {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
 
 impl Secret {
     /// Returns the text.

@@ -8,7 +8,8 @@ use plimsoll_foreign::hdr_log::{Encoder, Writer};
 use plimsoll_model::{OpKind, OpRecord, StageId};
 use plimsoll_report::stage_title;
 
-use crate::export::{Export, ExportError};
+use crate::error::ExportError;
+use crate::export::Export;
 
 /// What is written ahead of the histograms.
 const UNITS: &str = "values are nanoseconds, Interval_Max milliseconds; successes only, each in \

@@ -12,8 +12,9 @@ use plimsoll_record::schema::Stage;
 use plimsoll_report::stage_title;
 use serde::Serialize;
 
+use crate::error::ExportError;
 use crate::error::{AskedFor, ResultsError};
-use crate::export::{Export, ExportError};
+use crate::export::Export;
 use crate::open::RecordStage;
 
 /// The process whose track holds the stages; the processes after it are the addresses.

@@ -50,8 +50,8 @@ pub(crate) struct RequestArgs {
     /// Upload every object with one request, whatever its size
     #[arg(long, conflicts_with = "part_size")]
     pub(crate) disable_multipart: bool,
-    /// How requests are signed and who asks: IAM looks for keys in the environment, in profile
-    /// files, and at the services of containers and instances
+    /// How requests are signed and who asks: IAM fails where no keys are found in the environment,
+    /// in profiles, and at the services of containers and instances
     #[arg(long, value_enum, ignore_case = true, default_value_t = SignatureArg::S3v4)]
     pub(crate) signature: SignatureArg,
     /// Exchange this web identity token, or the one in file:PATH, for credentials

@@ -62,7 +62,8 @@ pub(crate) struct StoreArgs {
     pub(crate) tls: bool,
     #[command(flatten)]
     pub(crate) tls_trust: TlsArgs,
-    /// Region that requests are signed for [default: from the host's name, else us-east-1]
+    /// Region that requests are signed for [default: from the host's name, else from the profile,
+    /// else us-east-1]
     #[arg(long, env = "PLIMSOLL_REGION", value_name = "REGION")]
     pub(crate) region: Option<String>,
     /// Bucket; created if it does not exist. Objects that this run did not write are never touched

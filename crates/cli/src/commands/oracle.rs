@@ -7,7 +7,6 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use plimsoll_conduct::output::Named;
 use plimsoll_conduct::{embedded, input, machine};
-use plimsoll_driver_s3::Credentials;
 use plimsoll_oracle::{Oracle, OracleConfig, Script};
 
 use crate::args::{OracleArgs, overwrite};
@@ -21,9 +20,9 @@ const DEFAULT_KEY: &str = "plimsoll";
 
 /// Serves the embedded store until Ctrl-C, then tells what its script did where it has one.
 pub(crate) fn run(args: &OracleArgs) -> Result<ExitCode> {
-    let (access_key, secret_key) = match store::credentials(&args.credentials)? {
-        Credentials::Keys { access_key, secret_key, .. } => (access_key, secret_key),
-        Credentials::Anonymous => (DEFAULT_KEY.to_owned(), DEFAULT_KEY.to_owned()),
+    let (access_key, secret_key) = match store::credentials(&args.credentials)?.current() {
+        Some(keys) => (keys.access_key.clone(), keys.secret_key.expose().to_owned()),
+        None => (DEFAULT_KEY.to_owned(), DEFAULT_KEY.to_owned()),
     };
     let script = args.script.as_deref().map(read_script).transpose()?;
     // Made at once, so that a place that cannot be written to is no surprise at the end.

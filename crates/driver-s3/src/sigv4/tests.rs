@@ -1,6 +1,6 @@
 //! Signatures against the values that AWS publishes.
 
-use plimsoll_model::WallTime;
+use plimsoll_model::{Secret, WallTime};
 
 use super::{Dated, HeadWriter, Signer, Signing};
 
@@ -21,12 +21,12 @@ struct Vector {
 }
 
 fn suite_signer() -> Signer {
-    let secret = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
+    let secret = &Secret::from("wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY".to_owned());
     Signer::new("AKIDEXAMPLE", secret, "us-east-1", "service")
 }
 
 fn s3_signer() -> Signer {
-    let secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
+    let secret = &Secret::from("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY".to_owned());
     Signer::new("AKIAIOSFODNN7EXAMPLE", secret, "us-east-1", "s3")
 }
 

@@ -101,6 +101,11 @@ fn a_bucket_tells_by_its_mark_who_made_it() {
         let error = told(answers).0.unwrap_err();
         assert!(error.message.starts_with("bucket `bucket` cannot be "), "{error}");
     }
+    let expired = answer(400, &error_xml("ExpiredToken"));
+    let error = told(vec![head(400), expired]).0.unwrap_err();
+    let sentence = "bucket `bucket` cannot be read, as the credentials from `access_key` have \
+                    expired: ExpiredToken";
+    assert!(error.message.starts_with(sentence), "{error}");
     let no_name = answer(400, &error_xml("InvalidBucketName"));
     let error = told(vec![head(400), no_name]).0.unwrap_err();
     let sentence = "bucket `bucket` cannot be read: InvalidBucketName";

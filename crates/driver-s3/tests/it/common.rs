@@ -30,11 +30,7 @@ pub(crate) fn config(port: u16) -> S3Config {
     // 2013-05-24T00:00:00Z.
     let wall_epoch = WallTime::from_unix_ns(1_369_353_600_000_000_000);
     S3Config {
-        credentials: Credentials::Keys {
-            access_key: "AKID".to_owned(),
-            secret_key: "secret".to_owned(),
-            session_token: None,
-        },
+        credentials: Credentials::keys("AKID", "secret", None),
         ..S3Config::new(vec![Endpoint::new("127.0.0.1", port)], "bucket", wall_epoch)
     }
 }

@@ -284,11 +284,7 @@ fn anonymous_requests_are_not_signed_and_tokens_are_sent() {
         });
     };
     ask(Credentials::Anonymous);
-    ask(Credentials::Keys {
-        access_key: "A".to_owned(),
-        secret_key: "S".to_owned(),
-        session_token: Some("to/ken==".to_owned()),
-    });
+    ask(Credentials::keys("A", "S", Some("to/ken==")));
     let requests = fake.requests();
     assert!(!requests[0].contains("authorization") && !requests[0].contains("x-amz"));
     assert!(requests[0].ends_with(std::str::from_utf8(&pattern(0..5)).unwrap()));

@@ -7,6 +7,7 @@ mod admin;
 mod common;
 mod fake;
 mod faults;
+mod keys;
 mod listing;
 mod offers;
 mod operations;

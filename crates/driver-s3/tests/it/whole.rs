@@ -34,11 +34,7 @@ pub(crate) fn wall_now() -> WallTime {
 
 pub(crate) fn config(address: SocketAddr, access_key: &str, secret_key: &str) -> S3Config {
     let mut config = common::config(address.port());
-    config.credentials = Credentials::Keys {
-        access_key: access_key.to_owned(),
-        secret_key: secret_key.to_owned(),
-        session_token: None,
-    };
+    config.credentials = Credentials::keys(access_key, secret_key, None);
     config.wall_epoch = wall_now();
     config
 }

@@ -1,0 +1,204 @@
+//! The places in which Amazon's tools find keys, asked by `aws-config`. Providers are made anew
+//! each time, so that none hands out what it remembers.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use aws_config::BehaviorVersion;
+use aws_config::ecs::EcsCredentialsProvider;
+use aws_config::imds;
+use aws_config::imds::credentials::ImdsCredentialsProvider;
+use aws_config::profile::ProfileFileCredentialsProvider;
+use aws_config::provider_config::ProviderConfig;
+use aws_config::web_identity_token::WebIdentityTokenCredentialsProvider;
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::ProvideCredentials;
+use aws_credential_types::provider::error::CredentialsError as NotGiven;
+use aws_smithy_async::rt::sleep::TokioSleep;
+use aws_smithy_async::time::TimeSource;
+use aws_types::region::Region;
+use plimsoll_model::{Moment, Secret, SharedClock, WallTime};
+use tokio::runtime::Builder;
+use tokio::time::timeout;
+
+use crate::error::without_generalities;
+use crate::http_client::OwnClient;
+use crate::profile::{Base, DEFAULT, Profiles};
+use crate::{Chain, CredentialsError, Keys, Result, WEB_IDENTITY};
+
+/// The region of token services where nothing says another.
+pub(crate) const REGION_DEFAULT: &str = "us-east-1";
+const INSTANCE: &str = "AWS_EC2_METADATA_SERVICE_ENDPOINT";
+/// How long the instance's service may take to accept a connection: most machines are no instances,
+/// and nothing answers at its address.
+const INSTANCE_CONNECT_MAX: Duration = Duration::from_secs(1);
+
+/// Returns the keys of a profile; `None` where nobody asked for one and there are none.
+pub(crate) fn of_profile(chain: &Chain, name: &str) -> Result<Option<Keys>> {
+    let profiles = Profiles::read(chain, name)?;
+    let is_asked = chain.profile_name().is_some() || name != DEFAULT;
+    if !profiles.has(name) {
+        let missing = || CredentialsError::NoProfile(name.to_owned());
+        return if is_asked { Err(missing()) } else { Ok(None) };
+    }
+    let base = profiles.base(name)?;
+    let region = chain.region_of_variables().or_else(|| profiles.setting(name, "region"));
+    let provider = ProfileFileCredentialsProvider::builder()
+        .configure(&config(chain, region))
+        .profile_files(profiles.files)
+        .profile_name(name)
+        .build();
+    let profile = || name.to_owned();
+    match (given(chain, &provider)?, base) {
+        (Given::Keys(keys), _) => Ok(Some(keys)),
+        (Given::Nothing(_), _) if !is_asked => Ok(None),
+        (Given::Nothing(_), _) => Err(CredentialsError::EmptyProfile(profile())),
+        (Given::TooLate, Base::Process) => {
+            let (profile, seconds) = (profile(), chain.patience.as_secs_f64());
+            Err(CredentialsError::SlowProcess { profile, seconds })
+        }
+        (Given::TooLate, _) => Err(CredentialsError::Slow.of_profile(name)),
+        (Given::Error(reason), Base::SignOn) => {
+            Err(CredentialsError::SignOn { profile: profile(), reason })
+        }
+        (Given::Error(reason), Base::Process) => {
+            Err(CredentialsError::Process { profile: profile(), reason })
+        }
+        (Given::Error(reason), Base::Other) => {
+            Err(CredentialsError::Answer(reason).of_profile(name))
+        }
+    }
+}
+
+/// Returns the keys of the web identity that the environment names; `None` where it names none.
+pub(crate) fn of_web_identity(chain: &Chain) -> Result<Option<Keys>> {
+    let Some(path) = chain.set(WEB_IDENTITY) else { return Ok(None) };
+    if chain.set("AWS_ROLE_ARN").is_none() {
+        return Err(CredentialsError::Unset("AWS_ROLE_ARN"));
+    }
+    let token = chain.token_of(&format!("{}{path}", crate::FILE_SCHEME))?;
+    let region = chain.region_of_variables().or_else(|| chain.region_of_profile());
+    let config = config(chain, region);
+    let provider = WebIdentityTokenCredentialsProvider::builder().configure(&config).build();
+    match given(chain, &provider)? {
+        // A service may repeat what it was given.
+        Given::Error(reason) => {
+            Err(CredentialsError::Answer(reason.replace(token.expose(), "\u{2026}")))
+        }
+        other => other.or_none(),
+    }
+}
+
+/// Returns the keys of the container we run in; `None` outside of one.
+pub(crate) fn of_container(chain: &Chain) -> Result<Option<Keys>> {
+    let provider = EcsCredentialsProvider::builder().configure(&config(chain, None)).build();
+    given(chain, &provider)?.or_none()
+}
+
+/// Returns the keys of the role of the instance we run on; `None` where no service answers, or none
+/// has a role.
+pub(crate) fn of_instance(chain: &Chain) -> Result<Option<Keys>> {
+    let config = config(chain, None);
+    let client =
+        imds::Client::builder().configure(&config).connect_timeout(INSTANCE_CONNECT_MAX).build();
+    let provider = ImdsCredentialsProvider::builder().configure(&config).imds_client(client);
+    let is_disabled =
+        chain.set("AWS_EC2_METADATA_DISABLED").is_some_and(|it| it.eq_ignore_ascii_case("true"));
+    match given(chain, &provider.build())? {
+        Given::Nothing(reason) if chain.set(INSTANCE).is_some() && !is_disabled => {
+            Err(CredentialsError::Answer(reason))
+        }
+        other => other.or_none(),
+    }
+}
+
+/// What came of asking a place.
+enum Given {
+    Keys(Keys),
+    /// It has none, and why.
+    Nothing(String),
+    /// It has not answered in time.
+    TooLate,
+    Error(String),
+}
+
+impl Given {
+    fn or_none(self) -> Result<Option<Keys>> {
+        match self {
+            Self::Keys(keys) => Ok(Some(keys)),
+            Self::Nothing(_) => Ok(None),
+            Self::TooLate => Err(CredentialsError::Slow),
+            Self::Error(reason) => Err(CredentialsError::Answer(reason)),
+        }
+    }
+}
+
+fn given(chain: &Chain, provider: &impl ProvideCredentials) -> Result<Given> {
+    Ok(match wait(chain.patience, provider.provide_credentials())? {
+        None => Given::TooLate,
+        Some(Ok(credentials)) => Given::Keys(keys_of(&credentials)),
+        Some(Err(error @ NotGiven::CredentialsNotLoaded(_))) => {
+            Given::Nothing(without_generalities(&error))
+        }
+        Some(Err(error)) => Given::Error(without_generalities(&error)),
+    })
+}
+
+fn keys_of(credentials: &Credentials) -> Keys {
+    let secret = |text: &str| Secret::from(text.to_owned());
+    Keys {
+        access_key: credentials.access_key_id().to_owned(),
+        secret_key: secret(credentials.secret_access_key()),
+        session_token: credentials.session_token().map(secret),
+        expires: credentials.expiry().map(wall_time),
+    }
+}
+
+/// Returns a time as we have it; times before 1970 are long past either way.
+pub(crate) fn wall_time(time: SystemTime) -> WallTime {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    WallTime::from_unix_ns(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+}
+
+fn config(chain: &Chain, region: Option<String>) -> ProviderConfig {
+    let region = region.unwrap_or_else(|| REGION_DEFAULT.to_owned());
+    ProviderConfig::empty()
+        .with_http_client(OwnClient::of(chain))
+        .with_sleep_impl(TokioSleep::new())
+        .with_time_source(RunTimeSource::of(chain))
+        .with_behavior_version(Some(BehaviorVersion::latest()))
+        .with_region(Some(Region::new(region)))
+}
+
+/// The run's clock, as `aws-config` takes it.
+pub(crate) struct RunTimeSource {
+    clock: SharedClock,
+    epoch: WallTime,
+}
+
+impl RunTimeSource {
+    pub(crate) fn of(chain: &Chain) -> Self {
+        Self { clock: chain.clock.clone(), epoch: chain.wall_epoch }
+    }
+}
+
+impl std::fmt::Debug for RunTimeSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("RunTimeSource")
+    }
+}
+
+impl TimeSource for RunTimeSource {
+    fn now(&self) -> SystemTime {
+        let now = self.epoch.after(self.clock.now().since(Moment::EPOCH));
+        UNIX_EPOCH + Duration::from_nanos(now.as_unix_ns())
+    }
+}
+
+/// Waits for something on a runtime of its own; `None` where it takes longer than `limit`.
+pub(crate) fn wait<T>(limit: Duration, future: impl Future<Output = T>) -> Result<Option<T>> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(CredentialsError::Runtime)?;
+    let came = runtime.block_on(async { timeout(limit, future).await.ok() });
+    runtime.shutdown_background();
+    Ok(came)
+}

@@ -1,0 +1,212 @@
+//! The client that `aws-config` asks services with: our own, one exchange on a connection each, so
+//! that proxies, certificate authorities and TLS are those of the run.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_smithy_runtime_api::client::http::{
+    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use aws_smithy_types::body::SdkBody;
+use plimsoll_http::{
+    Body, Client, ExchangeErrorKind, Options, Proxies, Request, ResponseHead, ResponseSink,
+    TlsConfig, TlsOptions, Url,
+};
+use plimsoll_model::SharedClock;
+use tokio::runtime::Builder;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use crate::Chain;
+use crate::error::in_one_line;
+
+/// How long a connection may take where nothing else is asked for.
+const CONNECT_MAX: Duration = Duration::from_secs(2);
+/// How long a whole exchange may take.
+const EXCHANGE_MAX: Duration = Duration::from_secs(10);
+/// More than any answer with credentials has.
+const ANSWER_BYTES_MAX: usize = 256 << 10;
+/// Networks of the machine itself, in which platforms hand out credentials.
+const NEAR: [&str; 2] = ["169.254.", "fd00:ec2::"];
+
+/// Makes exchanges for `aws-config` and its like.
+#[derive(Clone)]
+pub(crate) struct OwnClient(Arc<Ways>);
+
+/// How services are reached.
+struct Ways {
+    clock: SharedClock,
+    trust: TlsOptions,
+    proxies: Option<Proxies>,
+}
+
+impl OwnClient {
+    pub(crate) fn of(chain: &Chain) -> Self {
+        let (trust, proxies) = (chain.trust.clone(), chain.proxies.clone());
+        Self(Arc::new(Ways { clock: chain.clock.clone(), trust, proxies }))
+    }
+}
+
+impl fmt::Debug for OwnClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OwnClient")
+    }
+}
+
+impl HttpClient for OwnClient {
+    fn http_connector(
+        &self,
+        settings: &HttpConnectorSettings,
+        _: &RuntimeComponents,
+    ) -> SharedHttpConnector {
+        SharedHttpConnector::new(Connector {
+            ways: self.0.clone(),
+            connect_timeout: settings.connect_timeout().unwrap_or(CONNECT_MAX),
+            exchange_timeout: settings.read_timeout().map_or(EXCHANGE_MAX, |read| read * 2),
+        })
+    }
+}
+
+#[derive(Clone)]
+struct Connector {
+    ways: Arc<Ways>,
+    connect_timeout: Duration,
+    exchange_timeout: Duration,
+}
+
+impl fmt::Debug for Connector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Connector")
+    }
+}
+
+impl HttpConnector for Connector {
+    /// Our client stays on one thread, and what is asked of a connector may not: so each exchange,
+    /// of which there are few, has a thread of its own.
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let connector = self.clone();
+        HttpConnectorFuture::new(async move {
+            let (done, answered) = oneshot::channel();
+            let thread = std::thread::Builder::new().name("credentials".to_owned());
+            let exchange = move || drop(done.send(connector.exchange(&request)));
+            thread.spawn(exchange).map_err(|error| ConnectorError::io(error.into()))?;
+            let lost = |_| ConnectorError::other("the exchange was lost".into(), None);
+            answered.await.map_err(lost)?
+        })
+    }
+}
+
+impl Connector {
+    fn exchange(&self, request: &HttpRequest) -> Result<HttpResponse, ConnectorError> {
+        let user = |reason: String| ConnectorError::user(reason.into());
+        let url = Url::parse(request.uri()).map_err(|reason| user(reason.to_owned()))?;
+        let tls = url.tls.then(|| TlsConfig::load(&self.ways.trust)).transpose();
+        let tls = tls.map_err(|error| user(in_one_line(&error)))?;
+        let options = Options {
+            connect_timeout: self.connect_timeout,
+            tls,
+            keep_alive: false,
+            proxies: self.ways.proxies.clone().filter(|_| !is_near(&url.endpoint.host)),
+            ..Options::default()
+        };
+        let body = request.body().bytes().unwrap_or_default();
+        let head = head_of(&url, request, body.len()).map_err(user)?;
+        let head =
+            Request { head: head.as_bytes(), method_is_head: false, body: Body::Bytes(body) };
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| ConnectorError::io(error.into()))?;
+        let endpoints = Rc::from([url.endpoint.clone()]);
+        let mut client = Client::new(endpoints, Rc::new(options), self.ways.clock.clone());
+        let mut answer = Answer::default();
+        let exchange = runtime.block_on(async {
+            timeout(self.exchange_timeout, client.exchange(0, head, &mut answer)).await
+        });
+        let name = &url.endpoint;
+        match exchange {
+            Err(_) => Err(ConnectorError::timeout(format!("{name} does not answer").into())),
+            Ok(Err(error)) if error.kind == ExchangeErrorKind::ConnectTimeout => {
+                Err(ConnectorError::timeout(error.into()))
+            }
+            Ok(Err(error)) => Err(ConnectorError::io(error.into())),
+            Ok(Ok(_)) if answer.is_too_long => {
+                let words = format!("the answer of {name} is longer than credentials are");
+                Err(ConnectorError::other(words.into(), None))
+            }
+            Ok(Ok(_)) => answer.into_response(),
+        }
+    }
+}
+
+/// Tells whether a host is this machine, or one of its platform's own addresses.
+fn is_near(host: &str) -> bool {
+    let is_loopback = host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    is_loopback
+        || host.eq_ignore_ascii_case("localhost")
+        || NEAR.iter().any(|network| host.starts_with(network))
+}
+
+fn head_of(url: &Url<'_>, request: &HttpRequest, body_len: usize) -> Result<String, String> {
+    let authority = url.endpoint.authority(url.tls);
+    let path = if url.path.is_empty() { "/" } else { url.path };
+    let query = url.query.map(|query| format!("?{query}")).unwrap_or_default();
+    let method = request.method();
+    let mut head = format!("{method} {path}{query} HTTP/1.1\r\nHost: {authority}\r\n");
+    for (name, value) in request.headers() {
+        if ["host", "content-length", "connection"].contains(&name) {
+            continue;
+        }
+        if !value.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) {
+            return Err(format!(
+                "the value for {name} holds a character that a request cannot hold"
+            ));
+        }
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head.push_str(&format!("Content-Length: {body_len}\r\nConnection: close\r\n\r\n"));
+    Ok(head)
+}
+
+/// An answer, kept whole.
+#[derive(Default)]
+struct Answer {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+    is_too_long: bool,
+}
+
+impl ResponseSink for Answer {
+    fn head(&mut self, head: &ResponseHead<'_>) {
+        self.status = head.status;
+        let text = |value: &[u8]| std::str::from_utf8(value).ok().map(str::to_owned);
+        let fields = head.headers.iter();
+        let fields = fields.filter_map(|of| Some((of.name.to_ascii_lowercase(), text(of.value)?)));
+        self.headers = fields.collect();
+    }
+
+    fn body(&mut self, bytes: &[u8]) {
+        self.is_too_long |= self.body.len() + bytes.len() > ANSWER_BYTES_MAX;
+        if !self.is_too_long {
+            self.body.extend_from_slice(bytes);
+        }
+    }
+}
+
+impl Answer {
+    fn into_response(self) -> Result<HttpResponse, ConnectorError> {
+        let odd = |_| ConnectorError::other("the answer has no status".into(), None);
+        let status = self.status.try_into().map_err(odd)?;
+        let mut response = HttpResponse::new(status, SdkBody::from(self.body));
+        for (name, value) in self.headers {
+            // One that cannot be kept says nothing that is asked for.
+            let _ = response.headers_mut().try_append(name, value);
+        }
+        Ok(response)
+    }
+}
