@@ -192,9 +192,9 @@ impl AccessDoc {
             args.credentials.session_token = own("PLIMSOLL_SESSION_TOKEN");
         } else {
             let keys = self.stores.get(number).and_then(|of| of.keys.as_ref());
-            let secret = |text: &str| Some(text.parse::<Secret>().expect("any text is a secret"));
             // An empty key means that nobody is asked, as of the environment.
-            args.credentials.access_key = secret(keys.map_or("", |keys| &keys.access_key));
+            let access_key = keys.map(|keys| keys.access_key.clone()).unwrap_or_default();
+            args.credentials.access_key = Some(Secret::from(access_key));
             args.credentials.secret_key = keys.map(|keys| keys.secret_key.clone());
             args.credentials.session_token = keys.and_then(|keys| keys.session_token.clone());
             if args.requests.signature != SignatureArg::S3v2 {

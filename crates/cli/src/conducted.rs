@@ -1,18 +1,17 @@
 //! A run from its workload to its exit code, whatever command asked for it.
 
 use std::cell::Cell;
-use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use plimsoll_conduct::{
     BeforeMeasuring, BegunRun, Chooser, ConductError, Consent, ContentFiles, ContentFrom, Events,
     FileSettings, Observer, Reached, Recorded, Recording, RunRequest, RunSettings, RunTime,
     Scripted, StandIn, Stop, Target, Targets, Traces, embedded, machine, with_files,
 };
-use plimsoll_driver_s3::{ProfileKinds, ServerProfile, ServerProfileError};
+use plimsoll_driver_s3::{ProfileKinds, ServerProfile};
 use plimsoll_engine::EngineConfig;
 use plimsoll_fleet::wire::{ConductDoc, FilesConductDoc};
 use plimsoll_model::{Interface, RunId, Seed, StageKind};
@@ -31,6 +30,7 @@ use crate::args::{OutputArgs, TimeOfDay, scrape};
 use crate::built::BUILT;
 use crate::fleet::{self, Mustered};
 pub(crate) use crate::manifest::fresh_seed;
+use crate::server_profile::{save, unprofiled};
 use crate::store::{self, Asking, Judged, Stores};
 use crate::syncstart::{time_until, wait_for};
 use crate::terminal::Terminal;
@@ -39,9 +39,6 @@ use crate::{lower, manifest, pins, said, shown, signals};
 
 /// After so long an operation is given up where nobody says otherwise.
 const OP_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// What the server gathered is called in the run directory.
-const SERVER_PROFILES: &str = "server-profiles.zip";
 
 /// Prints what is to be printed of the run in a directory.
 pub(crate) type Show<'a> = &'a dyn Fn(&mut Recording, &Ui) -> Result<()>;
@@ -437,40 +434,6 @@ impl Conducted {
             report(recording, recorded, settings, (&ui, passing.is_none()))
         };
         run.finish(done, show)
-    }
-}
-
-/// Ends the profiling of a server, if it began, and keeps what it gathered in the run directory.
-fn save(mut profile: ServerProfile, directory: &RunDirectory) -> Result<()> {
-    if !profile.runs() {
-        return Ok(());
-    }
-    let mut refused = None;
-    let written = directory.write_beside(SERVER_PROFILES, |file| match profile.finish(file) {
-        Ok(()) => Ok(()),
-        Err(ServerProfileError::Write(error)) => Err(error),
-        Err(error) => {
-            refused = Some(error);
-            Err(io::Error::other("there are no profiles"))
-        }
-    });
-    match refused {
-        Some(error) => Err(unprofiled(error)),
-        None => Ok(written.map(drop)?),
-    }
-}
-
-/// Returns why a server is not profiled, with what the user can change.
-fn unprofiled(error: ServerProfileError) -> anyhow::Error {
-    match error {
-        ServerProfileError::NoCredentials => {
-            anyhow!("--serverprof needs credentials (--access-key, --secret-key)")
-        }
-        ServerProfileError::NotAllowed(..) => anyhow!("--serverprof: {error} (--access-key)"),
-        ServerProfileError::NotMinio(..) => {
-            anyhow!("--serverprof: {error}; leave --serverprof out")
-        }
-        other => anyhow::Error::from(other).context("--serverprof"),
     }
 }
 

@@ -17,6 +17,7 @@ mod manifest;
 mod pins;
 mod said;
 mod secret;
+mod server_profile;
 mod shown;
 mod signals;
 mod store;
