@@ -89,6 +89,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             built
         }
     };
+    let starts_anywhere = build::asks_for_no_newer_glibc(&program)?;
     if options.twice {
         build::same_again(&program, &place.work)?;
     }
@@ -105,11 +106,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let [_, wheel, deb, rpm, image, _] = &packages;
     tried::wheel(&place, wheel)?;
     tried::lintian(deb)?;
-    let is_old_enough = options.program.is_none();
-    if is_old_enough {
+    if starts_anywhere {
         tried::in_debian_11(&place, deb, rpm)?;
     } else {
-        println!("Debian 11: left out, as the program is one of this machine (--program)");
+        println!("Debian 11: left out, as the program asks for a newer glibc (--program)");
     }
     tried::image(&place, image)?;
     write_checksums(&place)?;

@@ -33,6 +33,11 @@ pub(super) fn make(place: &Place) -> Result<PathBuf> {
     let container = container.trim();
     let copied = root.display().to_string();
     buildah(place, &["copy", "--quiet", container, &copied, "/"])?;
+    // Copied by itself, as files are root's unless somebody is named.
+    let runs = place.work.join("image-runs");
+    fs::create_dir_all(&runs)?;
+    let runs = runs.display().to_string();
+    buildah(place, &["copy", "--quiet", "--chown", USER, container, &runs, RUNS])?;
     let entry = ["--entrypoint", r#"["/usr/bin/plimsoll"]"#, "--cmd", "--help"];
     let labels = [
         "org.opencontainers.image.title=plimsoll".to_owned(),
@@ -79,10 +84,7 @@ fn lay_out(place: &Place, root: &Path) -> Result<()> {
     }
     fs::write(root.join("etc/passwd"), "root:x:0:0::/:/\nplimsoll:x:10001:10001::/runs:/\n")?;
     fs::write(root.join("etc/group"), "root:x:0:\nplimsoll:x:10001:\n")?;
-    place_file(&place.program(), &root.join("usr/bin/plimsoll"), 0o755)?;
-    let runs = root.join(RUNS.trim_start_matches('/'));
-    fs::create_dir_all(&runs)?;
-    std::os::unix::fs::chown(&runs, Some(10001), Some(10001)).context("cannot give /runs away")
+    place_file(&place.program(), &root.join("usr/bin/plimsoll"), 0o755)
 }
 
 /// Puts the certificates into one file, as the package does when it is installed.

@@ -139,10 +139,12 @@ pub(super) fn bill_of_materials(place: &Place) -> Result<PathBuf> {
     process::check(&mut command, "cargo cyclonedx")?;
     let made = process::root().join("crates/cli/plimsoll.cdx.json");
     let to = place.out.join(format!("plimsoll-{VERSION}.cdx.json"));
-    // It is written beside the manifest of the crate, and of each one of ours that it is made of.
+    // It is written beside the manifests of all crates of the workspace.
     fs::copy(&made, &to).context("cargo cyclonedx left no list")?;
-    for room in fs::read_dir(process::root().join("crates"))? {
-        let list = room?.path().join("plimsoll.cdx.json");
+    let crates = fs::read_dir(process::root().join("crates"))?;
+    let folders = crates.filter_map(|entry| Some(entry.ok()?.path()));
+    for folder in folders.chain([process::root().join("xtask")]) {
+        let list = folder.join("plimsoll.cdx.json");
         if list.exists() {
             fs::remove_file(list)?;
         }

@@ -97,12 +97,9 @@ pub(super) fn in_debian_11(place: &Place, deb: &Path, rpm: &Path) -> Result<()> 
     let root = tools::install_debian_11()?;
     let copies = root.join("packages");
     fs::create_dir_all(&copies)?;
-    let copied = |package: &Path| -> Result<String> {
-        let name = package.file_name().and_then(|name| name.to_str()).context("a name")?;
-        fs::copy(package, copies.join(name))?;
-        Ok(format!("/packages/{name}"))
-    };
-    let (deb, rpm_copy) = (copied(deb)?, copied(rpm)?);
+    let name = deb.file_name().and_then(|name| name.to_str()).context("a package has a name")?;
+    fs::copy(deb, copies.join(name))?;
+    let deb = format!("/packages/{name}");
     let began = Instant::now();
     // The root is used again, so the package that is there may be an older build.
     process::check(&mut within(&root, &["dpkg", "--install", &deb]), "dpkg --install")?;
@@ -117,15 +114,15 @@ pub(super) fn in_debian_11(place: &Place, deb: &Path, rpm: &Path) -> Result<()> 
     if !facts.lines().any(|line| line.starts_with("Version") && line.ends_with(VERSION)) {
         bail!("the package for RPM says of itself\n{facts}");
     }
-    let by_rpm = |words: &[&str]| {
+    let by_rpm = |words: &[&str], what: &Path| {
         let mut rpm = Command::new("rpm");
-        rpm.arg("--root").arg(&root).args(words);
+        rpm.arg("--root").arg(&root).arg("--force-debian").args(words).arg(what);
         process::check(&mut rpm, &format!("rpm {}", words.join(" ")))
     };
     // Its needs are met there by packages of Debian, of which rpm knows nothing.
-    by_rpm(&["--install", "--nodeps", "--replacepkgs", &rpm_copy])?;
+    by_rpm(&["--install", "--nodeps", "--replacepkgs"], rpm)?;
     first_run(within(&root, &["plimsoll"]), &place.work)?;
-    by_rpm(&["--erase", "plimsoll"])?;
+    by_rpm(&["--erase"], Path::new("plimsoll"))?;
     println!("rpm: installed by rpm on the same system and ran");
     Ok(())
 }
