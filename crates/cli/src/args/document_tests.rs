@@ -56,6 +56,7 @@ fn refusal(line: &str) -> Option<String> {
             command: Command::As(AsCommand::Warp(WarpCommand::Benchmark(words))), ..
         }) => crate::commands::warp::judge(&words).err().map(|error| format!("{error:#}")),
         Ok(_) => None,
+        Err(error) if error.kind() == ErrorKind::DisplayVersion => None,
         Err(error) => Some(error.to_string()),
     }
 }

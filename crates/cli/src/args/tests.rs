@@ -8,7 +8,11 @@ use std::path::{Path, PathBuf};
 use clap::CommandFactory;
 
 /// Words that are flags of others, where a path begins with one of these.
-const OTHERS: [(&[&str], &[&str]); 14] = [
+const OTHERS: [(&[&str], &[&str]); 18] = [
+    (&["crates/credentials/src/error.rs"], &["profile"]),
+    (&["docs/howto/compare-in-ci.md"], &["file"]),
+    (&["docs/install.md"], &["input", "network", "twice"]),
+    (&["docs/store.md"], &["endpoint-url"]),
     (&["docs/telemetry.md"], &["config.file", "storage.tsdb.path", "storage.tsdb.retention.time"]),
     (&["docs/replay.md", "crates/foreign/src/trace"], &["verbose"]),
     (

@@ -69,7 +69,7 @@ fn flags_that_ask_for_what_is_not_there_are_refused() {
         ("analyze run --stage prepare", "--stage prepare"),
         ("analyze run --method warp", "plimsoll export"),
         ("analyze nothing", "nothing"),
-        ("export run -o ops.txt", ".csv.zst, .csv, .jsonl or .om"),
+        ("export run -o ops.txt", ".csv.zst, .csv, .jsonl, .om, .hlog, .trace.json"),
         ("compare run run --gate p99", "--gate"),
         ("compare run run --gate speed<=1%", "speed"),
         ("compare run run --junit x.xml", "--gate"),

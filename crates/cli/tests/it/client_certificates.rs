@@ -130,7 +130,7 @@ fn every_command_shows_the_certificate_and_keeps_its_key_to_itself() {
     let record = record.display();
     for line in [
         format!("run w.yaml {MINE}"),
-        format!("s3 stat --host HOST --tls {SMALL} --http2 --client-cert @me-both.pem"),
+        format!("s3 stat --host HOST --tls {SMALL} --client-cert @me-both.pem"),
         format!("check https://HOST/bench {MINE} --duration 300ms --concurrent 2"),
         format!("clean https://HOST/bench {MINE}"),
         format!("clean {record} --yes {MINE}"),

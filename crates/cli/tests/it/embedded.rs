@@ -27,7 +27,7 @@ const BENCHMARKS: [(&str, &[&str]); 25] = [
     ("retention --objects 20 --versions 2", &["RETENTION"]),
     ("multipart --parts 3", &["GET"]),
     ("multipart-put --parts 3 --part.concurrent 2", PARTS),
-    ("append --obj.size 10KiB", &["APPEND"]),
+    ("append --obj.size 10KiB", &["PUT", "APPEND"]),
     ("zip --files 30", &["GET"]),
     ("snowball --objs.per 5", &["PUT"]),
     ("snowball --objs.per 5 --compress", &["PUT"]),

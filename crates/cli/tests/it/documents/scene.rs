@@ -139,6 +139,7 @@ impl<'a> Scene<'a> {
                 "plimsoll console" => self.console(),
                 line if line.starts_with("plimsoll fleet up ") => self.fleet_up(),
                 line if line.starts_with("plimsoll agent ") => self.agent(line),
+                line if line.starts_with("plimsoll oracle") => self.store(line),
                 line => self.shell(line),
             }
         }
@@ -185,10 +186,22 @@ impl<'a> Scene<'a> {
         self.count += 1;
     }
 
+    /// Serves a store for as long as it takes to say where.
+    fn store(&mut self, line: &str) {
+        let mut words: Vec<&str> = line.split_whitespace().skip(1).collect();
+        if !words.contains(&"--listen") {
+            words.extend(["--listen", "127.0.0.1:0"]);
+        }
+        drop(Stopped::start(self.place.path(), &words));
+        self.count += 1;
+    }
+
     fn shell(&mut self, line: &str) {
         let mut stands = self.stands.clone();
         if line.contains("$PID") {
-            let (store, host) = Stopped::start(self.place.path());
+            let keys = ["--access-key", harness::ACCESS_KEY, "--secret-key", harness::SECRET_KEY];
+            let words = ["oracle", "--listen", "127.0.0.1:0", "--threads", "1"];
+            let (store, host) = Stopped::start(self.place.path(), &[&words[..], &keys].concat());
             self.set("PID", &store.0.id().to_string());
             self.set("PLIMSOLL_ACCESS_KEY", harness::ACCESS_KEY);
             self.set("PLIMSOLL_SECRET_KEY", harness::SECRET_KEY);
@@ -263,10 +276,9 @@ struct Stopped(Child);
 
 impl Stopped {
     /// Starts one, and returns its host too.
-    fn start(directory: &Path) -> (Self, String) {
+    fn start(directory: &Path, words: &[&str]) -> (Self, String) {
         let mut command = plimsoll(directory);
-        command.args("oracle --listen 127.0.0.1:0 --threads 1".split(' '));
-        command.args(["--access-key", harness::ACCESS_KEY, "--secret-key", harness::SECRET_KEY]);
+        command.args(words);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
