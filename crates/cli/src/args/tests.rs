@@ -10,8 +10,8 @@ use clap::CommandFactory;
 /// Words that are flags of others, where a path begins with one of these.
 const OTHERS: [(&[&str], &[&str]); 18] = [
     (&["crates/credentials/src/error.rs"], &["profile"]),
-    (&["docs/howto/compare-in-ci.md"], &["file"]),
-    (&["docs/install.md"], &["input", "network", "twice"]),
+    (&["docs/howto/compare-in-ci.md"], &["adapter", "file"]),
+    (&["docs/install.md"], &["input", "network", "rm", "twice"]),
     (&["docs/store.md"], &["endpoint-url"]),
     (&["docs/telemetry.md"], &["config.file", "storage.tsdb.path", "storage.tsdb.retention.time"]),
     (&["docs/replay.md", "crates/foreign/src/trace"], &["verbose"]),
