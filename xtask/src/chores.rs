@@ -22,6 +22,12 @@ pub(crate) fn ci() -> Result<()> {
     )?;
     println!("== deploy");
     deploy::run()?;
+    println!("== package");
+    process::check(
+        // Without building them again, which would take as long as all of the above.
+        &mut process::cargo(&["package", "--workspace", "--no-verify", "--allow-dirty", "--quiet"]),
+        "cargo package",
+    )?;
     println!("== site");
     site::run()?;
     println!("== fuzz");

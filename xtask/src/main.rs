@@ -28,8 +28,8 @@ const INTERRUPTED_EXIT: u8 = 130;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  ci                       fmt, clippy, docs, tidy, deploy and site, then every test: the gate of
-                           this project
+  ci                       fmt, clippy, docs, tidy, deploy, package and site, then every test: the
+                           gate of this project
   test [--no-live] [-- ARGS...]
                            all tests, with MinIO, versitygw and SeaweedFS beside them;
                            ARGS go to `cargo test` (give -p there to test one package)

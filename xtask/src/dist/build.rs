@@ -1,6 +1,5 @@
 //! Builds the program for systems with an old glibc, without a path of the builder in it.
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,12 +27,16 @@ pub(super) fn program(folder: &Path) -> Result<PathBuf> {
     build.arg("--target-dir").arg(&target_folder);
     tools::dist_tools()?.give(&mut build)?;
     let places = places(folder);
-    let renamed = |flag: &str| -> OsString {
-        let each = places.iter().map(|(place, name)| format!("{flag}{}={name}", place.display()));
-        each.collect::<Vec<_>>().join(" ").into()
+    let renamed = |flag: &str, quote: &str, between: &str| {
+        let each = places
+            .iter()
+            .map(|(place, name)| format!("{quote}{flag}{}={name}{quote}", place.display()));
+        each.collect::<Vec<_>>().join(between)
     };
-    build.env("RUSTFLAGS", renamed("--remap-path-prefix="));
-    build.env("CFLAGS", renamed("-ffile-prefix-map="));
+    // Folders may have spaces in their names: cargo splits here at a character that none has, and
+    // the compiler's words are read as a shell would.
+    build.env("CARGO_ENCODED_RUSTFLAGS", renamed("--remap-path-prefix=", "", "\x1f"));
+    build.env("CFLAGS", renamed("-ffile-prefix-map=", "'", " ")).env("CC_SHELL_ESCAPED_FLAGS", "1");
     build.env("PLIMSOLL_COMMIT", commit(folder)?);
     process::check_within(&mut build, "cargo zigbuild", BUILD_MAX)?;
     Ok(target_folder.join(TARGET).join("dist/plimsoll"))

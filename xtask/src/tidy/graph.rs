@@ -127,7 +127,9 @@ fn check_dependency(room: &str, dependency: &Dependency<'_>) -> Vec<String> {
     let Dependency { is_dev, line, name } = *dependency;
     // Tests may ask a crate for more, such as a clock that stands still.
     let is_from_root = line.strip_prefix(name).is_some_and(|rest| {
-        let may_ask = is_dev && rest.starts_with(" = { workspace = true, ");
+        // A crate that its own tests ask for more is not looked for in the registry.
+        let asks = [" = { workspace = true, ", " = { path = \".\", "];
+        let may_ask = is_dev && asks.iter().any(|begin| rest.starts_with(begin));
         may_ask || [".workspace = true", " = { workspace = true, optional = true }"].contains(&rest)
     });
     if !is_from_root {
