@@ -67,9 +67,9 @@ pub struct ScrapedValues {
     pub page_index: u16,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
-    /// The least, the mean and the greatest of its values; the mean weighs each alike.
+    /// The least of its values.
     pub min: f64,
-    /// The mean.
+    /// Their mean: of a counter what it grew by in all per second, of a gauge that of its readings.
     pub mean: f64,
     /// The greatest.
     pub max: f64,

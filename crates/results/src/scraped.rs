@@ -176,13 +176,15 @@ impl Read<'_> {
         }
     }
 
-    /// Calls `visit` with every point of a series: seconds since the first stage began and the
-    /// value, of a counter what it grew by per second; `None` where that is not known.
+    /// Calls `visit` with every point of a series: seconds since the first stage began, the value,
+    /// of a counter what it grew by per second, `None` where that is not known, and how much of the
+    /// mean it is: of a counter the seconds in which it grew by that, so that readings in haste do
+    /// not count more than they tell.
     fn points(
         &self,
         series: u32,
         changes: &[(usize, Option<f64>)],
-        mut visit: impl FnMut(f64, Option<f64>),
+        mut visit: impl FnMut(f64, Option<f64>, f64),
     ) {
         let of = &self.scraped.series[series as usize];
         let (mut changes, mut now) = (changes.iter().peekable(), None);
@@ -197,16 +199,16 @@ impl Read<'_> {
             let at = (middle - self.first_ns as f64) / 1e9;
             let value = now.filter(|_| scrape.failure.is_none());
             if !of.is_counter {
-                visit(at, value);
+                visit(at, value, 1.0);
                 continue;
             }
             match (before, value) {
                 // One that has become less was begun anew.
                 (Some((then, old)), Some(new)) if at > then => {
                     let rate = (new >= old).then(|| (new - old) / (at - then));
-                    visit(then + (at - then) / 2.0, rate);
+                    visit(then + (at - then) / 2.0, rate, at - then);
                 }
-                (Some(_), None) => visit(at, None),
+                (Some(_), None) => visit(at, None, 0.0),
                 _ => {}
             }
             before = value.map(|value| (at, value));
@@ -220,26 +222,27 @@ impl Read<'_> {
     /// Returns how a series moved; `None` where it did not, or where too little of it is known.
     fn moving(&self, series: u32, changes: &[(usize, Option<f64>)]) -> Option<Moving> {
         let is_counter = self.scraped.series[series as usize].is_counter;
-        let (mut count, mut moved, mut sum) = (0_u64, 0_u64, 0.0);
+        let (mut count, mut moved, mut sum, mut weights) = (0_u64, 0_u64, 0.0, 0.0);
         let (mut min, mut max, mut last) = (f64::INFINITY, f64::NEG_INFINITY, None);
-        self.points(series, changes, |at, value| {
+        self.points(series, changes, |at, value, weight| {
             let Some(value) = value.filter(|_| self.is_inside(at)) else { return };
             let has_moved = match is_counter {
                 true => value > 0.0,
                 false => last.is_some_and(|last: f64| last != value),
             };
             last = Some(value);
-            (count, moved, sum) = (count + 1, moved + u64::from(has_moved), sum + value);
+            (count, moved) = (count + 1, moved + u64::from(has_moved));
+            (sum, weights) = (sum + value * weight, weights + weight);
             (min, max) = (min.min(value), max.max(value));
         });
-        let mean = sum / count as f64;
+        let mean = sum / weights;
         let tenths_moved = (moved * 10).checked_div(count)? as u8;
         (moved > 0 && mean.is_finite()).then_some(Moving { series, min, mean, max, tenths_moved })
     }
 
     fn values(&self, of: &Moving, changes: &[(usize, Option<f64>)]) -> ScrapedValues {
         let mut points = Vec::new();
-        self.points(of.series, changes, |at, value| {
+        self.points(of.series, changes, |at, value, _| {
             if self.is_inside(at) {
                 points.push((at, value));
             }
@@ -289,7 +292,7 @@ mod tests {
         let window = (Duration::ZERO, Duration::from_secs(100));
         let read = Read { scraped, first_ns: 1_000_000_000, window };
         let mut points = Vec::new();
-        read.points(number, &changes(scraped)[number as usize], |at, value| {
+        read.points(number, &changes(scraped)[number as usize], |at, value, _| {
             points.push((at, value));
         });
         points
@@ -316,6 +319,22 @@ mod tests {
         let gauge = [1.0, 3.0, 5.0, 7.0, 9.0, 11.0].into_iter();
         let gauge = gauge.zip([Some(5.0), Some(5.0), None, None, Some(7.0), Some(7.0)]);
         assert_eq!(points(&scraped, 1), gauge.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_mean_rate_is_growth_over_time_however_the_readings_lie() {
+        let readings = [(2, 0.0), (12, 100.0), (13, 200.0)];
+        let scrapes = readings.map(|(second, value)| scrape(second, Some(vec![(0, Some(value))])));
+        let scraped = Scraped {
+            series: vec![series(0, "a_total", true)],
+            scrapes: scrapes.to_vec(),
+            lines_unread_count: 0,
+        };
+        let window = (Duration::ZERO, Duration::from_secs(100));
+        let read = Read { scraped: &scraped, first_ns: 0, window };
+        let moving = read.moving(0, &changes(&scraped)[0]).unwrap();
+        assert!((moving.mean - 200.0 / 11.0).abs() < 1e-9, "{}", moving.mean);
+        assert_eq!((moving.min, moving.max), (10.0, 100.0));
     }
 
     #[test]
