@@ -7,7 +7,7 @@ use base64::Engine as _;
 use serde_json::Value;
 
 use crate::console::Served;
-use crate::harness::{oracle, plimsoll};
+use crate::harness::{ACCESS_KEY, SECRET_KEY, oracle, plimsoll};
 
 /// A workload of COSBench's on the null target with two works at once.
 fn two_works(runtime_s: u32, trigger: &str) -> String {
@@ -129,6 +129,24 @@ fn addresses_of_one_target_are_told_apart() {
     let [agent] = &rows(&series, "agents")[..] else { panic!("{series}") };
     assert_eq!(counted(&series), agent["ops_count"].as_u64().unwrap());
     assert_eq!(run["stages"][1]["jobs"][0]["ops_count"], agent["ops_count"]);
+}
+
+#[test]
+fn keys_of_the_machine_are_not_used_for_what_somebody_submits() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = oracle();
+    let mut command = plimsoll(directory.path());
+    command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    let served = Served::of(command, "");
+    served.submit(&format!(
+        "schema: plimsoll.workload/2\nname: t\ntargets:\n  t: {{s3: {{hosts: ['{}'], bucket: \
+         {}}}}}\nsets:\n  o: {{on: t, count: 1, size: 1B}}\nstages:\n- {{duration: 1s, jobs: \
+         [{{work: {{objects: [{{put: o}}]}}}}]}}\n",
+        target.host, target.bucket
+    ));
+    let run = served.wait("w1", &["failed", "terminated", "finished"]);
+    let error = run["error"].as_str().unwrap_or_default();
+    assert!(error.contains("without credentials, and none are given"), "{run}");
 }
 
 #[test]
