@@ -140,7 +140,9 @@ pub(super) fn bill_of_materials(place: &Place) -> Result<PathBuf> {
     let made = process::root().join("crates/cli/plimsoll.cdx.json");
     let to = place.out.join(format!("plimsoll-{VERSION}.cdx.json"));
     // It is written beside the manifests of all crates of the workspace.
-    fs::copy(&made, &to).context("cargo cyclonedx left no list")?;
+    let list = fs::read_to_string(&made).context("cargo cyclonedx left no list")?;
+    // Our own crates have the path of this folder as their name there.
+    fs::write(&to, list.replace(&process::root().display().to_string(), "/plimsoll"))?;
     let crates = fs::read_dir(process::root().join("crates"))?;
     let folders = crates.filter_map(|entry| Some(entry.ok()?.path()));
     for folder in folders.chain([process::root().join("xtask")]) {
