@@ -11,9 +11,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use crate::process;
+use crate::process::printed;
 
 /// The version of all packages.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -133,28 +134,12 @@ fn write_checksums(place: &Place) -> Result<()> {
     process::check(&mut again, "sha256sum --check")
 }
 
-/// Runs a command and returns what it printed.
-fn printed(command: &mut Command, what: &str) -> Result<String> {
-    let output = command.output().with_context(|| format!("cannot run {what}"))?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("{what} failed ({}): {}", output.status, said.trim());
-    }
-    String::from_utf8(output.stdout).with_context(|| format!("{what} prints no text"))
-}
-
 /// Copies a file, makes it readable to all and gives it that mode.
 fn place_file(from: &Path, to: &Path, mode: u32) -> Result<()> {
     let folder = to.parent().context("a file lies in a folder")?;
     fs::create_dir_all(folder)?;
     fs::copy(from, to).with_context(|| format!("cannot copy {}", from.display()))?;
     Ok(fs::set_permissions(to, fs::Permissions::from_mode(mode))?)
-}
-
-/// Says whether this is the superuser, whom some of the trials need.
-fn is_root() -> bool {
-    // SAFETY: geteuid only returns a number and cannot fail.
-    unsafe { libc::geteuid() == 0 }
 }
 
 #[cfg(test)]

@@ -132,6 +132,16 @@ pub(crate) fn check(command: &mut Command, what: &str) -> Result<()> {
     Ok(())
 }
 
+/// Runs a command and returns what it printed.
+pub(crate) fn printed(command: &mut Command, what: &str) -> Result<String> {
+    let output = command.output().with_context(|| format!("cannot run {what}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("{what} failed ({}): {}", output.status, said.trim());
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("{what} prints no text"))
+}
+
 /// Asks a child to end and kills it when it has not within `patience`; it is reaped on return.
 pub(crate) fn stop(child: &mut Child, patience: Duration) -> Result<()> {
     if child.try_wait()?.is_some() {
@@ -150,6 +160,12 @@ pub(crate) fn stop(child: &mut Child, patience: Duration) -> Result<()> {
     child.kill()?;
     child.wait()?;
     Ok(())
+}
+
+/// Says whether this is the superuser.
+pub(crate) fn is_root() -> bool {
+    // SAFETY: geteuid only returns a number and cannot fail.
+    unsafe { libc::geteuid() == 0 }
 }
 
 /// Returns where a program lies on the path.

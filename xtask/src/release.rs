@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::process;
+use crate::process::{self, printed};
 
 /// Kinds of changes in the order in which the changelog has them, and their headings.
 const KINDS: [(&str, &str); 4] = [
@@ -55,19 +55,21 @@ pub(crate) fn run(version: &str, is_only_shown: bool) -> Result<()> {
     if fragments.is_empty() {
         bail!("changelog.d holds no change: there is nothing to release");
     }
-    let date = said(Command::new("date").args(["--utc", "+%Y-%m-%d"]))?;
-    let section = section(version, &date, &fragments);
+    let date = printed(Command::new("date").args(["--utc", "+%Y-%m-%d"]), "date")?;
+    let date = date.trim();
+    let section = section(version, date, &fragments);
     if is_only_shown {
         print!("{section}");
         return Ok(());
     }
     let mut git = Command::new("git");
-    if !said(git.current_dir(process::root()).args(["status", "--porcelain"]))?.is_empty() {
+    git.current_dir(process::root()).args(["status", "--porcelain"]);
+    if !printed(&mut git, "git status")?.is_empty() {
         bail!("there are changes that no commit holds");
     }
     let moves = fragments.iter().any(|fragment| fragment.kind == "measurement");
     edit(CHANGELOG, |text| with_section(text, &section))?;
-    edit(VERSIONS, |text| with_row(text, version, &date, moves))?;
+    edit(VERSIONS, |text| with_row(text, version, date, moves))?;
     for (path, before) in NAMES {
         edit(path, |text| renamed(text, before, old, version))?;
     }
@@ -151,11 +153,6 @@ fn edit(path: &str, change: impl Fn(&str) -> Option<String>) -> Result<()> {
     let text = fs::read_to_string(&file).with_context(|| format!("cannot read {path}"))?;
     let changed = change(&text).with_context(|| format!("{path} does not have the usual form"))?;
     Ok(fs::write(file, changed)?)
-}
-
-fn said(command: &mut Command) -> Result<String> {
-    let output = command.output().context("cannot ask the system")?;
-    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
 #[cfg(test)]

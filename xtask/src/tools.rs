@@ -217,9 +217,7 @@ pub(crate) fn ensure_package(program: &str, package: &str) -> Result<PathBuf> {
         return Ok(found);
     }
     let by_hand = format!("install it: apt-get install --no-install-recommends {package}");
-    // SAFETY: geteuid only returns a number and cannot fail.
-    let is_root = unsafe { libc::geteuid() } == 0;
-    if !is_root {
+    if !process::is_root() {
         bail!("{program} is not on the path; {by_hand}");
     }
     eprintln!("installing {package} (once, this may take minutes)");

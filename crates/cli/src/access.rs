@@ -78,7 +78,8 @@ pub(crate) struct LoginDoc {
 #[derive(Serialize, Deserialize)]
 pub(crate) struct IdentityDoc {
     certificate: String,
-    key: String,
+    #[serde(with = "secret_text")]
+    key: Secret,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -238,14 +239,15 @@ impl IdentityDoc {
             Pem::File(path) => read(path),
             Pem::Text(text) => Ok(text.expose().to_owned()),
         };
-        Ok(Self { certificate: text(&identity.certificate)?, key: text(&identity.key)? })
+        let key = Secret::from(text(&identity.key)?);
+        Ok(Self { certificate: text(&identity.certificate)?, key })
     }
 }
 
 impl From<&IdentityDoc> for TlsIdentity {
     fn from(doc: &IdentityDoc) -> Self {
-        let text = |text: &String| Pem::Text(Secret::from(text.clone()));
-        Self { certificate: text(&doc.certificate), key: text(&doc.key) }
+        let certificate = Pem::Text(Secret::from(doc.certificate.clone()));
+        Self { certificate, key: Pem::Text(doc.key.clone()) }
     }
 }
 

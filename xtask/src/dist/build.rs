@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::{TARGET, printed};
+use super::TARGET;
+use crate::process::printed;
 use crate::{process, tools};
 
 /// The newest glibc that the program may ask for: that of RHEL 8 and all that came after it.

@@ -7,7 +7,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::{Place, VERSION, is_root, place_file, printed};
+use super::{Place, VERSION, place_file};
+use crate::process::printed;
 use crate::{process, tools};
 
 /// What the image takes from Debian.
@@ -21,7 +22,7 @@ const RUNS: &str = "/runs";
 
 /// Makes the image and returns the archive that holds it.
 pub(super) fn make(place: &Place) -> Result<PathBuf> {
-    if !is_root() {
+    if !process::is_root() {
         bail!("an image is made by the superuser, who can give its files to others");
     }
     tools::ensure_package("buildah", "buildah")?;

@@ -7,11 +7,12 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::{Place, TARGET, VERSION, place_file, printed};
+use super::{Place, TARGET, VERSION, place_file};
+use crate::process::printed;
 use crate::{process, tools};
 
 /// Where each shell looks for the completions of commands, below `/usr/share`.
-const COMPLETIONS: [(&str, &str); 3] = [
+pub(super) const COMPLETIONS: [(&str, &str); 3] = [
     ("bash", "bash-completion/completions/plimsoll"),
     ("zsh", "zsh/vendor-completions/_plimsoll"),
     ("fish", "fish/vendor_completions.d/plimsoll.fish"),

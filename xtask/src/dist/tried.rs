@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use super::image::buildah;
-use super::{Place, VERSION, is_root, printed};
+use super::pack::COMPLETIONS;
+use super::{Place, VERSION};
+use crate::process::printed;
 use crate::{process, tools};
 
 /// A run that needs no server, and what its report must hold.
@@ -20,11 +22,7 @@ const STARTS: usize = 21;
 /// Checks what is in no package alone: manuals, completions, how fast the program starts.
 pub(super) fn files(place: &Place) -> Result<()> {
     let share = place.tree().join("share");
-    for (shell, path) in [
-        ("bash", "bash-completion/completions/plimsoll"),
-        ("zsh", "zsh/vendor-completions/_plimsoll"),
-        ("fish", "fish/vendor_completions.d/plimsoll.fish"),
-    ] {
+    for (shell, path) in COMPLETIONS {
         let program = tools::ensure_package(shell, shell)?;
         let mut check = Command::new(program);
         process::check(check.arg("-n").arg(share.join(path)), &format!("{shell} -n"))?;
@@ -91,7 +89,7 @@ pub(super) fn wheel(place: &Place, wheel: &Path) -> Result<()> {
 
 /// Installs the packages on a Debian 11, whose glibc is 2.31, and runs what they brought.
 pub(super) fn in_debian_11(place: &Place, deb: &Path, rpm: &Path) -> Result<()> {
-    if !is_root() {
+    if !process::is_root() {
         bail!("only the superuser can try the packages on another system");
     }
     let root = tools::install_debian_11()?;

@@ -9,10 +9,8 @@ use plimsoll_model::ErrorClass;
 use plimsoll_testkit::{LiveKind, LiveServer, live};
 use serde_json::Value;
 
-use crate::harness::{
-    self, Target, block_on, clock, counts, measured, plimsoll, run, run_json, stderr,
-};
-use crate::output::kinds;
+use crate::harness::{self, Target, block_on, clock, measured, plimsoll, run, run_json, stderr};
+use crate::output::assert_measured;
 
 const TIME: &str = "3s";
 const FLAG_TIME: &str = "500ms";
@@ -118,15 +116,7 @@ fn check(target: &Target, line: &str, time: &str, expected: &[&str]) -> Value {
     let directory = tempfile::tempdir().unwrap();
     let line = format!("s3 {line} --duration {time} --concurrent 3");
     let report = run_json(target.command(directory.path(), &line), 0);
-    let total = counts(&report);
-    assert_eq!(total["ops_failed_count"], 0, "{line}: {total:#}");
-    // What the end of the measuring leaves unfinished is given up.
-    let found: Vec<&str> =
-        kinds(&report).into_iter().filter(|kind| *kind != "ABORTUPLOAD").collect();
-    assert_eq!(found, expected, "{line}");
-    for kind in measured(&report)["kinds"].as_array().unwrap() {
-        assert!(kind["stage_total"]["ops_ok_count"].as_u64() > Some(0), "{line}: {kind:#}");
-    }
+    assert_measured(&report, &line, expected);
     assert_empty(target, &line);
     report
 }

@@ -29,6 +29,20 @@ pub(crate) fn kinds(report: &Value) -> Vec<&str> {
     kinds.iter().map(|kind| kind["kind"].as_str().unwrap()).collect()
 }
 
+/// Checks that a run measured these kinds, all without a failure.
+#[track_caller]
+pub(crate) fn assert_measured(report: &Value, line: &str, expected: &[&str]) {
+    let total = counts(report);
+    assert_eq!(total["ops_failed_count"], 0, "{line}: {total:#}");
+    // What the end of the measuring leaves unfinished is given up.
+    let found: Vec<&str> =
+        kinds(report).into_iter().filter(|kind| *kind != "ABORTUPLOAD").collect();
+    assert_eq!(found, expected, "{line}");
+    for kind in measured(report)["kinds"].as_array().unwrap() {
+        assert!(kind["stage_total"]["ops_ok_count"].as_u64() > Some(0), "{line}: {kind:#}");
+    }
+}
+
 #[test]
 fn every_command_runs_clean_against_a_store() {
     let target = oracle();
