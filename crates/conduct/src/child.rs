@@ -9,7 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use plimsoll_model::Clock;
 use rustix::process::{Pid, Signal, kill_process_group};
+
+/// How often it is looked whether a process that is waited for has ended.
+const LOOK: Duration = Duration::from_millis(2);
+/// How long the rest of its output is waited for once it has.
+const OUTPUT_TIME_MAX: Duration = Duration::from_millis(200);
 
 /// What a process has written, as far as it is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +24,44 @@ pub struct Output {
     pub kept: Vec<u8>,
     /// How much it was in all.
     pub bytes: u64,
+}
+
+/// How a process that was run to its end has ended, and what it wrote.
+#[derive(Debug)]
+pub struct Ended {
+    /// How the process at the head of its group ended.
+    pub status: ExitStatus,
+    /// What came on its output.
+    pub output: Output,
+    /// What came as errors.
+    pub errors: Output,
+}
+
+/// Runs a process at the head of a group of its own, without an input, and returns how it ended;
+/// `None` where that takes longer than `time_max`. Then, and where it left others behind, the whole
+/// group is ended.
+pub fn run_to_end(
+    command: &mut Command,
+    kept_max: usize,
+    clock: &dyn Clock,
+    time_max: Duration,
+) -> io::Result<Option<Ended>> {
+    let errors = Arc::<Mutex<Output>>::default();
+    let mut group = Group::start(command, kept_max, Some(&errors))?;
+    let begun = clock.now();
+    let status = loop {
+        if let Some(status) = group.ended()? {
+            break status;
+        }
+        let left = time_max.saturating_sub(clock.now().since(begun));
+        if left.is_zero() {
+            return Ok(None);
+        }
+        thread::park_timeout(left.min(LOOK));
+    };
+    group.await_output(OUTPUT_TIME_MAX);
+    let errors = errors.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    Ok(Some(Ended { status, output: group.output(), errors }))
 }
 
 /// A process and all that it starts and that stays in its group; ended when this is dropped.
@@ -33,6 +77,15 @@ impl Group {
     /// Starts a process at the head of a group of its own, without an input. Of what it writes
     /// `kept_max` bytes are kept; the rest is read and counted.
     pub fn spawn(command: &mut Command, kept_max: usize) -> io::Result<Self> {
+        Self::start(command, kept_max, None)
+    }
+
+    /// Starts one whose errors are kept apart from its output, where there is a place for them.
+    fn start(
+        command: &mut Command,
+        kept_max: usize,
+        errors: Option<&Arc<Mutex<Output>>>,
+    ) -> io::Result<Self> {
         command.process_group(0).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
@@ -42,7 +95,7 @@ impl Group {
             read(stream, &output, kept_max, hold.clone());
         }
         if let Some(stream) = child.stderr.take() {
-            read(stream, &output, kept_max, hold.clone());
+            read(stream, errors.unwrap_or(&output), kept_max, hold.clone());
         }
         Ok(Self { child, output, open })
     }

@@ -22,19 +22,20 @@ use tokio::time::timeout;
 
 use crate::error::without_generalities;
 use crate::http_client::OwnClient;
+use crate::process;
 use crate::profile::{Base, DEFAULT, Profiles};
-use crate::{Chain, CredentialsError, Keys, Result, WEB_IDENTITY};
+use crate::{Chain, CredentialsError, Keys, Result, Source, WEB_IDENTITY};
 
 /// The region of token services where nothing says another.
 pub(crate) const REGION_DEFAULT: &str = "us-east-1";
 const INSTANCE: &str = "AWS_EC2_METADATA_SERVICE_ENDPOINT";
-/// How long the instance's service may take to accept a connection: most machines are no instances,
-/// and nothing answers at its address.
-const INSTANCE_CONNECT_MAX: Duration = Duration::from_secs(1);
+/// How long the instance's service may take to accept a connection, and to answer: most machines
+/// are no instances, and nothing answers at its address; a container may reach it and hear nothing.
+const INSTANCE_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// Returns the keys of a profile; `None` where nobody asked for one and there are none.
 pub(crate) fn of_profile(chain: &Chain, name: &str) -> Result<Option<Keys>> {
-    let profiles = Profiles::read(chain, name)?;
+    let mut profiles = Profiles::read(chain, name)?;
     let is_asked = chain.profile_name().is_some() || name != DEFAULT;
     if !profiles.has(name) {
         let missing = || CredentialsError::NoProfile(name.to_owned());
@@ -42,28 +43,26 @@ pub(crate) fn of_profile(chain: &Chain, name: &str) -> Result<Option<Keys>> {
     }
     let base = profiles.base(name)?;
     let region = chain.region_of_variables().or_else(|| profiles.setting(name, "region"));
-    let provider = ProfileFileCredentialsProvider::builder()
-        .configure(&config(chain, region))
-        .profile_files(profiles.files)
-        .profile_name(name)
-        .build();
+    let mut provider = ProfileFileCredentialsProvider::builder().configure(&config(chain, region));
+    if let Base::Process { command, role } = &base {
+        let keys = process::keys(chain, name, command)?;
+        // It is run here, where it is ended as a whole; the rest is left to the library.
+        let Some(role) = role else { return Ok(Some(keys)) };
+        chain.refuse_expired(&keys, &Source::Profile(name.to_owned()))?;
+        profiles.have_source(role, process::SOURCE);
+        provider = provider.with_custom_provider(process::SOURCE, credentials_of(&keys));
+    }
+    let provider = provider.profile_files(profiles.files()).profile_name(name).build();
     let profile = || name.to_owned();
     match (given(chain, &provider)?, base) {
         (Given::Keys(keys), _) => Ok(Some(keys)),
         (Given::Nothing(_), _) if !is_asked => Ok(None),
         (Given::Nothing(_), _) => Err(CredentialsError::EmptyProfile(profile())),
-        (Given::TooLate, Base::Process) => {
-            let (profile, seconds) = (profile(), chain.patience.as_secs_f64());
-            Err(CredentialsError::SlowProcess { profile, seconds })
-        }
         (Given::TooLate, _) => Err(CredentialsError::Slow.of_profile(name)),
         (Given::Error(reason), Base::SignOn) => {
             Err(CredentialsError::SignOn { profile: profile(), reason })
         }
-        (Given::Error(reason), Base::Process) => {
-            Err(CredentialsError::Process { profile: profile(), reason })
-        }
-        (Given::Error(reason), Base::Other) => {
+        (Given::Error(reason), Base::Process { .. } | Base::Other) => {
             Err(CredentialsError::Answer(reason).of_profile(name))
         }
     }
@@ -98,17 +97,22 @@ pub(crate) fn of_container(chain: &Chain) -> Result<Option<Keys>> {
 /// has a role.
 pub(crate) fn of_instance(chain: &Chain) -> Result<Option<Keys>> {
     let config = config(chain, None);
-    let client =
-        imds::Client::builder().configure(&config).connect_timeout(INSTANCE_CONNECT_MAX).build();
+    let client = imds::Client::builder().configure(&config);
+    let client = client.connect_timeout(INSTANCE_WAIT_MAX).read_timeout(INSTANCE_WAIT_MAX).build();
     let provider = ImdsCredentialsProvider::builder().configure(&config).imds_client(client);
     let is_disabled =
         chain.set("AWS_EC2_METADATA_DISABLED").is_some_and(|it| it.eq_ignore_ascii_case("true"));
     match given(chain, &provider.build())? {
-        Given::Nothing(reason) if chain.set(INSTANCE).is_some() && !is_disabled => {
+        Given::Nothing(reason) if names_instance(chain) && !is_disabled => {
             Err(CredentialsError::Answer(reason))
         }
         other => other.or_none(),
     }
+}
+
+/// Tells whether somebody said where the instance's service is.
+pub(crate) fn names_instance(chain: &Chain) -> bool {
+    chain.set(INSTANCE).is_some()
 }
 
 /// What came of asking a place.
@@ -151,6 +155,14 @@ fn keys_of(credentials: &Credentials) -> Keys {
         session_token: credentials.session_token().map(secret),
         expires: credentials.expiry().map(wall_time),
     }
+}
+
+/// Returns keys as the library has them.
+fn credentials_of(keys: &Keys) -> Credentials {
+    let time = |at: WallTime| UNIX_EPOCH + Duration::from_nanos(at.as_unix_ns());
+    let token = keys.session_token.as_ref().map(|token| token.expose().to_owned());
+    let (access_key, secret_key) = (keys.access_key.clone(), keys.secret_key.expose().to_owned());
+    Credentials::new(access_key, secret_key, token, keys.expires.map(time), process::SOURCE)
 }
 
 /// Returns a time as we have it; times before 1970 are long past either way.

@@ -1,18 +1,21 @@
 //! Who asks a store: the keys of the flags, else those that are found, which are found again before
 //! they expire as long as anybody signs with them.
 
+use std::io;
+use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use plimsoll_conduct::{RunTime, input};
+use plimsoll_conduct::{RunTime, child, input};
 use plimsoll_credentials::{
-    Chain, Found, Keys as FoundKeys, Names, PATIENCE, PLACES, Refreshed, Refresher, StaticKeys,
+    Chain, CredentialsError, Found, Keys as FoundKeys, Names, PATIENCE, Ran, Refreshed, Refresher,
+    StaticKeys,
 };
 use plimsoll_driver_s3::{Credentials, Keys, S3Config, SharedKeys, WeakKeys};
 use plimsoll_http::{Endpoint, Proxies};
-use plimsoll_model::Moment;
+use plimsoll_model::{Moment, Secret};
 use plimsoll_report::format;
 use plimsoll_workload::plan::{Plan, Stage};
 
@@ -29,6 +32,8 @@ const NAMES: Names = Names {
     session_token: "--session-token",
     web_token: "--sts-web-token",
 };
+/// More than any command of a profile prints of credentials.
+const COMMAND_BYTES_MAX: usize = 64 << 10;
 /// How often it is looked whether keys are due, and whether anybody still signs with them.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -101,19 +106,36 @@ pub(super) fn by_whom(
         proxies,
         clock: time.clock.clone(),
         wall_epoch: time.wall_epoch,
-        patience: PATIENCE,
+        patience: requests.credentials_timeout.map_or(PATIENCE, |given| given.0),
         variable: environment::variable,
         read: input::read_text,
+        run: command,
     };
-    let found = if must_find { Some(chain.resolve()?) } else { chain.find()? };
-    let Some(found) = found else {
-        return Ok((S3Config { keys_sought: Some(PLACES), ..config }, None));
+    let found = match chain.resolve() {
+        Err(CredentialsError::NotFound { places, .. }) if !must_find => {
+            return Ok((S3Config { keys_sought: Some(places), ..config }, None));
+        }
+        found => found?,
     };
     let keys = SharedKeys::new(keys_of(found.keys.clone(), Some(found.source.to_string())));
     let renewals = Refresher::of(chain, &found).map(|refresher| renewed(refresher, &keys));
     let region_otherwise = found.region.clone();
     let config = S3Config { credentials: Credentials::Keys(keys), region_otherwise, ..config };
     Ok((config, Some(Asking { found, renewals })))
+}
+
+/// Runs the command of a profile.
+fn command(line: &str, time_max: Duration) -> io::Result<Option<Ran>> {
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(line);
+    let clock = RunTime::machine().clock;
+    let ended = child::run_to_end(&mut command, COMMAND_BYTES_MAX, &*clock, time_max)?;
+    let text = |of: child::Output| String::from_utf8_lossy(&of.kept).into_owned();
+    Ok(ended.map(|child::Ended { status, output, errors }| Ran {
+        status,
+        output: Secret::from(text(output)),
+        errors: text(errors),
+    }))
 }
 
 fn first_of(config: &S3Config) -> &Endpoint {
