@@ -11,6 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use tokio_rustls::TlsAcceptor;
 
+use crate::fleet::Fleet;
 use crate::harness::{Target, counts, oracle, run, run_directory, run_json, stderr};
 
 type Issuer = CertifiedIssuer<'static, KeyPair>;
@@ -178,4 +179,38 @@ fn what_is_wrong_with_the_certificate_is_said_in_one_sentence() {
     }
     let left = std::fs::read_dir(place.path()).unwrap().count();
     assert_eq!(left, 0, "no record of what could not run");
+}
+
+#[test]
+fn agents_show_the_certificate_that_they_are_sent_or_their_own() {
+    let Some(mut fleet) = Fleet::start(&["told"], &[]) else { return };
+    let guarded = Guarded::new();
+    let file = |name: &str| guarded.folder.path().join(name);
+    let mut own = crate::harness::plimsoll(fleet.place.path());
+    own.env("PLIMSOLL_CLIENT_CERT", file("me.pem")).env("PLIMSOLL_CLIENT_KEY", file("me.key"));
+    guarded.store.credentials(&mut own);
+    fleet.join_as(own, "own", &[]);
+    let line = format!("s3 stat --host HOST --tls {SMALL} {MINE} --json");
+    for (flags, code) in [
+        ("--agents told", Some(0)),
+        ("--agents own --agent-credentials", Some(0)),
+        // It has none, and is sent none then.
+        ("--agents told --agent-credentials", Some(2)),
+    ] {
+        let line = format!("{line} {flags}");
+        let mut command = guarded.command(fleet.place.path(), &line);
+        let output = command.arg(&fleet.flag).output().unwrap();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), code, "{flags}: {said}");
+        if code == Some(0) {
+            let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(counts(&report)["ops_failed_count"], 0, "{flags}");
+            assert!(counts(&report)["ops_ok_count"].as_u64() > Some(0), "{flags}");
+        } else {
+            assert!(said.contains("wants one and was shown none"), "{flags}: {said}");
+        }
+        let keys = std::fs::read_to_string(file("me.key")).unwrap();
+        let key = keys.lines().nth(1).unwrap();
+        assert!(!said.contains(key), "{flags}: {said}");
+    }
 }

@@ -18,6 +18,7 @@ mod console_pages;
 mod console_runs;
 mod cosbench;
 mod cosbench_samples;
+mod credentials;
 mod crimes;
 mod documents;
 mod elsewhere;
