@@ -37,17 +37,26 @@ pub struct Ended {
     pub errors: Output,
 }
 
-/// Runs a process at the head of a group of its own, without an input, and returns how it ended;
-/// `None` where that takes longer than `time_max`. Then, and where it left others behind, the whole
-/// group is ended.
+/// Runs `$0` by a shell, and ends the group when the input ends. As what runs in the background has
+/// no input, that is another descriptor.
+const GUARDED: &str = "exec 3<&0 </dev/null; { read -r _ <&3; kill -9 0; } >/dev/null 2>&1 & \
+                       exec 3<&-; exec /bin/sh -c \"$0\"";
+
+/// Runs a command line by a shell in a group of its own, without an input, and returns how it
+/// ended; `None` where that takes longer than `time_max`. Then, and where it left others behind,
+/// the whole group is ended; so it is when this very process ends, however that comes.
 pub fn run_to_end(
-    command: &mut Command,
+    line: &str,
     kept_max: usize,
     clock: &dyn Clock,
     time_max: Duration,
 ) -> io::Result<Option<Ended>> {
     let errors = Arc::<Mutex<Output>>::default();
-    let mut group = Group::start(command, kept_max, Some(&errors))?;
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", GUARDED, line]).stdin(Stdio::piped());
+    let mut group = Group::start(&mut command, kept_max, Some(&errors))?;
+    // The end of this ends the group.
+    let _held = group.child.stdin.take();
     let begun = clock.now();
     let status = loop {
         if let Some(status) = group.ended()? {
@@ -77,7 +86,7 @@ impl Group {
     /// Starts a process at the head of a group of its own, without an input. Of what it writes
     /// `kept_max` bytes are kept; the rest is read and counted.
     pub fn spawn(command: &mut Command, kept_max: usize) -> io::Result<Self> {
-        Self::start(command, kept_max, None)
+        Self::start(command.stdin(Stdio::null()), kept_max, None)
     }
 
     /// Starts one whose errors are kept apart from its output, where there is a place for them.
@@ -86,7 +95,7 @@ impl Group {
         kept_max: usize,
         errors: Option<&Arc<Mutex<Output>>>,
     ) -> io::Result<Self> {
-        command.process_group(0).stdin(Stdio::null());
+        command.process_group(0);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         let output = Arc::<Mutex<Output>>::default();

@@ -45,10 +45,8 @@ fn variable(name: &str) -> Option<String> {
 }
 
 fn run(line: &str, time_max: Duration) -> io::Result<Option<Ran>> {
-    let mut command = Command::new("/bin/sh");
-    command.arg("-c").arg(line);
     let clock = plimsoll_engine::RunClock::start();
-    let ended = plimsoll_conduct::child::run_to_end(&mut command, 1 << 16, &clock, time_max)?;
+    let ended = plimsoll_conduct::child::run_to_end(line, 1 << 16, &clock, time_max)?;
     let text = |kept: Vec<u8>| String::from_utf8(kept).unwrap();
     Ok(ended.map(|of| Ran {
         status: of.status,
@@ -224,7 +222,7 @@ credential_process = echo hush
 [profile fails]
 credential_process = sh -c 'echo no luck >&2; exit 3'
 [profile hangs]
-credential_process = sh -c 'sleep 300; true' & echo $! > PIDS; sleep 300
+credential_process = exec 9> FIFO; echo up >&9; sh -c 'sleep 20; echo survived >&9'; true
 [profile no-json]
 credential_process = echo '["hush"]'
 [profile no-secret]
@@ -275,9 +273,9 @@ credential_process = echo '{"Version": 1, "AccessKeyId": "CA", "SecretAccessKey"
 #[test]
 fn a_profile_that_cannot_be_used_is_refused_with_the_reason() {
     let place = tempfile::tempdir().unwrap();
-    let pids = place.path().join("pids");
+    let (fifo, heard) = hear(place.path());
     let hushed = r#""Version": 1, "AccessKeyId": "CA", "SecretAccessKey": "hush""#;
-    let config = CONFIG.replace("PIDS", pids.to_str().unwrap()).replace("HUSHED", hushed);
+    let config = CONFIG.replace("FIFO", &fifo).replace("HUSHED", hushed);
     let config = file(&config);
     let of = |name: &str| look(&[("AWS_CONFIG_FILE", path(&config)), ("AWS_PROFILE", name)]);
     assert_eq!(of("process"), "CA cs - profile `process` ");
@@ -328,17 +326,21 @@ fn a_profile_that_cannot_be_used_is_refused_with_the_reason() {
         assert!(!said.contains("hush"), "{said}");
     }
     assert!(of("sso").contains("`aws sso login --profile sso`"));
-    let left = plimsoll_conduct::input::read_text(&pids, 64).unwrap();
-    assert!(!is_running(left.trim()), "what the command that hung has started is ended with it");
+    assert_eq!(heard.join().unwrap(), "up\n", "what a command that hangs has started ends with it");
     let missing = look(&[("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent/credentials")]);
     assert!(missing.starts_with("cannot read the profile file /nonexistent"), "{missing}");
 }
 
-/// Tells whether a process runs. One that has ended may wait for whoever takes note of it.
-fn is_running(pid: &str) -> bool {
-    let stat = PathBuf::from(format!("/proc/{pid}/stat"));
-    let stat = plimsoll_conduct::input::read_text(&stat, 4096).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+/// Returns a pipe that a command can open, and what comes through it until nobody holds it open.
+fn hear(folder: &Path) -> (String, std::thread::JoinHandle<String>) {
+    let path = folder.join("fifo").display().to_string();
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let opened = path.clone();
+    let read = move || {
+        let output = Command::new("cat").arg(opened).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    (path, std::thread::spawn(read))
 }
 
 const JSON: &str = r#"{"Code":"Success","AccessKeyId":"JA","SecretAccessKey":"js","Token":"jt",

@@ -5,14 +5,17 @@
 
 mod stand_ins;
 
+use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::thread::JoinHandle;
 
 use plimsoll_testkit::{LiveKind, live};
+use rustix::process::Signal;
 
 use crate::fleet::Fleet;
-use crate::harness::{self, counts, plimsoll, run, run_json, stderr};
+use crate::harness::{self, Background, counts, plimsoll, run, run_json, stderr};
 use stand_ins::{Gate, Issuer};
 
 /// What follows the benchmark.
@@ -40,6 +43,22 @@ impl Place {
 
     fn config(&self, text: &str) {
         std::fs::write(self.path("home/.aws/config"), text).unwrap();
+    }
+
+    /// Returns a pipe that a command can open, and what comes through it after the first line,
+    /// which is `up`, until nobody holds it open.
+    fn hear(&self) -> (String, JoinHandle<impl Read + use<>>) {
+        let path = self.path("fifo").display().to_string();
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let opened = path.clone();
+        let heard = std::thread::spawn(move || {
+            let mut pipe = BufReader::new(std::fs::File::open(opened).unwrap());
+            let mut line = String::new();
+            pipe.read_line(&mut line).unwrap();
+            assert_eq!(line, "up\n");
+            pipe
+        });
+        (path, heard)
     }
 
     /// Returns the binary with a command line, `HOST` for the store.
@@ -90,7 +109,7 @@ credential_process = echo hush
 [profile fails]
 credential_process = sh -c 'echo no luck >&2; exit 3'
 [profile hangs]
-credential_process = sh -c 'sleep 300; true' & echo $! > PIDS; sleep 300
+credential_process = exec 9> FIFO; echo up >&9; sh -c 'sleep 20; echo survived >&9'; true
 [profile login]
 sso_session = s
 sso_account_id = 123456789012
@@ -103,9 +122,9 @@ sso_region = us-east-1
 #[test]
 fn a_profile_that_cannot_be_used_is_one_sentence_before_anything_is_sent() {
     let place = Place::new();
-    let pids = place.path("pids");
+    let (fifo, heard) = place.hear();
     let keys = r#""Version": 1, "AccessKeyId": "A", "SecretAccessKey": "hush""#;
-    place.config(&PROFILES.replace("PIDS", pids.to_str().unwrap()).replace("KEYS", keys));
+    place.config(&PROFILES.replace("FIFO", &fifo).replace("KEYS", keys));
     let line = format!("s3 stat --host HOST {SMALL}");
     for (profile, more, says) in [
         ("over", "", "the credentials from profile `over` have expired at 2020-01-01T00:00:00Z"),
@@ -129,14 +148,27 @@ fn a_profile_that_cannot_be_used_is_one_sentence_before_anything_is_sent() {
         let said = place.refused(command);
         assert!(said.contains(says) && !said.contains("hush"), "{profile}: {said}");
     }
-    let left = std::fs::read_to_string(&pids).unwrap();
-    assert!(!is_running(left.trim()), "what the command that hung has started is ended with it");
+    let mut rest = String::new();
+    heard.join().unwrap().read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "", "what a command that hangs has started ends with it");
 }
 
-/// Tells whether a process runs. One that has ended may wait for whoever takes note of it.
-fn is_running(pid: &str) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+#[test]
+fn a_command_that_hangs_ends_with_the_process_that_waits_for_it() {
+    for signal in [Signal::INT, Signal::KILL] {
+        let place = Place::new();
+        let (fifo, heard) = place.hear();
+        place.config(&PROFILES.replace("FIFO", &fifo));
+        let mut command = place.command(&format!("s3 stat --host HOST {SMALL}"));
+        command.env("AWS_PROFILE", "hangs");
+        let waiting = Background::start(command);
+        let mut heard = heard.join().unwrap();
+        waiting.signal(signal);
+        let mut rest = String::new();
+        heard.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "", "{signal:?}");
+        waiting.end();
+    }
 }
 
 #[test]
