@@ -371,6 +371,29 @@ fn agents_renew_keys_of_their_own() {
 }
 
 #[test]
+fn agents_take_tokens_of_their_own_to_the_token_service() {
+    let Some(mut fleet) = Fleet::start(&[], &[]) else { return };
+    let store = harness::anonymous();
+    let issuer = Issuer::start();
+    let (gate, of_agent) = (Gate::before(&store, &issuer), issuer.beside("AGENT"));
+    let with_token = |command: &mut Command, issuer: &Issuer| {
+        command.env("PLIMSOLL_STS_WEB_TOKEN", "ey.J").env("AWS_ENDPOINT_URL_STS", issuer.url());
+    };
+    let mut agent = plimsoll(fleet.place.path());
+    with_token(&mut agent, &of_agent);
+    fleet.join_as(agent, "a", &[]);
+    let line = format!("s3 stat {SMALL} --signature STS_WEB_TOKEN --agent-credentials");
+    let mut command = plimsoll(fleet.place.path());
+    command.args(line.split_whitespace()).args(["--host", gate.host(), "--bucket", "bench"]);
+    with_token(command.arg(&fleet.flag), &issuer);
+    let report = run_json(command, 0);
+    assert_eq!(counts(&report)["ops_failed_count"], 0, "{report:#}");
+    let asked = gate.asked();
+    assert!(asked.iter().any(|(key, _)| key.starts_with("AGENT")), "{asked:?}");
+    assert_eq!(gate.refused(), 0, "{asked:?}");
+}
+
+#[test]
 fn minio_hands_out_keys_for_a_role_of_a_profile() {
     let Some(server) = live(LiveKind::Minio) else { return };
     let target = harness::live(&server, &format!("credentials-{}", std::process::id()));

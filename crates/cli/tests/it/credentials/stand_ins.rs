@@ -1,5 +1,5 @@
-//! Who hands out keys that live some seconds, as the agent of a container does, and a store that
-//! refuses each key after its end.
+//! Who hands out keys that live some seconds, as the agent of a container and a token service do,
+//! and a store that refuses each key after its end.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -46,18 +46,19 @@ impl Issuer {
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = BufReader::new(stream.unwrap());
-                if read_head(&mut stream).is_none() {
-                    continue;
-                }
+                let Some(head) = read_head(&mut stream) else { continue };
                 let mut issued = issued.lock().unwrap();
                 let key = format!("{name}{}", issued.len());
                 let end = SystemTime::now() + LIFE;
                 let expires = rfc_3339(end);
-                let body = format!(
-                    r#"{{"AccessKeyId": "{key}", "SecretAccessKey": "{SECRET}",
-                        "Token": "{}", "Expiration": "{expires}"}}"#,
-                    token_of(&key)
-                );
+                let token = token_of(&key);
+                let body = match head[0].starts_with("POST ") {
+                    true => as_token_service(&key, &token, &expires),
+                    false => format!(
+                        r#"{{"AccessKeyId": "{key}", "SecretAccessKey": "{SECRET}",
+                            "Token": "{token}", "Expiration": "{expires}"}}"#
+                    ),
+                };
                 issued.insert(key, end);
                 answer(stream.get_mut(), "200 OK", &body);
             }
@@ -68,6 +69,15 @@ impl Issuer {
     pub(super) fn url(&self) -> &str {
         &self.url
     }
+}
+
+fn as_token_service(key: &str, token: &str, expires: &str) -> String {
+    format!(
+        "<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>\
+         <AccessKeyId>{key}</AccessKeyId><SecretAccessKey>{SECRET}</SecretAccessKey>\
+         <SessionToken>{token}</SessionToken><Expiration>{expires}</Expiration></Credentials>\
+         </AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>"
+    )
 }
 
 fn rfc_3339(at: SystemTime) -> String {
