@@ -35,6 +35,7 @@ mod fleet_secrets;
 mod foreign;
 mod harness;
 mod help;
+mod interrupts;
 mod judged;
 mod live;
 mod live_filer;
