@@ -167,8 +167,9 @@ CREATE OR REPLACE VIEW summary AS
 WITH counts AS (
     SELECT run_id, run_dir, stage_index, stage, iteration_index, row_key, row_name, kind,
            count(*) FILTER (ok) AS ops_ok, count(*) FILTER (NOT ok) AS ops_failed,
-           sum(share) FILTER (ok) / any_value(length_s) AS ops_per_s,
-           sum(share * bytes) FILTER (ok) / any_value(length_s) / 1048576 AS mib_per_s
+           -- Where all failed that is 0, not nothing.
+           sum(share * ok::INTEGER) / any_value(length_s) AS ops_per_s,
+           sum(share * bytes * ok::INTEGER) / any_value(length_s) / 1048576 AS mib_per_s
     FROM measured_all GROUP BY ALL
 ), times AS (
     SELECT run_dir, stage_index, row_key, kind, count(*) AS samples,

@@ -173,7 +173,10 @@ class Run:
         are in the report.
         """
         if not self._parts():
-            raise FileNotFoundError(f"{self.path}: the run has no complete part of an op log")
+            raise FileNotFoundError(
+                f"{self.path}: the run has no complete part of an op log; `plimsoll export` writes "
+                "what the open ones hold"
+            )
         if (self.manifest.get("workload") or {}).get("schema") == "plimsoll.files/1":
             raise DamagedRecord(
                 f"{self.path} is an older record on files, which names no jobs; `plimsoll analyze` "

@@ -77,6 +77,7 @@ fn operations(args: &ExportArgs, record: &Record, form: Form, ui: &Ui) -> Result
         Err(ExportError::Write(error)) if error.kind() == ErrorKind::BrokenPipe => {
             return Ok(ExitCode::SUCCESS);
         }
+        Err(ExportError::Write(error)) => return Err(named(args).failed(error).into()),
         written => {
             written.with_context(|| format!("-o: cannot write {}", args.output.display()))?;
         }
