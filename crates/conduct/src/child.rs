@@ -33,28 +33,26 @@ pub struct Ended {
     pub status: ExitStatus,
     /// What came on its output.
     pub output: Output,
-    /// What came as errors.
-    pub errors: Output,
 }
 
 /// Runs `$0` by a shell, and ends the group when the input ends. As what runs in the background has
 /// no input, that is another descriptor.
 const GUARDED: &str = "exec 3<&0 </dev/null; { read -r _ <&3; kill -9 0; } >/dev/null 2>&1 & \
-                       exec 3<&-; exec /bin/sh -c \"$0\"";
+                       exec 3<&-; exec /bin/sh -c \"$0\" 2>/dev/null";
 
 /// Runs a command line by a shell in a group of its own, without an input, and returns how it
-/// ended; `None` where that takes longer than `time_max`. Then, and where it left others behind,
-/// the whole group is ended; so it is when this very process ends, however that comes.
+/// ended and what it printed, but for its errors; `None` where that takes longer than `time_max`.
+/// Then, and where it left others behind, the whole group is ended; so it is when this very process
+/// ends, however that comes.
 pub fn run_to_end(
     line: &str,
     kept_max: usize,
     clock: &dyn Clock,
     time_max: Duration,
 ) -> io::Result<Option<Ended>> {
-    let errors = Arc::<Mutex<Output>>::default();
     let mut command = Command::new("/bin/sh");
     command.args(["-c", GUARDED, line]).stdin(Stdio::piped());
-    let mut group = Group::start(&mut command, kept_max, Some(&errors))?;
+    let mut group = Group::start(&mut command, kept_max)?;
     // The end of this ends the group.
     let _held = group.child.stdin.take();
     let begun = clock.now();
@@ -69,8 +67,7 @@ pub fn run_to_end(
         thread::park_timeout(left.min(LOOK));
     };
     group.await_output(OUTPUT_TIME_MAX);
-    let errors = errors.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    Ok(Some(Ended { status, output: group.output(), errors }))
+    Ok(Some(Ended { status, output: group.output() }))
 }
 
 /// A process and all that it starts and that stays in its group; ended when this is dropped.
@@ -86,15 +83,11 @@ impl Group {
     /// Starts a process at the head of a group of its own, without an input. Of what it writes
     /// `kept_max` bytes are kept; the rest is read and counted.
     pub fn spawn(command: &mut Command, kept_max: usize) -> io::Result<Self> {
-        Self::start(command.stdin(Stdio::null()), kept_max, None)
+        Self::start(command.stdin(Stdio::null()), kept_max)
     }
 
-    /// Starts one whose errors are kept apart from its output, where there is a place for them.
-    fn start(
-        command: &mut Command,
-        kept_max: usize,
-        errors: Option<&Arc<Mutex<Output>>>,
-    ) -> io::Result<Self> {
+    /// The same with an input of the caller's choice.
+    fn start(command: &mut Command, kept_max: usize) -> io::Result<Self> {
         command.process_group(0);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
@@ -104,7 +97,7 @@ impl Group {
             read(stream, &output, kept_max, hold.clone());
         }
         if let Some(stream) = child.stderr.take() {
-            read(stream, errors.unwrap_or(&output), kept_max, hold.clone());
+            read(stream, &output, kept_max, hold.clone());
         }
         Ok(Self { child, output, open })
     }

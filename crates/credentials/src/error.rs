@@ -79,6 +79,9 @@ pub enum CredentialsError {
         /// The profiles on the way.
         path: String,
     },
+    /// Profiles that name each other as sources without end.
+    #[error("profile `{0}` leads from source to source (source_profile), more than 32 of them")]
+    ManySources(String),
     /// A profile whose source is nowhere.
     #[error("profile `{profile}` names `{missing}` as its source, and there is no such profile")]
     NoSource {

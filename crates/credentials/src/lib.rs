@@ -110,8 +110,6 @@ pub struct Ran {
     pub status: ExitStatus,
     /// What it wrote to its output, which may hold keys.
     pub output: Secret,
-    /// What it wrote as errors.
-    pub errors: String,
 }
 
 /// Where credentials were found.

@@ -6,7 +6,6 @@ use plimsoll_model::Secret;
 use serde::Deserialize;
 
 use crate::amazon::wall_time;
-use crate::error::shown;
 use crate::{Chain, CredentialsError, Keys, Result};
 
 /// What the keys of a command are called where the library assumes a role with them.
@@ -36,9 +35,8 @@ pub(crate) fn keys(chain: &Chain, profile: &str, command: &str) -> Result<Keys> 
         return Err(CredentialsError::SlowProcess { profile, seconds });
     };
     if !ran.status.success() {
-        let said = shown(&ran.errors);
-        let said = if said.is_empty() { said } else { format!(": {said}") };
-        return Err(refused(format!("it ended with {}{said}", ran.status)));
+        // What it says may hold secrets, and this goes to the logs of pipelines.
+        return Err(refused(format!("it ended with {}; run it by hand to see why", ran.status)));
     }
     parsed(ran.output.expose()).map_err(refused)
 }

@@ -25,6 +25,9 @@ const OWN_WAYS: [&str; 6] = [
     "login_session",
 ];
 
+/// So many profiles may name each other as sources, one after the other.
+const SOURCES_MAX: usize = 32;
+
 /// What the first keys of a profile come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Base {
@@ -50,9 +53,9 @@ impl Profiles {
         let credentials = text_of(chain, "AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials")?;
         let config = text_of(chain, "AWS_CONFIG_FILE", ".aws/config")?;
         let files = files_of(&config, &credentials);
-        let (fs, env) = (Fs::real(), Env::real());
         let name = Some(Cow::Owned(name.to_owned()));
-        let loaded = aws_config::profile::load(&fs, &env, &files, name);
+        let loaded =
+            async move { aws_config::profile::load(&Fs::real(), &Env::real(), &files, name).await };
         let set = crate::amazon::wait(chain.patience, loaded)?.ok_or(CredentialsError::Slow)?;
         // The error says the line and repeats none.
         let set = set.map_err(|error| CredentialsError::ProfileFile(Box::new(error)))?;
@@ -102,6 +105,9 @@ impl Profiles {
                 None => return Ok(base_of(profile, &walked)),
                 Some(_) if is_static => return Ok(Base::Other),
                 Some(next) if next == here && has_own => return Ok(base_of(profile, &walked)),
+                Some(_) if walked.len() > SOURCES_MAX => {
+                    return Err(CredentialsError::ManySources(name.to_owned()));
+                }
                 Some(next) if walked.contains(&next) => {
                     walked.push(next);
                     let path = walked.join(", ");

@@ -128,11 +128,8 @@ fn command(line: &str, time_max: Duration) -> io::Result<Option<Ran>> {
     let clock = RunTime::machine().clock;
     let ended = child::run_to_end(line, COMMAND_BYTES_MAX, &*clock, time_max)?;
     let text = |of: child::Output| String::from_utf8_lossy(&of.kept).into_owned();
-    Ok(ended.map(|child::Ended { status, output, errors }| Ran {
-        status,
-        output: Secret::from(text(output)),
-        errors: text(errors),
-    }))
+    Ok(ended
+        .map(|child::Ended { status, output }| Ran { status, output: Secret::from(text(output)) }))
 }
 
 fn first_of(config: &S3Config) -> &Endpoint {
