@@ -1,6 +1,7 @@
 //! Who asks a store: the keys of the flags, else those that are found, which are found again before
 //! they expire as long as anybody signs with them.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -36,6 +37,9 @@ const COMMAND_BYTES_MAX: usize = 64 << 10;
 /// How often it is looked whether keys are due, and whether anybody still signs with them.
 const LOOK: Duration = Duration::from_millis(200);
 
+/// Where the keys were found with which this process has asked any store.
+static SOURCES: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
 /// Whose credentials were found, and what became of them since.
 pub(crate) struct Asking {
     pub(crate) found: Found,
@@ -43,9 +47,11 @@ pub(crate) struct Asking {
 }
 
 impl Asking {
-    /// Returns what is to be said in the record of keys that were renewed.
+    /// Returns what is to be said in the record of keys that were found, and renewed.
     pub(crate) fn remarks(&self) -> Vec<String> {
-        self.renewals.as_ref().map(|of| of.remarks(&self.found)).unwrap_or_default()
+        let source = &self.found.source;
+        let lasting = || vec![format!("the credentials are from {source} and name no end")];
+        self.renewals.as_ref().map_or_else(lasting, |of| of.remarks(&self.found))
     }
 }
 
@@ -68,9 +74,25 @@ impl Renewals {
         let told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let times = format::plural(told.renewed_count, "time");
         let renewed = format!("the credentials from {} were renewed {times}", found.source);
-        let renewed = (told.renewed_count > 0).then_some(renewed);
-        told.failures.iter().cloned().chain(renewed).collect()
+        told.failures.iter().cloned().chain([renewed]).collect()
     }
+}
+
+/// Returns which keys a store has refused, as far as they were looked for.
+pub(crate) fn keys_in_words() -> String {
+    let flags = "--access-key, --secret-key";
+    let sources = SOURCES.lock().unwrap_or_else(PoisonError::into_inner);
+    let named = |source: &String| {
+        if source == NAMES.keys { flags.to_owned() } else { format!("the keys from {source}") }
+    };
+    match sources.len() {
+        0 => flags.to_owned(),
+        _ => sources.iter().map(named).collect::<Vec<_>>().join(" or "),
+    }
+}
+
+fn note_source(source: impl ToString) {
+    SOURCES.lock().unwrap_or_else(PoisonError::into_inner).insert(source.to_string());
 }
 
 /// Returns a configuration with whoever asks the store that it names, and who that is where it was
@@ -94,7 +116,12 @@ pub(super) fn by_whom(
     };
     if !must_find && given.is_any() {
         let credentials = credentials(&args.credentials)?;
+        note_source(NAMES.keys);
         return Ok((S3Config { credentials, ..config }, None));
+    }
+    if given.is_any() && given.keys()?.is_none() {
+        let asked = if web_token.is_some() { "--sts-web-token" } else { "--signature IAM" };
+        bail!("{asked} asks with credentials, and --access-key '' as nobody: give one of them");
     }
     let chain = Chain {
         given,
@@ -116,6 +143,7 @@ pub(super) fn by_whom(
         }
         found => found?,
     };
+    note_source(&found.source);
     let keys = SharedKeys::new(keys_of(found.keys.clone(), Some(found.source.to_string())));
     let renewals = Refresher::of(chain, &found).map(|refresher| renewed(refresher, &keys));
     let region_otherwise = found.region.clone();

@@ -159,6 +159,50 @@ fn a_profile_that_cannot_be_used_is_one_sentence_before_anything_is_sent() {
 }
 
 #[test]
+fn an_empty_key_beside_a_signature_that_needs_one_is_refused() {
+    let place = Place::new();
+    place.config("[default]\naws_access_key_id = A\naws_secret_access_key = hush\n");
+    for more in ["--signature IAM", "--sts-web-token token"] {
+        let mut command = place.command(&format!("s3 stat --host HOST {SMALL} {more}"));
+        command.args(["--access-key", ""]);
+        let said = place.refused(command);
+        let flag = more.strip_suffix(" token").unwrap_or(more);
+        assert!(said.contains(flag) && said.contains("--access-key ''"), "{more}: {said}");
+    }
+}
+
+#[test]
+fn a_store_that_refuses_keys_is_told_with_where_they_are_from() {
+    let store = harness::oracle();
+    let place = Place::new();
+    place.config("[profile wrong]\naws_access_key_id = A\naws_secret_access_key = hush\n");
+    let ask = |keys: &[&str]| {
+        let mut command = place.command(&format!("s3 stat {SMALL} --host {}", store.host));
+        command.env("AWS_PROFILE", "wrong").args(keys);
+        one_sentence(&run(command))
+    };
+    let found = ask(&[]);
+    assert!(
+        found.contains("(check the keys from profile `wrong` and what they may do)"),
+        "{found}"
+    );
+    assert!(!found.contains("--access-key") && !found.contains("hush"), "{found}");
+    let given = ask(&["--access-key", "A", "--secret-key", "hush"]);
+    assert!(given.contains("(check --access-key, --secret-key and what they may do)"), "{given}");
+
+    // The record says where keys were from that were never renewed.
+    let mut command =
+        place.command(&format!("s3 stat {SMALL} --run-dir kept --host {}", store.host));
+    command.env("AWS_ACCESS_KEY_ID", &store.access_key);
+    command.env("AWS_SECRET_ACCESS_KEY", &store.secret_key);
+    let report = run_json(command, 0);
+    let from = "the credentials are from the environment (AWS_ACCESS_KEY_ID) and name no end";
+    assert!(report["notes"].to_string().contains(from), "{}", report["notes"]);
+    let kept = std::fs::read_to_string(place.path("work/kept/run.json")).unwrap();
+    assert!(kept.contains(from) && !kept.contains(&store.secret_key), "{kept}");
+}
+
+#[test]
 fn a_command_that_hangs_ends_with_the_process_that_waits_for_it() {
     for signal in [Signal::INT, Signal::KILL] {
         let place = Place::new();
@@ -306,7 +350,7 @@ fn keys_that_expire_are_replaced_while_a_run_goes_on() {
         command.arg("--host").arg(gate.host());
         command
     };
-    let line = "s3 mixed --objects 20 --obj.size 1KiB --concurrent 2 --duration 9s";
+    let line = "s3 mixed --objects 20 --obj.size 1KiB --concurrent 2 --duration 9s --run-dir kept";
     let mut command = ask(line);
     command.env("AWS_CONTAINER_CREDENTIALS_FULL_URI", issuer.url());
     let report = run_json(command, 0);
@@ -319,6 +363,8 @@ fn keys_that_expire_are_replaced_while_a_run_goes_on() {
     assert_eq!(gate.refused(), 0, "{asked:?}");
     let notes = report["notes"].to_string();
     assert!(notes.contains("the credentials from the container were renewed "), "{notes}");
+    let kept = std::fs::read_to_string(place.path("work/kept/run.json")).unwrap();
+    assert!(kept.contains("\"the credentials from the container were renewed "), "{kept}");
 
     // The same keys from a place that has no others.
     let first = keys[0].to_owned();
