@@ -170,10 +170,14 @@ fn step(name: &str, values: &[(&str, &str)]) -> (String, Vec<(String, String)>) 
 fn the_action_needs_no_checkout_and_runs_again_in_the_same_workspace() {
     const GH: &str = r#"#!/bin/bash
 [[ $GH_REPO == some/where ]] || { echo "failed to determine base repo" >&2; exit 1; }
-if [[ $2 == list ]]; then echo 7; else
-    while [[ $1 != --dir ]]; do shift; done
-    cp -r "$KEPT/." "$2"
-fi
+case $1\ $2 in
+    run\ list) echo 7 ;;
+    api\ repos/some/where/actions/runs/7/artifacts) [[ -e $KEPT ]] && echo 1 ;;
+    *)
+        while [[ $1 != --dir ]]; do shift; done
+        cp -r "$KEPT/." "$2"
+        ;;
+esac
 "#;
     let directory = tempfile::tempdir().unwrap();
     let of = |name: &str| directory.path().join(name);
@@ -193,10 +197,10 @@ fi
         bash.env("GITHUB_OUTPUT", of("output")).env("GITHUB_STEP_SUMMARY", of("summary"));
         bash.env("GITHUB_WORKFLOW", "performance");
         let ended = run(bash);
-        assert_eq!(ended.status.code(), Some(0), "{script}\n{}", stderr(&ended));
+        (ended.status.code(), format!("{script}\n{}", stderr(&ended)))
     };
-    for job in 1..=2 {
-        let (script, set) = step(
+    let fetch = || {
+        step(
             "Fetch the baseline",
             &[
                 ("${{ github.token }}", "token"),
@@ -204,8 +208,12 @@ fi
                 ("${{ inputs.baseline }}", "plimsoll-baseline"),
                 ("${{ github.event.repository.default_branch }}", "main"),
             ],
-        );
-        github(&script, &set);
+        )
+    };
+    for job in 1..=2 {
+        let (script, set) = fetch();
+        let (code, said) = github(&script, &set);
+        assert_eq!(code, Some(0), "{said}");
         let output = fs::read_to_string(of("output")).unwrap();
         let before = output.lines().last().unwrap().strip_prefix("directory=").unwrap();
         let (script, set) = step(
@@ -218,12 +226,18 @@ fi
                 ("${{ inputs.inconclusive }}", "warn"),
             ],
         );
-        github(&script, &set);
+        let (code, said) = github(&script, &set);
+        assert_eq!(code, Some(0), "{said}");
         let summary = fs::read_to_string(of("summary")).unwrap();
         assert!(summary.contains("| PUT"), "job {job}: {summary}");
         fs::remove_file(of("summary")).unwrap();
     }
     assert_eq!(names_in(&of("work/plimsoll-after")), ["1"]);
+    // Where nobody can say whether there is a baseline, nothing passes.
+    fs::remove_dir_all(of("kept")).unwrap();
+    let (script, set) = fetch();
+    let (code, said) = github(&script, &set);
+    assert_eq!(code, Some(1), "{said}");
 }
 
 #[test]
