@@ -59,7 +59,8 @@ pub struct OracleConfig {
     pub access_key: String,
     /// The secret of that key.
     pub secret_key: String,
-    /// How much it holds: contents, keys and 256 bytes an object.
+    /// How much it holds: contents, each once however many copies share it, keys and 256 bytes an
+    /// object.
     pub capacity_bytes: u64,
     /// How many threads serve; at least one.
     pub threads: usize,
@@ -120,8 +121,8 @@ pub struct OracleStats {
     pub buckets_count: u64,
     /// Objects in all buckets.
     pub objects_count: u64,
-    /// Bytes counted against the capacity: contents, keys, 256 bytes an object, and uploads under
-    /// way.
+    /// Bytes counted against the capacity: contents (those that copies share once), keys, 256 bytes
+    /// an object, and uploads under way.
     pub held_bytes: u64,
 }
 

@@ -159,6 +159,30 @@ fn figure(value: f64) -> String {
             format!("{sign}{}", count(of.round() as u64))
         }
         of if of >= 1.0 || of == 0.0 => format!("{value:.2}"),
+        of if of >= 1e-9 && of < 1.0 => {
+            let decimals = 2 - of.log10().floor() as i32;
+            format!("{value:.*}", decimals.unsigned_abs() as usize)
+        }
         _ => format!("{value:.3e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::figure;
+
+    #[test]
+    fn figures_are_plain_numbers() {
+        for (value, shown) in [
+            (0.0, "0.00"),
+            (0.75, "0.750"),
+            (-0.75, "-0.750"),
+            (0.000_123_4, "0.000123"),
+            (1.5, "1.50"),
+            (-1234.4, "-1,234"),
+            (1e-12, "1.000e-12"),
+        ] {
+            assert_eq!(figure(value), shown);
+        }
     }
 }

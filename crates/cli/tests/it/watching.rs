@@ -459,6 +459,11 @@ fn what_a_store_tells_of_itself_is_kept_and_shown() {
         assert!(!text.contains("top-secret") && !text.contains("hidden"), "{text}");
     }
     let run: Value = serde_json::from_str(&run).unwrap();
+    let typed = run["command_line"].as_array().unwrap();
+    let page = format!("http://*REDACTED*@{address}/m?*REDACTED*");
+    for shown in [page.as_str(), "http://127.0.0.1:1"] {
+        assert!(typed.iter().any(|word| word == shown), "{shown}: {typed:?}");
+    }
     assert_eq!(run["scraped"][0]["url"], format!("http://{address}/m?*REDACTED*"));
     assert_eq!(run["scraped"][0]["interval_ns"], 200_000_000);
     let report: Value = serde_json::from_str(&printed(here.path(), "analyze run --json")).unwrap();

@@ -388,6 +388,8 @@ fn failures_and_wrong_content_stand_with_the_warnings_and_the_goodput_is_zero() 
     assert!(html.contains("corrupt: 2,400 (1,000 old-version, 1,400 torn)</li>"), "{html}");
     assert!(html.contains("<dt>goodput</dt><dd>0 MiB/s, 0 ops/s: failures"), "{html}");
     assert!(!html.contains("NaN"));
+    // Nor is there a heading with nothing under it.
+    assert!(!html.contains("<h2>Outages</h2>") && !html.contains("<dl>\n</dl>"), "{html}");
 }
 
 #[test]
