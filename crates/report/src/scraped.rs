@@ -159,7 +159,7 @@ fn figure(value: f64) -> String {
             format!("{sign}{}", count(of.round() as u64))
         }
         of if of >= 1.0 || of == 0.0 => format!("{value:.2}"),
-        of if of >= 1e-9 && of < 1.0 => {
+        of if (1e-9..1.0).contains(&of) => {
             let decimals = 2 - of.log10().floor() as i32;
             format!("{value:.*}", decimals.unsigned_abs() as usize)
         }
