@@ -5,6 +5,14 @@
 --     SET VARIABLE run_dir = ['before-1', 'after-1'];    -- several, each a path or a pattern
 --     .read views.sql
 --
+-- In a pattern `*`, `?` and `[` stand for others; where the path of a run holds one of them, write it
+-- in brackets: `run[[]1]` is the run `run[1]`. Nothing here checks the checksums of the files:
+-- `plimsoll analyze` does, and so does `plimsoll_bench.connect` in Python.
+--
+-- In a pattern `*`, `?` and `[` stand for others; where the path of a run holds one of them, write it
+-- in brackets: `run[[]1]` is the run `run[1]`. Nothing here checks the checksums of the files:
+-- `plimsoll analyze` does, and so does `plimsoll_bench.connect` in Python.
+--
 -- The variable may be set anew at any time: the views read it when they are asked.
 --
 --   runs          a row for each run: what run.json says of it

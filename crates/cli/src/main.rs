@@ -43,6 +43,7 @@ const EXIT_COULD_NOT_RUN: u8 = 2;
 fn main() -> ExitCode {
     environment::accept_warp_names();
     machine::allow_open_files();
+    signals::outlive_file_limit();
     let command = Cli::command();
     let words = load_line::with_benchmark(
         environment::words(),

@@ -17,7 +17,8 @@ use futures::StreamExt;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use hyper::ext::ReasonPhrase;
 use hyper::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderValue};
-use hyper::{Request, Response, StatusCode};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, Response, StatusCode};
 use s3s::service::S3Service;
 use s3s::{Body, HttpError};
 
@@ -31,6 +32,21 @@ const SLOW_DOWN_CODE: &str = "SlowDown";
 /// The most of a form that s3s is handed at once: where a piece ends like the boundary begins, it
 /// refuses (`failed to read file stream`) a next one with which they are above 64 KiB.
 const FORM_FRAME_BYTES_MAX: usize = 32 << 10;
+/// How long a document in XML may be: as s3s has it.
+const DOCUMENT_BYTES_MAX: u64 = 20 << 20;
+
+/// Queries with which a request carries such a document.
+const DOCUMENTS: [&str; 9] = [
+    "acl",
+    "cors",
+    "delete",
+    "legal-hold",
+    "lifecycle",
+    "object-lock",
+    "retention",
+    "tagging",
+    "versioning",
+];
 
 /// A body that two hold: the service, and who reads what it leaves.
 #[derive(Clone)]
@@ -52,20 +68,25 @@ impl Serving for S3Service {
     }
 
     fn error(status: StatusCode, code: &str) -> Response<String> {
-        let text = format!(
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>{code}</Code>\
-             <Message>the script of this oracle says so</Message></Error>"
-        );
-        let mut response = Response::new(text);
-        *response.status_mut() = status;
+        let mut response = error(status, code, "the script of this oracle says so");
         if code == SLOW_DOWN_CODE {
             // As S3 has it: the one thing that tells it from other 503s in an answer to HEAD.
             response.extensions_mut().insert(ReasonPhrase::from_static(b"Slow Down"));
         }
-        let xml = HeaderValue::from_static("application/xml");
-        response.headers_mut().insert(CONTENT_TYPE, xml);
         response
     }
+}
+
+/// Returns a refusal as S3 writes it.
+fn error(status: StatusCode, code: &str, message: &str) -> Response<String> {
+    let mut response = Response::new(format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>{code}</Code>\
+         <Message>{message}</Message></Error>"
+    ));
+    *response.status_mut() = status;
+    let xml = HeaderValue::from_static("application/xml");
+    response.headers_mut().insert(CONTENT_TYPE, xml);
+    response
 }
 
 /// Answers one request. Every refusal has a message.
@@ -132,8 +153,14 @@ async fn exchange(
     let is_asked_for = !begin.is_empty();
     let body = BegunBody { begin, rest, frame_bytes_max, is_asked_for };
     let body = SharedBody(Arc::new(Mutex::new(body)));
-    let request = Request::from_parts(head, Body::http_body(body.clone()));
-    let mut answer = service.call(request).await;
+    let mut answer = if is_document_too_long(&head) {
+        let message = "a document is at most 20 MiB long";
+        let refused = error(StatusCode::BAD_REQUEST, "MaxMessageLengthExceeded", message);
+        Ok(refused.map(Body::from))
+    } else {
+        let request = Request::from_parts(head, Body::http_body(body.clone()));
+        service.call(request).await
+    };
     if let Ok(answer) = &mut answer
         && let Some(FanoutAnswer(lines)) = answer.extensions_mut().remove()
     {
@@ -152,6 +179,19 @@ async fn exchange(
         while let Some(Ok(_)) = rest.next().await {}
     }
     answer
+}
+
+/// Tells whether a request announces more XML than s3s takes, which answers that by a 500, as if
+/// the fault was here.
+fn is_document_too_long(head: &Parts) -> bool {
+    let mut fields = head.uri.query().unwrap_or_default().split('&');
+    let is_document = fields.any(|field| {
+        let name = field.split_once('=').map_or(field, |(name, _)| name);
+        DOCUMENTS.contains(&name) || (head.method == Method::POST && name == "uploadId")
+    });
+    let length = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    let length: Option<u64> = length.and_then(|length| length.parse().ok());
+    is_document && length.is_some_and(|length| length > DOCUMENT_BYTES_MAX)
 }
 
 impl SharedBody {

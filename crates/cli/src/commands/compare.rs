@@ -95,6 +95,8 @@ pub(super) fn side(paths: &[PathBuf], args: &AnalysisArgs, ui: &Ui) -> Result<Si
             Opened::Record(record) => {
                 let warn = |loss: &String| ui.warn(&format!("{}: {loss}", path.display()));
                 record.losses.iter().for_each(warn);
+                // Without figures nothing is ever decided, however many runs are added.
+                record.require_operations()?;
                 let added = side.add(&path, &record, &asked);
                 added.map_err(|error| shown::in_flags(error, args))?;
             }

@@ -110,6 +110,12 @@ fn open_door(acceptor: TlsAcceptor, to: String) -> u16 {
 const SMALL: &str = "--bucket bench --objects 20 --obj.size 1KiB --duration 200ms --concurrent 2";
 const MINE: &str = "--client-cert @me.pem --client-key @me.key";
 
+/// Keys with passwords, as far as anybody reads them: of PKCS #8, and of the older kind.
+const NEW_LOCKED: &str = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIHsMFcG\n\
+                          -----END ENCRYPTED PRIVATE KEY-----\n";
+const OLD_LOCKED: &str = "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\
+                          DEK-Info: AES-256-CBC,91D4\n\nMIHsMFcG\n-----END EC PRIVATE KEY-----\n";
+
 #[test]
 fn every_command_shows_the_certificate_and_keeps_its_key_to_itself() {
     let guarded = Guarded::new();
@@ -153,6 +159,9 @@ fn every_command_shows_the_certificate_and_keeps_its_key_to_itself() {
 #[test]
 fn what_is_wrong_with_the_certificate_is_said_in_one_sentence() {
     let guarded = Guarded::new();
+    for (name, text) in [("new-locked.key", NEW_LOCKED), ("old-locked.key", OLD_LOCKED)] {
+        std::fs::write(guarded.folder.path().join(name), text).unwrap();
+    }
     let place = tempfile::tempdir().unwrap();
     let refused = "the server does not accept our certificate, or wants one and was shown none";
     for (flags, says) in [
@@ -162,12 +171,11 @@ fn what_is_wrong_with_the_certificate_is_said_in_one_sentence() {
             "--tls --client-cert @me.pem --client-key @stranger.key",
             "does not belong to the certificate",
         ),
-        ("--tls --client-cert @me.pem", "cannot read a private key without a password from"),
+        ("--tls --client-cert @me.pem", "cannot read a private key from"),
         ("--tls --client-cert @none.pem", "cannot read a certificate from"),
-        (
-            "--tls --client-cert @me.pem --client-key @none.key",
-            "cannot read a private key without a",
-        ),
+        ("--tls --client-cert @me.pem --client-key @none.key", "cannot read a private key from"),
+        ("--tls --client-cert @me.pem --client-key @new-locked.key", "openssl pkey -in KEY -out"),
+        ("--tls --client-cert @me.pem --client-key @old-locked.key", "openssl pkey -in KEY -out"),
         ("--client-cert @me-both.pem", "--tls"),
     ] {
         let line = format!("s3 stat --host HOST {SMALL} {flags}");
