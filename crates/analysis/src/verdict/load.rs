@@ -201,7 +201,7 @@ fn limiting<'l, 'a>(load: &'l LoadFacts<'a>) -> Option<&'l RowFacts<'a>> {
 
 /// Returns that operations of a schedule went out late although there was room, or that the room
 /// was too small, if one of that is so.
-pub(super) fn late(load: &LoadFacts<'_>) -> Option<Finding> {
+pub(super) fn late(load: &LoadFacts<'_>, clients: &[ClientFacts]) -> Option<Finding> {
     let row = limiting(load).filter(|row| row.paced == Paced::Open)?;
     let schedule = row.schedule?;
     let missed = format!(
@@ -233,6 +233,18 @@ pub(super) fn late(load: &LoadFacts<'_>) -> Option<Finding> {
                 ),
                 because: [Some(missed), in_flight].into_iter().flatten().collect(),
                 experiment: "double --max-in-flight: if as much is late, the store was the limit"
+                    .to_owned(),
+            });
+        }
+        if let Some(crowded) = clients.iter().find(|client| client::is_crowded(client)) {
+            return Some(Finding {
+                class: LimitClass::ClientCpu,
+                sentence: "the client did not keep its schedule: other programs kept the \
+                processors of its machine busy"
+                    .to_owned(),
+                because: [Some(missed), words::processors(crowded)].into_iter().flatten().collect(),
+                experiment: "stop other programs on the client's machine, or use a larger or a \
+                             second one (`--fleet`): if operations go out on time, they were it"
                     .to_owned(),
             });
         }
