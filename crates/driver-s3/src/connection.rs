@@ -317,7 +317,12 @@ impl Connection {
 
     fn judge(&self, status: u16, expected: &[u16]) -> Result<(), DriverError> {
         if !expected.contains(&status) {
-            return Err(error::of_answer(&self.answer));
+            let mut refused = error::of_answer(&self.answer);
+            if refused.class == ErrorClass::Denied {
+                refused.message.push_str("; ");
+                refused.message.push_str(&self.requests.whom_to_check());
+            }
+            return Err(refused);
         }
         // Content never gets here, so a body is empty, a document, or an error in spite of the
         // status.

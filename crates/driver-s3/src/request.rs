@@ -54,6 +54,18 @@ impl Requests {
         requests
     }
 
+    /// Returns what to look at when a store denies what was asked.
+    #[cold]
+    pub(crate) fn whom_to_check(&self) -> String {
+        let Some((keys, _)) = &self.keys else {
+            return "nobody asked: check `access_key`, `secret_key`".to_owned();
+        };
+        let (_, keys) = keys.current();
+        let named = || "`access_key`, `secret_key`".to_owned();
+        let keys = keys.source.as_ref().map_or_else(named, |from| format!("the keys from {from}"));
+        format!("check {keys} and what they may do")
+    }
+
     /// Makes ready to sign with the keys that hold now.
     #[cold]
     fn take_keys(&mut self) {

@@ -1,7 +1,6 @@
 //! Who asks a store: the keys of the flags, else those that are found, which are found again before
 //! they expire as long as anybody signs with them.
 
-use std::collections::BTreeSet;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -36,9 +35,6 @@ const NAMES: Names = Names {
 const COMMAND_BYTES_MAX: usize = 64 << 10;
 /// How often it is looked whether keys are due, and whether anybody still signs with them.
 const LOOK: Duration = Duration::from_millis(200);
-
-/// Where the keys were found with which this process has asked any store.
-static SOURCES: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Whose credentials were found, and what became of them since.
 pub(crate) struct Asking {
@@ -78,23 +74,6 @@ impl Renewals {
     }
 }
 
-/// Returns which keys a store has refused, as far as they were looked for.
-pub(crate) fn keys_in_words() -> String {
-    let flags = "--access-key, --secret-key";
-    let sources = SOURCES.lock().unwrap_or_else(PoisonError::into_inner);
-    let named = |source: &String| {
-        if source == NAMES.keys { flags.to_owned() } else { format!("the keys from {source}") }
-    };
-    match sources.len() {
-        0 => flags.to_owned(),
-        _ => sources.iter().map(named).collect::<Vec<_>>().join(" or "),
-    }
-}
-
-fn note_source(source: impl ToString) {
-    SOURCES.lock().unwrap_or_else(PoisonError::into_inner).insert(source.to_string());
-}
-
 /// Returns a configuration with whoever asks the store that it names, and who that is where it was
 /// looked for.
 pub(super) fn by_whom(
@@ -116,7 +95,6 @@ pub(super) fn by_whom(
     };
     if !must_find && given.is_any() {
         let credentials = credentials(&args.credentials)?;
-        note_source(NAMES.keys);
         return Ok((S3Config { credentials, ..config }, None));
     }
     if given.is_any() && given.keys()?.is_none() {
@@ -143,7 +121,6 @@ pub(super) fn by_whom(
         }
         found => found?,
     };
-    note_source(&found.source);
     let keys = SharedKeys::new(keys_of(found.keys.clone(), Some(found.source.to_string())));
     let renewals = Refresher::of(chain, &found).map(|refresher| renewed(refresher, &keys));
     let region_otherwise = found.region.clone();
@@ -155,7 +132,11 @@ pub(super) fn by_whom(
 fn command(line: &str, time_max: Duration) -> io::Result<Option<Ran>> {
     let clock = RunTime::machine().clock;
     let ended = child::run_to_end(line, COMMAND_BYTES_MAX, &*clock, time_max)?;
-    let text = |of: child::Output| String::from_utf8_lossy(&of.kept).into_owned();
+    // Moved, so that no copy of it stays behind.
+    let text = |of: child::Output| {
+        String::from_utf8(of.kept)
+            .unwrap_or_else(|wrong| String::from_utf8_lossy(wrong.as_bytes()).into_owned())
+    };
     Ok(ended
         .map(|child::Ended { status, output }| Ran { status, output: Secret::from(text(output)) }))
 }
@@ -251,7 +232,7 @@ pub(crate) fn keys_outlast(plan: &Plan, found: &[Asking], time: &RunTime) -> Res
 pub(crate) fn credentials(args: &CredentialArgs) -> Result<Credentials> {
     let keys = given(args).keys()?;
     Ok(keys.map_or(Credentials::Anonymous, |keys| {
-        Credentials::Keys(SharedKeys::new(keys_of(keys, Some(NAMES.keys.to_owned()))))
+        Credentials::Keys(SharedKeys::new(keys_of(keys, None)))
     }))
 }
 

@@ -183,12 +183,16 @@ fn a_store_that_refuses_keys_is_told_with_where_they_are_from() {
     };
     let found = ask(&[]);
     assert!(
-        found.contains("(check the keys from profile `wrong` and what they may do)"),
+        found.contains("; check the keys from profile `wrong` and what they may do"),
         "{found}"
     );
     assert!(!found.contains("--access-key") && !found.contains("hush"), "{found}");
     let given = ask(&["--access-key", "A", "--secret-key", "hush"]);
-    assert!(given.contains("(check --access-key, --secret-key and what they may do)"), "{given}");
+    assert!(given.contains("; check --access-key, --secret-key and what they may do"), "{given}");
+
+    let nobody = ask(&["--access-key", ""]);
+    let none = "credentials, and none are given (--access-key and --secret-key)";
+    assert!(nobody.contains(none), "{nobody}");
 
     // The record says where keys were from that were never renewed.
     let mut command =

@@ -56,7 +56,9 @@ fn killed(place: &Place, command: Command) {
     let mut running = Background::start(command);
     let list = place.directory.path().join("record/names-0.txt");
     while std::fs::read_to_string(&list).map_or(0, |text| text.lines().count()) < 50 {
-        assert!(!running.has_ended(), "it ended by itself");
+        if running.has_ended() {
+            panic!("it ended by itself: {:?}", running.end());
+        }
     }
     running.signal(Signal::KILL);
     assert_eq!(running.end().0, None);
@@ -74,7 +76,7 @@ fn keys_are_found_where_security_says() {
     // The master gives the tokens of writes; those of reads are signed here.
     let output =
         run(place.weed("cli-keys", "read --objects 9 --duration 1s --security wrong.toml"));
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("the server rejects the token"), "{text}");
     place.forget();

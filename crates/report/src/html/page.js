@@ -336,7 +336,7 @@
       width: Math.abs(until - from), height: until === from ? 0 : over.clientHeight }, false);
     const point = (event) => plot.setCursor({ left: left(event),
       top: event.clientY - over.getBoundingClientRect().top }, true, true);
-    let start = null, last = 0;
+    let start = null, last = -TWICE;
     over.addEventListener("pointerdown", (event) => {
       if (event.pointerType !== "touch" || !event.isPrimary) return;
       // No mouse events of the same touch.
@@ -361,7 +361,7 @@
         plot.setScale("x", { min: plot.posToVal(from, "x"), max: plot.posToVal(until, "x") });
       } else if (event.timeStamp - last < TWICE) {
         whole(chart);
-        last = 0;
+        last = -TWICE;
       } else {
         point(event);
         last = event.timeStamp;
