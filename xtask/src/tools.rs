@@ -51,6 +51,10 @@ pub(crate) const MDBOOK: Crate = Crate {
 pub(crate) const CARGO_CYCLONEDX: Crate =
     Crate { name: "cargo-cyclonedx", version: "0.5.9", words: &[] };
 
+/// Gathers the licence texts of what is linked into a program.
+pub(crate) const CARGO_ABOUT: Crate =
+    Crate { name: "cargo-about", version: "0.9.3", words: &["--features", "cli"] };
+
 /// A program as the package index of Python has it: in a wheel.
 struct Wheel {
     name: &'static str,

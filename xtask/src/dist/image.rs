@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use super::pack::{DOCUMENTS, LICENCES};
 use super::{Place, VERSION, place_file};
 use crate::process::printed;
 use crate::{process, tools};
@@ -77,11 +78,19 @@ fn lay_out(place: &Place, root: &Path) -> Result<()> {
         process::check(unpack.arg("-x").arg(package?.path()).arg(root), "dpkg-deb -x")?;
     }
     trust_authorities(root)?;
-    for unused in ["usr/share/doc", "usr/share/man", "usr/share/bug", "usr/share/lintian"] {
+    for unused in ["usr/share/man", "usr/share/bug", "usr/share/lintian"] {
         let unused = root.join(unused);
         if unused.exists() {
             fs::remove_dir_all(unused)?;
         }
+    }
+    // Of documents only whose the parts are and on what terms.
+    let mut find = Command::new("find");
+    find.arg(root.join("usr/share/doc")).args(["-type", "f", "!", "-name", "copyright", "-delete"]);
+    process::check(&mut find, "find -delete")?;
+    for terms in [LICENCES[0], LICENCES[1], "third-parties.txt"] {
+        let ours = place.tree().join("share").join(DOCUMENTS);
+        place_file(&ours.join(terms), &root.join("usr/share").join(DOCUMENTS).join(terms), 0o644)?;
     }
     fs::write(root.join("etc/passwd"), "root:x:0:0::/:/\nplimsoll:x:10001:10001::/runs:/\n")?;
     fs::write(root.join("etc/group"), "root:x:0:\nplimsoll:x:10001:\n")?;

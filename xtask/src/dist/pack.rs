@@ -17,9 +17,13 @@ pub(super) const COMPLETIONS: [(&str, &str); 3] = [
     ("zsh", "zsh/vendor-completions/_plimsoll"),
     ("fish", "fish/vendor_completions.d/plimsoll.fish"),
 ];
-const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
+pub(super) const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 /// Documents of the package, below `/usr/share`.
-const DOCUMENTS: &str = "doc/plimsoll";
+pub(super) const DOCUMENTS: &str = "doc/plimsoll";
+/// The terms of all that is linked into the program, below the root of a package's files.
+pub(super) const THIRD_PARTIES: &str = "share/doc/plimsoll/third-parties.txt";
+/// What our pages hold of others, and its terms.
+const IN_PAGES: (&str, &str) = ("uPlot 1.6", "crates/report/src/html/vendor/LICENSE-uPlot");
 /// The workload library of an archive or a wheel, from where that was unpacked.
 pub(super) const LIBRARY: &str = "share/doc/plimsoll/workloads";
 /// The same as packages of systems install it.
@@ -50,9 +54,24 @@ pub(super) fn lay_out(place: &Place, program: &Path) -> Result<()> {
     for licence in LICENCES {
         place_file(&process::root().join(licence), &documents.join(licence), 0o644)?;
     }
+    fs::write(place.tree().join(THIRD_PARTIES), third_parties()?)?;
     place_library(&place.tree().join(LIBRARY), LIBRARY)?;
     // By these an editor checks workload files, and programs what they read.
     place_files("docs/formats", "json", &share.join("plimsoll/schemas"))
+}
+
+/// Returns the licence texts of all crates that are linked into the program, and of what its pages
+/// hold.
+fn third_parties() -> Result<String> {
+    let mut about = Command::new(tools::install_crate(&tools::CARGO_ABOUT)?);
+    let here = process::root().join("xtask/src/dist");
+    about.current_dir(process::root()).args(["about", "generate", "--frozen", "--fail"]);
+    about.args(["--manifest-path", "crates/cli/Cargo.toml", "--config"]);
+    about.arg(here.join("about.toml")).arg(here.join("about.hbs"));
+    let crates = printed(&mut about, "cargo about generate")?;
+    let (name, terms) = IN_PAGES;
+    let terms = fs::read_to_string(process::root().join(terms))?;
+    Ok(format!("{crates}\n{}\nIn reports that are web pages: {name}\n\n{terms}", "=".repeat(80)))
 }
 
 /// Copies the workload library; its files call their folder `named`.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use super::image::buildah;
-use super::pack::{COMPLETIONS, LIBRARY, LIBRARY_INSTALLED};
+use super::pack::{COMPLETIONS, LIBRARY, LIBRARY_INSTALLED, THIRD_PARTIES};
 use super::{Place, VERSION};
 use crate::process::printed;
 use crate::{process, tools};
@@ -34,6 +34,7 @@ pub(super) fn files(place: &Place) -> Result<()> {
     process::check(lint.args(["-T", "lint", "-W", "error"]).args(&manuals), "mandoc -T lint")?;
     println!("manuals: {} are sound by mandoc; completions by bash, zsh and fish", manuals.len());
     library(&place.tree(), LIBRARY)?;
+    terms(&place.tree())?;
     println!("start: {:.1} ms, the median of {STARTS}", start_median(place)?.as_secs_f64() * 1e3);
     Ok(())
 }
@@ -64,6 +65,18 @@ fn library(root: &Path, named: &str) -> Result<()> {
         bail!("there is no workload in {}", folder.display());
     }
     println!("workloads: {} name their schema and themselves below {named}", files.len());
+    Ok(())
+}
+
+/// Holds the terms of others below `root` to what is in every build: pure Rust, a library of C, and
+/// what reports hold.
+fn terms(root: &Path) -> Result<()> {
+    let text = fs::read_to_string(root.join(THIRD_PARTIES))?;
+    for of in ["tokio 1.", "aws-lc-sys 0.", "zstd-sys 2.", "uPlot"] {
+        if !text.contains(of) {
+            bail!("the terms of {of} are not in {THIRD_PARTIES}");
+        }
+    }
     Ok(())
 }
 
@@ -134,6 +147,7 @@ pub(super) fn in_debian_11(place: &Place, deb: &Path, rpm: &Path) -> Result<()> 
     first_run(within(&root, &["plimsoll"]), &place.work)?;
     let took = began.elapsed().as_secs_f64();
     library(&root, LIBRARY_INSTALLED)?;
+    terms(&root.join("usr"))?;
     process::check(&mut within(&root, &["dpkg", "--purge", "plimsoll"]), "dpkg --purge")?;
     println!("deb: installed on Debian 11 and ran; {took:.1} s from nothing");
 
