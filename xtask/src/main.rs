@@ -48,7 +48,9 @@ usage: cargo xtask COMMAND
   fuzz                     a minute of damaged input for the reader of warp's files
   deny                     licences, sources and bans of all dependencies, by cargo-deny
   bench analyse            CPU and memory of analysing 10^6, 10^7 and 10^8 operations
-  bench cost [--quick]     client CPU per operation, beside wrk and warp where they are there
+  bench cost [--quick]     client CPU per operation on the embedded store and on MinIO, beside wrk
+                           and warp where they are there
+  bench tls [--quick]      the same on MinIO over TLS
   bench cosbench [--quick] what COSBench's workloads cost, and what lies between their stages
   bench weed [--quick]     client CPU per file on SeaweedFS, beside weed benchmark
   bench files [--quick] [--rounds N] [--seconds N] [--only TEXT] [--program PATH]
@@ -84,6 +86,8 @@ fn main() -> ExitCode {
         ["deny"] => chores::deny(),
         ["bench", "cost"] => bench::cost(&bench::Plan::full()),
         ["bench", "cost", "--quick"] => bench::cost(&bench::Plan::quick()),
+        ["bench", "tls"] => bench::tls(&bench::Plan::full()),
+        ["bench", "tls", "--quick"] => bench::tls(&bench::Plan::quick()),
         ["bench", "cosbench"] => bench::cosbench(&bench::Plan::full()),
         ["bench", "cosbench", "--quick"] => bench::cosbench(&bench::Plan::quick()),
         ["bench", "weed"] => bench::weed(&bench::Plan::full()),

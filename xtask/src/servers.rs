@@ -71,6 +71,13 @@ struct RootKeys {
     secret: String,
 }
 
+impl RootKeys {
+    fn random() -> Result<Self> {
+        let access = format!("plimsoll{}", process::random_hex(4)?);
+        Ok(Self { access, secret: process::random_hex(20)? })
+    }
+}
+
 /// The running servers. Dropping them stops them and removes their data.
 pub(crate) struct Servers {
     folder: PathBuf,
@@ -84,10 +91,7 @@ impl Servers {
         let parent = process::root().join("target/tmp");
         remove_leftovers(&parent);
         let folder = parent.join(format!("live-{}", std::process::id()));
-        let keys = RootKeys {
-            access: format!("plimsoll{}", process::random_hex(4)?),
-            secret: process::random_hex(20)?,
-        };
+        let keys = RootKeys::random()?;
         let certs = folder.join("certs");
         let variables = vec![
             ("PLIMSOLL_TEST_ACCESS_KEY", keys.access.clone()),
@@ -124,11 +128,38 @@ impl Servers {
 
     /// Starts a SeaweedFS alone.
     pub(crate) fn weed(program: &Path) -> Result<Self> {
+        Self::alone("weed", |_| Ok(Vec::new()), |_, data| weed::plain(program, data))
+    }
+
+    /// Starts a MinIO alone, with TLS if asked.
+    pub(crate) fn minio(program: &Path, with_tls: bool) -> Result<Self> {
+        let keys = RootKeys::random()?;
+        let prepare = |certs: &Path| {
+            if with_tls {
+                make_certificate(certs)?;
+            }
+            Ok(vec![
+                ("PLIMSOLL_TEST_ACCESS_KEY", keys.access.clone()),
+                ("PLIMSOLL_TEST_SECRET_KEY", keys.secret.clone()),
+                ("PLIMSOLL_TEST_MINIO_CA", certs.join(CERTIFICATE).display().to_string()),
+            ])
+        };
+        Self::alone("minio", prepare, |certs, data| minio(program, certs, &keys, data))
+    }
+
+    /// Starts one server; `prepare` and `cook` are given a folder for its certificates.
+    fn alone(
+        name: &'static str,
+        prepare: impl FnOnce(&Path) -> Result<Vec<(&'static str, String)>>,
+        cook: impl Fn(&Path, &Path) -> Result<Recipe>,
+    ) -> Result<Self> {
         let parent = process::root().join("target/tmp");
         let folder = parent.join(format!("bench-{}", std::process::id()));
+        let certs = folder.join("certs");
         let mut servers = Self { folder, variables: Vec::new(), running: Vec::new() };
-        let cook: Cook<'_> = Box::new(|data| weed::plain(program, data));
-        let server = servers.spawn("weed", &cook)?;
+        servers.variables = prepare(&certs)?;
+        let cook: Cook<'_> = Box::new(|data| cook(&certs, data));
+        let server = servers.spawn(name, &cook)?;
         servers.running.push(server);
         servers.await_start(0, &cook)?;
         Ok(servers)

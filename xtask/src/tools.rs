@@ -192,12 +192,22 @@ impl DistTools {
 /// Installs what is not there yet and returns where everything lies.
 pub(crate) fn install_all() -> Result<Installed> {
     ensure_package(CHROMIUM, CHROMIUM)?;
-    let (minio, versitygw) = (install(&MINIO)?, install(&VERSITYGW)?);
+    let (minio, versitygw) = (install_minio()?, install(&VERSITYGW)?);
     let (weed, nats) = (install_weed()?, install_nats()?);
     let (swift, prometheus) = (install_swift()?, install_prometheus()?);
-    let (_, clients) = install_packages(PYTHON_PACKAGES, PYTHON_PACKAGES_WHEELS, "aws")?;
-    let python_site = clients.with_file_name("site");
+    let (_, python_site) = install_python_packages()?;
     Ok(Installed { minio, versitygw, weed, nats, swift, prometheus, python_site })
+}
+
+/// Installs what tests take from Python; returns the interpreter and where the packages lie.
+pub(crate) fn install_python_packages() -> Result<(PathBuf, PathBuf)> {
+    let (python, clients) = install_packages(PYTHON_PACKAGES, PYTHON_PACKAGES_WHEELS, "aws")?;
+    Ok((python, clients.with_file_name("site")))
+}
+
+/// Installs MinIO.
+pub(crate) fn install_minio() -> Result<PathBuf> {
+    install(&MINIO)
 }
 
 /// Returns the folder that holds one tool at one version.

@@ -14,6 +14,8 @@ use crate::process;
 pub(super) struct Finished {
     pub(super) stdout: String,
     pub(super) cpu: Duration,
+    /// The part of it that was not the kernel's.
+    pub(super) user: Duration,
     /// The most memory it held at once.
     pub(super) rss_kib: i64,
 }
@@ -36,7 +38,7 @@ pub(super) fn run(command: &mut Command) -> Result<Finished> {
     }
     // SAFETY: wait4 filled it, and all zeroes are a valid rusage as well.
     let usage = unsafe { usage.assume_init() };
-    let (cpu, rss_kib) = (total(&usage), usage.ru_maxrss);
+    let (cpu, user, rss_kib) = (total(&usage), duration(usage.ru_utime), usage.ru_maxrss);
     let status = ExitStatus::from_raw(status);
     if process::interrupted() {
         bail!("interrupted");
@@ -45,7 +47,7 @@ pub(super) fn run(command: &mut Command) -> Result<Finished> {
         let program = command.get_program().to_string_lossy().into_owned();
         bail!("{program} failed ({status}): {stdout}");
     }
-    Ok(Finished { stdout, cpu, rss_kib })
+    Ok(Finished { stdout, cpu, user, rss_kib })
 }
 
 /// Returns the user and system time of the calling thread so far.
@@ -60,11 +62,12 @@ pub(super) fn of_this_thread() -> Duration {
 }
 
 fn total(usage: &libc::rusage) -> Duration {
-    let one = |time: libc::timeval| {
-        let micros = time.tv_sec * 1_000_000 + time.tv_usec;
-        Duration::from_micros(u64::try_from(micros).expect("CPU time is not negative"))
-    };
-    one(usage.ru_utime) + one(usage.ru_stime)
+    duration(usage.ru_utime) + duration(usage.ru_stime)
+}
+
+fn duration(time: libc::timeval) -> Duration {
+    let micros = time.tv_sec * 1_000_000 + time.tv_usec;
+    Duration::from_micros(u64::try_from(micros).expect("CPU time is not negative"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! `bench cost`: client CPU per operation, beside wrk, warp and a bare socket on the same store.
+//! `bench cost`, `bench tls`: client CPU per operation, beside wrk, warp and a bare socket on the
+//! same store.
 
 mod analyse;
 mod cosbench;
@@ -50,7 +51,7 @@ struct Work {
     /// What one operation that is counted moves.
     size: &'static str,
     size_bytes: usize,
-    /// What both commands are told besides.
+    /// What both commands are told, where that is more than the size and the connections.
     flags: &'static [&'static str],
     /// Objects that are written before, where the command reads some.
     objects_count: Option<usize>,
@@ -64,20 +65,12 @@ struct Work {
 
 const MIB: usize = 1 << 20;
 
+/// On the oracle, where the client is the limit.
 const WORKS: [Work; 5] = [
-    Work::small("get", Some(2_000), Some(12.0)),
-    Work::small("put", None, None),
-    Work::small("stat", Some(2_000), None),
-    Work {
-        verb: "get",
-        size: "1MiB",
-        size_bytes: MIB,
-        flags: &["--obj.size", "1MiB", "--concurrent", "8"],
-        objects_count: Some(64),
-        counted: None,
-        connections: 8,
-        limit_us: None,
-    },
+    Work::plain("get", ("1KiB", 1 << 10), 32, Some(2_000)).limited(12.0),
+    Work::plain("put", ("1KiB", 1 << 10), 32, None),
+    Work::plain("stat", ("1KiB", 1 << 10), 32, Some(2_000)),
+    Work::plain("get", ("1MiB", MIB), 8, Some(64)),
     // Of the parts, with what it costs to begin and to complete the uploads.
     Work {
         verb: "multipart-put",
@@ -99,25 +92,48 @@ const WORKS: [Work; 5] = [
         limit_us: None,
     },
 ];
+/// On MinIO, where the store is the limit.
+const WORKS_OF_MINIO: [Work; 6] = [
+    Work::plain("get", ("1KiB", 1 << 10), 16, Some(2_000)),
+    Work::plain("put", ("1KiB", 1 << 10), 16, None),
+    Work::plain("stat", ("1KiB", 1 << 10), 16, Some(2_000)),
+    Work::plain("mixed", ("64KiB", 64 << 10), 16, Some(1_000)),
+    Work::plain("get", ("1MiB", MIB), 16, Some(64)),
+    Work::plain("put", ("1MiB", MIB), 16, None),
+];
 /// The most that the null driver may cost per operation, in µs, with everything recorded.
 const NULL_LIMIT_US: f64 = 0.5;
 
 impl Work {
-    const fn small(
+    const fn plain(
         verb: &'static str,
+        (size, size_bytes): (&'static str, usize),
+        connections: usize,
         objects_count: Option<usize>,
-        limit_us: Option<f64>,
     ) -> Self {
         Self {
             verb,
-            size: "1KiB",
-            size_bytes: 1 << 10,
-            flags: &["--obj.size", "1KiB", "--concurrent", "32"],
+            size,
+            size_bytes,
+            flags: &[],
             objects_count,
             counted: None,
-            connections: 32,
-            limit_us,
+            connections,
+            limit_us: None,
         }
+    }
+
+    const fn limited(self, us: f64) -> Self {
+        Self { limit_us: Some(us), ..self }
+    }
+
+    /// Returns what a command is told of the work.
+    fn arguments(&self) -> Vec<String> {
+        let told = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        if self.flags.is_empty() {
+            return told(&["--obj.size", self.size, "--concurrent", &self.connections.to_string()]);
+        }
+        told(self.flags)
     }
 
     fn name(&self) -> String {
@@ -137,6 +153,8 @@ struct Sample {
     us_per_op: f64,
     /// The same of the whole process, preparing included.
     whole_us_per_op: Option<f64>,
+    /// The part of the whole process's that was not the kernel's.
+    user_us_per_op: Option<f64>,
 }
 
 /// All samples, by the order of the table: work, then contender.
@@ -151,26 +169,53 @@ struct Row {
 
 /// Measures everything in turn, round by round, and prints the medians.
 pub(crate) fn cost(plan: &Plan) -> Result<()> {
-    process::check(&mut process::cargo(&["build", "--release", "-p", "plimsoll"]), "the build")?;
+    build()?;
     let mut rows = Samples::new();
     for round in 1..=plan.rounds {
         eprintln!("round {round} of {}", plan.rounds);
         // A store per round: what puts leave behind must not grow from round to round.
-        let store = Store::start()?;
-        for (index, work) in WORKS.iter().enumerate() {
-            let run = plimsoll::s3(&store, work, plan.duration)?;
-            add(&mut rows, (index, 0), work.name(), "plimsoll", work.limit_us, run);
-            for (place, contender, run) in peers::run_all(&store, work, plan.duration)? {
-                add(&mut rows, (index, place), work.name(), contender, None, run);
-            }
-        }
+        measure(&Store::oracle(&WORKS)?, &WORKS, plan, &mut rows)?;
         let run = plimsoll::null(plan.duration)?;
         let place = (WORKS.len(), 0);
         add(&mut rows, place, "null driver".to_owned(), "plimsoll", Some(NULL_LIMIT_US), run);
     }
     print_table(plan, &rows);
+    println!("\nMinIO, where the store is the limit:\n");
+    on_minio(plan, false)
+}
+
+/// Measures the same on MinIO over TLS.
+pub(crate) fn tls(plan: &Plan) -> Result<()> {
+    build()?;
+    on_minio(plan, true)
+}
+
+fn on_minio(plan: &Plan, with_tls: bool) -> Result<()> {
+    let mut rows = Samples::new();
+    for round in 1..=plan.rounds {
+        eprintln!("round {round} of {} on MinIO", plan.rounds);
+        let store = Store::minio(&WORKS_OF_MINIO, with_tls)?;
+        measure(&store, &WORKS_OF_MINIO, plan, &mut rows)?;
+    }
+    print_table(plan, &rows);
     for missing in peers::missing() {
         println!("\n{missing} is not on the path, so its rows are missing");
+    }
+    Ok(())
+}
+
+fn build() -> Result<()> {
+    process::check(&mut process::cargo(&["build", "--release", "-p", "plimsoll"]), "the build")
+}
+
+/// Has everybody do each work on the store in turn.
+fn measure(store: &Store, works: &[Work], plan: &Plan, rows: &mut Samples) -> Result<()> {
+    for (index, work) in works.iter().enumerate() {
+        let run = plimsoll::s3(store, work, plan.duration)?;
+        add(rows, (index, 0), work.name(), "plimsoll", work.limit_us, run);
+        for (place, contender, run) in peers::run_all(store, work, plan.duration)? {
+            add(rows, (index, place), work.name(), contender, None, run);
+        }
     }
     Ok(())
 }
@@ -190,14 +235,16 @@ fn add(
 fn print_table(plan: &Plan, rows: &Samples) {
     println!("{}", machine());
     println!(
-        "median of {} interleaved rounds of {} s; µs/op is user and system CPU of the client\n",
+        "median of {} interleaved rounds of {} s; µs/op is user and system CPU of the client\n\
+         wrk and bare sockets sign nothing and read or write one object over and over\n",
         plan.rounds,
         plan.duration.as_secs()
     );
     println!(
-        "| work | client | µs/op | least–most | plimsoll ÷ it | whole process | ops/s | limit |"
+        "| work | client | µs/op | least–most | plimsoll ÷ it | whole process | user part of that \
+         | ops/s | limit |"
     );
-    println!("|---|---|---:|---:|---:|---:|---:|---:|");
+    println!("|---|---|---:|---:|---:|---:|---:|---:|---:|");
     let mut own = None;
     for (&(_, place), row) in rows {
         let all = |figure: fn(&Sample) -> Option<f64>| -> Vec<f64> {
@@ -212,12 +259,13 @@ fn print_table(plan: &Plan, rows: &Samples) {
         }
         let ratio = own.zip(cost).filter(|_| place > 0).map(|(own, cost)| own / cost);
         println!(
-            "| {} | {} | {} | {least:.2}–{most:.2} | {} | {} | {:.0} | {} |",
+            "| {} | {} | {} | {least:.2}–{most:.2} | {} | {} | {} | {:.0} | {} |",
             row.work,
             row.contender,
             or_dash(cost),
             or_dash(ratio),
             or_dash(median(all(|sample| sample.whole_us_per_op))),
+            or_dash(median(all(|sample| sample.user_us_per_op))),
             median(all(|sample| Some(sample.ops_per_sec))).unwrap_or(f64::NAN),
             or_dash(row.limit_us),
         );

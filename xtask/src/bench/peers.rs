@@ -34,10 +34,10 @@ pub(super) fn run_all(
 ) -> Result<Vec<(usize, &'static str, Sample)>> {
     let mut found = Vec::new();
     if work.verb == "get" && process::on_path("wrk").is_some() {
-        found.push((1, "wrk, unsigned", wrk(store, work, duration)?));
+        found.push((1, "wrk", wrk(store, work, duration)?));
     }
-    if work.verb == "get" || work.uploads() {
-        found.push((2, "bare sockets, unsigned", bare(store, work, duration)?));
+    if store.authority.is_none() && (work.verb == "get" || work.uploads()) {
+        found.push((2, "bare sockets", bare(store, work, duration)?));
     }
     if process::on_path("warp").is_some() {
         found.push((3, "warp", warp(store, work, duration.max(WARP_DURATION_MIN))?));
@@ -50,15 +50,14 @@ fn wrk(store: &Store, work: &Work, duration: Duration) -> Result<Sample> {
     command
         .args(["-t", "1", "-c", &work.connections.to_string()])
         .args(["-d", &format!("{}s", duration.as_secs())])
-        .arg(format!("http://{}{}", store.host, store.open_path(work.size)));
+        .arg(store.open_url(work.size));
     let finished = cpu::run(&mut command)?;
     if finished.stdout.contains("Non-2xx") || finished.stdout.contains("Socket errors") {
         bail!("wrk met errors: {}", finished.stdout);
     }
     let (ops_count, ops_per_sec) = read_wrk(&finished.stdout)
         .with_context(|| format!("wrk's report is not understood: {}", finished.stdout))?;
-    let us_per_op = finished.cpu.as_secs_f64() * 1e6 / ops_count;
-    Ok(Sample { ops_per_sec, us_per_op, whole_us_per_op: None })
+    Ok(of_process(&finished, ops_per_sec, ops_count))
 }
 
 /// Reads `  N requests in …` and `Requests/sec: N`.
@@ -75,16 +74,28 @@ fn warp(store: &Store, work: &Work, duration: Duration) -> Result<Sample> {
         .env("WARP_SECRET_KEY", &store.secret_key)
         .current_dir(std::env::temp_dir())
         .args([work.verb, "--no-color", "--host", &store.host, "--bucket", "warp-bench"])
-        .args(work.flags)
+        .args(work.arguments())
         .args(["--duration", &format!("{}s", duration.as_secs())]);
+    if store.authority.is_some() {
+        command.args(["--tls", "--insecure"]);
+    }
     if work.objects_count.is_some() {
         command.args(["--objects", WARP_OBJECTS]);
     }
     let finished = cpu::run(&mut command)?;
     let ops_per_sec = read_warp(&finished.stdout)
         .with_context(|| format!("warp's report is not understood: {}", finished.stdout))?;
-    let us_per_op = finished.cpu.as_secs_f64() * 1e6 / (ops_per_sec * duration.as_secs_f64());
-    Ok(Sample { ops_per_sec, us_per_op, whole_us_per_op: None })
+    Ok(of_process(&finished, ops_per_sec, ops_per_sec * duration.as_secs_f64()))
+}
+
+/// Returns the figures of a client of which only the whole process is known.
+fn of_process(finished: &cpu::Finished, ops_per_sec: f64, ops_count: f64) -> Sample {
+    Sample {
+        ops_per_sec,
+        us_per_op: finished.cpu.as_secs_f64() * 1e6 / ops_count,
+        whole_us_per_op: None,
+        user_us_per_op: Some(finished.user.as_secs_f64() * 1e6 / ops_count),
+    }
 }
 
 /// Reads the rate of ` * Average: 26.02 MiB/s, 1665.20 obj/s`.
@@ -135,6 +146,7 @@ fn bare(store: &Store, work: &Work, duration: Duration) -> Result<Sample> {
         ops_per_sec: f64::from(ops_count) / began.elapsed().as_secs_f64(),
         us_per_op: cpu.as_secs_f64() * 1e6 / f64::from(ops_count),
         whole_us_per_op: None,
+        user_us_per_op: None,
     })
 }
 

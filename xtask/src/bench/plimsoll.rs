@@ -23,10 +23,13 @@ pub(super) fn s3(store: &Store, work: &Work, duration: Duration) -> Result<Sampl
         .env("PLIMSOLL_ACCESS_KEY", &store.access_key)
         .env("PLIMSOLL_SECRET_KEY", &store.secret_key)
         .args(["s3", work.verb, "--host", &store.host])
-        .args(work.flags)
+        .args(work.arguments())
         .args(["--duration", &format!("{}s", duration.as_secs())]);
     if let Some(count) = work.objects_count {
         command.args(["--objects", &count.to_string()]);
+    }
+    if let Some(authority) = &store.authority {
+        command.arg("--tls").arg("--tls-ca").arg(authority);
     }
     run(command, Some("1"), work.counted)
 }
@@ -59,6 +62,7 @@ pub(super) fn run(
         ops_per_sec: stage.ops_count / stage.seconds,
         us_per_op: stage.client_cpu_seconds * 1e6 / stage.ops_count,
         whole_us_per_op: Some(finished.cpu.as_secs_f64() * 1e6 / stage.ops_count),
+        user_us_per_op: Some(finished.user.as_secs_f64() * 1e6 / stage.ops_count),
     })
 }
 

@@ -74,5 +74,6 @@ fn peer(program: &Path, master: &str, verb: &str, files: u64) -> Result<Sample> 
         ops_per_sec: rate,
         us_per_op: finished.cpu.as_secs_f64() * 1e6 / done,
         whole_us_per_op: Some(finished.cpu.as_secs_f64() * 1e6 / done),
+        user_us_per_op: Some(finished.user.as_secs_f64() * 1e6 / done),
     })
 }
