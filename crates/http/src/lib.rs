@@ -8,6 +8,7 @@
 //! bytes come from. [`Client`] is the transport on tokio (plain TCP and TLS). There are no hidden
 //! retries: a request goes out once.
 
+mod channel;
 mod client;
 mod connection;
 mod dial;
@@ -26,9 +27,10 @@ mod send;
 mod srv;
 mod stall;
 mod tls;
+mod uring;
 mod url;
 
-pub use client::{Client, HttpVersion, Options};
+pub use client::{Client, HttpVersion, Options, Transport};
 pub use endpoint::{Endpoint, ResolveError, resolve_all};
 pub use error::{ExchangeError, ExchangeErrorKind};
 pub use exchange::{Body, Exchange, Request};
