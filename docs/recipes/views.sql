@@ -5,6 +5,14 @@
 --     SET VARIABLE run_dir = ['before-1', 'after-1'];    -- several, each a path or a pattern
 --     .read views.sql
 --
+-- In a pattern `*`, `?` and `[` stand for others; where the path of a run holds one of them, write it
+-- in brackets: `run[[]1]` is the run `run[1]`. Nothing here checks the checksums of the files:
+-- `plimsoll analyze` does, and so does `plimsoll_bench.connect` in Python.
+--
+-- In a pattern `*`, `?` and `[` stand for others; where the path of a run holds one of them, write it
+-- in brackets: `run[[]1]` is the run `run[1]`. Nothing here checks the checksums of the files:
+-- `plimsoll analyze` does, and so does `plimsoll_bench.connect` in Python.
+--
 -- The variable may be set anew at any time: the views read it when they are asked.
 --
 --   runs          a row for each run: what run.json says of it
@@ -167,8 +175,9 @@ CREATE OR REPLACE VIEW summary AS
 WITH counts AS (
     SELECT run_id, run_dir, stage_index, stage, iteration_index, row_key, row_name, kind,
            count(*) FILTER (ok) AS ops_ok, count(*) FILTER (NOT ok) AS ops_failed,
-           sum(share) FILTER (ok) / any_value(length_s) AS ops_per_s,
-           sum(share * bytes) FILTER (ok) / any_value(length_s) / 1048576 AS mib_per_s
+           -- Where all failed that is 0, not nothing.
+           sum(share * ok::INTEGER) / any_value(length_s) AS ops_per_s,
+           sum(share * bytes * ok::INTEGER) / any_value(length_s) / 1048576 AS mib_per_s
     FROM measured_all GROUP BY ALL
 ), times AS (
     SELECT run_dir, stage_index, row_key, kind, count(*) AS samples,

@@ -21,6 +21,8 @@ MIXED, AFTER, OPEN, FILES, ERRORS, MERGED, STAGES = (
     "merged",
     "stages",
 )
+#: One in which no operation succeeded.
+FAILING = "failing"
 ALL = (MIXED, AFTER, OPEN, FILES, ERRORS, MERGED, STAGES)
 
 

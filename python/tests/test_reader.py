@@ -1,6 +1,7 @@
 """The reader says of a run what the program says of it."""
 
 import json
+import random
 import shutil
 import tempfile
 import unittest
@@ -99,8 +100,10 @@ class Reader(unittest.TestCase):
             shutil.copytree(PLACE / MIXED, copy)
             manifest = copy / "run.json"
             manifest.write_bytes(manifest.read_bytes().replace(b'"complete"', b'"completE"', 1))
-            with self.assertRaisesRegex(plimsoll_bench.DamagedRecord, "checksum does not match"):
-                plimsoll_bench.load(copy)
+            says = "checksum does not match"
+            for opened in (plimsoll_bench.load, plimsoll_bench.connect):
+                with self.assertRaisesRegex(plimsoll_bench.DamagedRecord, says):
+                    opened(copy)
             other = json.loads((PLACE / MIXED / "run.json").read_text())
             del other["checksum"]
             other["schema"] = "plimsoll.run/9"
@@ -109,6 +112,56 @@ class Reader(unittest.TestCase):
                 plimsoll_bench.load(copy)
             with self.assertRaises(FileNotFoundError):
                 plimsoll_bench.load(Path(folder) / "nowhere")
+
+    def test_a_damaged_part_is_refused_by_every_engine(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / "run"
+            shutil.copytree(PLACE / MIXED, copy)
+            part = copy / "ops" / "part-000000.parquet"
+            whole = part.read_bytes()
+            digits_at = whole.rindex(b"crc64-nvme:") + len(b"crc64-nvme:")
+            # Within the rows, a digit, which is none any more, and the mark before the digits.
+            for at in (len(whole) // 2, digits_at, digits_at - 1):
+                part.write_bytes(whole[:at] + bytes([whole[at] ^ 0x40]) + whole[at + 1 :])
+                for engine in ENGINES:
+                    run = plimsoll_bench.load(copy)
+                    for read in (run.operations, run.spans):
+                        with self.assertRaisesRegex(plimsoll_bench.DamagedRecord, "part-000000"):
+                            read(engine)
+                with self.assertRaisesRegex(plimsoll_bench.DamagedRecord, "part-000000"):
+                    plimsoll_bench.connect(copy)
+                plimsoll_bench.connect(copy, verify=False)
+
+    def test_a_path_is_no_pattern(self) -> None:
+        for odd, sibling in (("run[1]", "run1"), ("a?b", "aXb"), ("a*", "ab"), ("it's", "its")):
+            with tempfile.TemporaryDirectory() as folder:
+                place = Path(folder)
+                shutil.copytree(PLACE / MIXED, place / odd)
+                expected = records(plimsoll_bench.load(PLACE / MIXED), "pyarrow", measured=True)
+                for has_sibling in (False, True):
+                    if has_sibling:
+                        shutil.copytree(PLACE / ERRORS, place / sibling)
+                    run = plimsoll_bench.load(place / odd)
+                    for engine in ENGINES:
+                        found = records(run, engine, measured=True)
+                        self.assertEqual(
+                            [(row["run_id"], row["end_ns"]) for row in found],
+                            [(row["run_id"], row["end_ns"]) for row in expected],
+                            (odd, engine),
+                        )
+                    views = plimsoll_bench.connect(place / odd)
+                    names = views.execute("SELECT run_dir FROM runs").fetchall()
+                    self.assertEqual(names, [(str(place / odd),)])
+
+    def test_a_pattern_finds_runs(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            for name in (MIXED, ERRORS):
+                shutil.copytree(PLACE / name, Path(folder) / name)
+            (Path(folder) / "no-run").mkdir()
+            views = plimsoll_bench.connect(f"{folder}/*")
+            self.assertEqual(views.execute("SELECT count(*) FROM runs").fetchone(), (2,))
+            with self.assertRaisesRegex(FileNotFoundError, "finds no run"):
+                plimsoll_bench.connect(f"{folder}/nothing*")
 
     def test_open_parts_are_told_of(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -158,6 +211,14 @@ class Reader(unittest.TestCase):
 class Histograms(unittest.TestCase):
     def test_the_checksum_is_that_of_the_format(self) -> None:
         self.assertEqual(crc64_nvme(b"123456789"), 0xAE8B14860A799888)
+        # Bit by bit: what is long is summed up in stretches.
+        content = random.Random(7).randbytes(8_192 * 9 + 5)
+        crc = (1 << 64) - 1
+        for byte in content:
+            crc ^= byte
+            for _ in range(8):
+                crc = crc >> 1 ^ (0x9A6C9329AC4BC9B5 if crc & 1 else 0)
+        self.assertEqual(crc64_nvme(content), crc ^ (1 << 64) - 1)
 
     def test_percentiles_are_upper_ends_of_bins(self) -> None:
         # Bins are 1 wide up to 2,047, 2 from 2,048 on, 4 from 4,096 on.

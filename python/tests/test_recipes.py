@@ -18,6 +18,7 @@ from .place import (
     AFTER,
     ALL,
     ERRORS,
+    FAILING,
     FILES,
     MERGED,
     MIXED,
@@ -113,6 +114,18 @@ class Sql(unittest.TestCase):
                     self.assertAlmostEqual(
                         mib_per_s * 2**20, told_bytes, delta=told_bytes * 1e-5 + 1e-6
                     )
+
+    def test_a_run_of_failures_alone_has_a_rate_of_nothing(self) -> None:
+        database = plimsoll_bench.connect(PLACE / FAILING)
+        found = database.execute(
+            "SELECT ops_ok, ops_failed, ops_per_s, mib_per_s, latency_ms_p50 FROM summary"
+        ).fetchall()
+        (told,) = figures(FAILING).values()
+        failed = told["stage_total"]["ops_failed_count"]
+        self.assertGreater(failed, 0)
+        self.assertEqual(told["rates"]["ops_per_sec"], 0)
+        self.assertEqual(found, [(0, failed, 0, 0, None)])
+        self.assertEqual(len(plimsoll_bench.load(PLACE / FAILING).operations(measured=True)), 0)
 
     def test_the_query_in_the_page_on_the_op_log_is_right(self) -> None:
         import duckdb

@@ -156,7 +156,7 @@ pub fn judge(load: &LoadFacts<'_>, clients: &[ClientFacts]) -> Option<Verdict> {
         .or_else(|| load::sheds(load))
         .or_else(|| load::carried(load))
         .or_else(|| client::threads_full(load, clients))
-        .or_else(|| load::late(load))
+        .or_else(|| load::late(load, clients))
         .or_else(|| load::slow_endpoint(load))
         .or_else(|| load::network(load, clients))
         .unwrap_or_else(|| load::closed(load, clients));

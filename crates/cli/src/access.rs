@@ -191,6 +191,7 @@ impl AccessDoc {
             args.credentials.access_key = own("PLIMSOLL_ACCESS_KEY");
             args.credentials.secret_key = own("PLIMSOLL_SECRET_KEY");
             args.credentials.session_token = own("PLIMSOLL_SESSION_TOKEN");
+            args.requests.sts_web_token = own("PLIMSOLL_STS_WEB_TOKEN");
         } else {
             let keys = self.stores.get(number).and_then(|of| of.keys.as_ref());
             // An empty key means that nobody is asked, as of the environment.

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
+use plimsoll_conduct::output;
 use plimsoll_conduct::{
     BeforeMeasuring, BegunRun, Chooser, ConductError, Consent, ContentFiles, ContentFrom, Events,
     FileSettings, Observer, Reached, Recorded, Recording, RunRequest, RunSettings, RunTime,
@@ -198,7 +199,7 @@ impl<'a> Settings<'a> {
     /// Returns where the record of a simulation lies that nobody keeps.
     fn passing(&self) -> Result<Option<tempfile::TempDir>> {
         let passes = self.is_simulated() && self.output.run_dir.is_none();
-        passes.then(tempfile::tempdir).transpose().context("cannot make a temporary directory")
+        Ok(passes.then(output::temporary_directory).transpose()?)
     }
 
     /// Returns the commands that the user has run at instants of it.

@@ -15,7 +15,7 @@ use plimsoll_workload::{DataFileSpec, StopRule};
 use crate::args::requests::DataArgs;
 use crate::args::s3::{CommonArgs, ExistingArgs, LargeSizeArgs, LoadArgs, MixedArgs, S3Command};
 use crate::flags;
-use crate::store::EmbeddedFull;
+use crate::store::{self, EmbeddedFull};
 
 /// What a file or a directory begins with on the command line.
 const FILE_SCHEME: &str = "file:";
@@ -256,12 +256,12 @@ pub(crate) fn with_advice(error: ConductError) -> anyhow::Error {
 /// Returns an error of a store with what a user can change about it.
 pub(crate) fn in_words(error: DriverError) -> anyhow::Error {
     let told = flags::in_flags(&error.message) != error.message;
-    anyhow!("{}{}", error.message, if told { "" } else { advice_for(error.class) })
+    anyhow!("{}{}", error.message, if told { String::new() } else { advice_for(error.class) })
 }
 
 /// What a user can change about a failure of that class.
-fn advice_for(class: ErrorClass) -> &'static str {
-    match class {
+fn advice_for(class: ErrorClass) -> String {
+    let advice = match class {
         ErrorClass::Growing => {
             " (what can never be met is answered like this too: check --replication, --disk, \
              --data-center and --rack, and that servers have room for volumes)"
@@ -276,11 +276,14 @@ fn advice_for(class: ErrorClass) -> &'static str {
             " (a cluster that is only slow may need --op-timeout)"
         }
         ErrorClass::Timeout => " (check --host; a store that is only slow may need --op-timeout)",
-        ErrorClass::Denied => " (check --access-key, --secret-key and what they may do)",
+        ErrorClass::Denied => {
+            return format!(" (check {} and what they may do)", store::keys_in_words());
+        }
         ErrorClass::NotFound => " (check --bucket)",
         ErrorClass::Throttled => " (lower --concurrent, or set --rps-limit or --retries)",
         _ => "",
-    }
+    };
+    advice.to_owned()
 }
 
 #[cfg(test)]

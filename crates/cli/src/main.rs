@@ -35,6 +35,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use plimsoll_conduct::machine;
 
 use crate::args::{AsCommand, Cli, Command, WarpCommand};
+use crate::ui::Ui;
 
 /// Something could not be run at all.
 const EXIT_COULD_NOT_RUN: u8 = 2;
@@ -42,6 +43,7 @@ const EXIT_COULD_NOT_RUN: u8 = 2;
 fn main() -> ExitCode {
     environment::accept_warp_names();
     machine::allow_open_files();
+    signals::outlive_file_limit();
     let command = Cli::command();
     let words = load_line::with_benchmark(
         environment::words(),
@@ -91,10 +93,7 @@ fn main() -> ExitCode {
         Command::Man(args) => commands::man::run(args),
         Command::Null(args) => commands::null::run(args),
     };
-    let code = done.unwrap_or_else(|error| {
-        ui::complain(&error);
-        ExitCode::from(EXIT_COULD_NOT_RUN)
-    });
+    let code = done.unwrap_or_else(could_not_run);
     ui::restore_terminal();
     // A server is ended by a signal and by nothing else.
     let serves = matches!(
@@ -102,6 +101,12 @@ fn main() -> ExitCode {
         Command::Oracle(_) | Command::Agent(_) | Command::Fleet(_) | Command::Console(_)
     );
     signals::exit_code().filter(|_| !serves).map_or(code, ExitCode::from)
+}
+
+/// Says why, and returns the exit code.
+fn could_not_run(error: anyhow::Error) -> ExitCode {
+    ui::complain(&error);
+    ExitCode::from(EXIT_COULD_NOT_RUN)
 }
 
 /// Parses the command line; help, which clap has as an error, is the arranged one.
@@ -122,7 +127,10 @@ fn parsed(command: &clap::Command, words: Vec<OsString>) -> Result<ArgMatches, c
 /// Prints what clap says, as it would itself, in the flags of the command line.
 fn refuse(command: &clap::Command, mut error: clap::Error) -> ExitCode {
     if !error.use_stderr() {
-        error.exit();
+        let text = error.render();
+        let colored = std::io::stdout().is_terminal() && !environment::wants_no_color();
+        let text = if colored { text.ansi().to_string() } else { text.to_string() };
+        return Ui::plain().result(&text).map_or_else(could_not_run, |()| ExitCode::SUCCESS);
     }
     help::point_elsewhere(&mut error);
     let text = error.render();

@@ -15,6 +15,9 @@ use crate::secret::{HIDDEN, Secret};
 /// The program's own name.
 const PROGRAM: &str = "plimsoll";
 
+/// Flags of the type of secrets whose values are addresses, of which only parts are secret.
+const ADDRESSES: &[&str] = &["scrape"];
+
 /// A shorter secret would take letters out of other words.
 const SECRET_CHARS_MIN: usize = 4;
 
@@ -152,6 +155,9 @@ fn given(arg: &Arg, matches: &ArgMatches, path: &[&str]) -> Vec<TypedFlag> {
         };
         let value = values.join(&arg.get_value_delimiter().unwrap_or(' ').to_string());
         let words = match arg.get_action() {
+            ArgAction::Set | ArgAction::Append if ADDRESSES.contains(&id) => {
+                vec![flag.clone(), address(&value)]
+            }
             ArgAction::Set | ArgAction::Append if is_secret => {
                 vec![flag.clone(), HIDDEN.to_owned()]
             }
@@ -191,6 +197,24 @@ fn text(value: &OsStr) -> String {
     }
 }
 
+/// Returns an address, already without its user, without the values of its query as well; nothing
+/// of what does not look like an address.
+fn address(shown: &str) -> String {
+    let (page, query) = match shown.split_once(['?', '#']) {
+        Some((page, query)) => (page, Some(query)),
+        None => (shown, None),
+    };
+    let host = page.split_once("://").map(|(_, rest)| rest.strip_prefix(HIDDEN).unwrap_or(rest));
+    let is_plain = host.is_some_and(|host| !host.strip_prefix('@').unwrap_or(host).contains('@'));
+    match query {
+        _ if !is_plain => HIDDEN.to_owned(),
+        // A password may hold what ends a page.
+        Some(query) if query.contains('@') => HIDDEN.to_owned(),
+        None => page.to_owned(),
+        Some(_) => format!("{page}?{HIDDEN}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -215,6 +239,25 @@ mod tests {
              --session-token *REDACTED* --sts-web-token *REDACTED* --influxdb *REDACTED* \
              --otlp *REDACTED* --md5"
         );
+    }
+
+    #[test]
+    fn of_the_address_of_a_page_only_what_is_secret_is_hidden() {
+        for (given, shown) in [
+            ("http://h:9/metrics", "http://h:9/metrics"),
+            ("https://T0KEN@h/m", "https://*REDACTED*@h/m"),
+            ("http://u:T0KEN@h?k=T0KEN&l", "http://*REDACTED*@h?*REDACTED*"),
+            ("http://h/m#T0KEN", "http://h/m?*REDACTED*"),
+            ("http://u:T0/KEN@h", "*REDACTED*"),
+            ("http://u:T0?KEN@h", "*REDACTED*"),
+            ("T0KEN", "*REDACTED*"),
+            ("-T0KEN", "*REDACTED*"),
+        ] {
+            for flag in [format!("--scrape={given}"), format!("--host h --scrape={given}")] {
+                let kept = kept(&format!("plimsoll s3 get {flag}"));
+                assert!(kept.ends_with(&format!(" --scrape {shown}")), "{given}: {kept}");
+            }
+        }
     }
 
     #[test]

@@ -7,7 +7,8 @@
 )]
 
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -111,6 +112,16 @@ fn quit_process() {
     ui::give_terminal_back();
     // It does not return.
     let _ = signal_hook::low_level::emulate_default_handler(SIGQUIT);
+}
+
+/// Lets a write beyond `ulimit -f` fail as one to a full disk does, where it would end the process
+/// without a word. That takes a handler: unlike a signal that is ignored, child processes do not
+/// inherit one.
+pub(crate) fn outlive_file_limit() {
+    if !is_ignored(libc::SIGXFSZ) {
+        // Where it is refused, the signal takes its course.
+        let _ = signal_hook::flag::register(libc::SIGXFSZ, Arc::new(AtomicBool::new(false)));
+    }
 }
 
 /// Tells whether this process was started with a signal ignored.

@@ -28,7 +28,7 @@ use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs};
 use crate::args::{ByteSize, TlsArgs};
 use crate::environment;
 
-pub(crate) use self::asking::{Asking, credentials, keys_outlast};
+pub(crate) use self::asking::{Asking, credentials, keys_in_words, keys_outlast};
 pub(crate) use self::way::{Way, identity};
 
 /// What a host file begins with on the command line.

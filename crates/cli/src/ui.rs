@@ -1,5 +1,6 @@
 //! The terminal: results to stdout, everything else to stderr, the live display, the `q` key.
 
+mod closed;
 mod columns;
 mod keys;
 mod line;
@@ -10,11 +11,13 @@ mod view;
 mod view_tests;
 
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
+use plimsoll_conduct::output::OutputError;
 use plimsoll_conduct::{Ends, StageView, Stop};
 use plimsoll_report::format;
 use plimsoll_report::table::is_harmful;
@@ -40,7 +43,15 @@ const WIDTH_DEFAULT: u16 = 100;
 pub(crate) fn complain(error: &anyhow::Error) {
     restore_terminal();
     let text: Vec<String> = error.chain().map(ToString::to_string).collect();
-    write_stderr(&format!("plimsoll: {}", text.join(": ")));
+    // A file that was named `-` is written elsewhere, where nobody knows of this.
+    let meant = match error.chain().find_map(|cause| cause.downcast_ref::<OutputError>()) {
+        Some(OutputError::Write { name, path, .. }) if path == Path::new("-") => Some(name),
+        _ => None,
+    };
+    match meant.filter(|_| closed::was_closed()) {
+        Some(name) => write_stderr(&format!("plimsoll: {name}: {}", closed::SENTENCE)),
+        None => write_stderr(&format!("plimsoll: {}", text.join(": "))),
+    }
 }
 
 /// Prints a line for people.
@@ -207,6 +218,7 @@ impl Ui {
         let mut stdout = std::io::stdout().lock();
         match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            Err(_) if closed::was_closed() => bail!(closed::SENTENCE),
             other => other.context("cannot write to stdout"),
         }
     }

@@ -9,7 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use plimsoll_model::Clock;
 use rustix::process::{Pid, Signal, kill_process_group};
+
+/// How often it is looked whether a process that is waited for has ended.
+const LOOK: Duration = Duration::from_millis(2);
+/// How long the rest of its output is waited for once it has.
+const OUTPUT_TIME_MAX: Duration = Duration::from_millis(200);
 
 /// What a process has written, as far as it is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +24,50 @@ pub struct Output {
     pub kept: Vec<u8>,
     /// How much it was in all.
     pub bytes: u64,
+}
+
+/// How a process that was run to its end has ended, and what it wrote.
+#[derive(Debug)]
+pub struct Ended {
+    /// How the process at the head of its group ended.
+    pub status: ExitStatus,
+    /// What came on its output.
+    pub output: Output,
+}
+
+/// Runs `$0` by a shell, and ends the group when the input ends. As what runs in the background has
+/// no input, that is another descriptor.
+const GUARDED: &str = "exec 3<&0 </dev/null; { read -r _ <&3; kill -9 0; } >/dev/null 2>&1 & \
+                       exec 3<&-; exec /bin/sh -c \"$0\" 2>/dev/null";
+
+/// Runs a command line by a shell in a group of its own, without an input, and returns how it
+/// ended and what it printed, but for its errors; `None` where that takes longer than `time_max`.
+/// Then, and where it left others behind, the whole group is ended; so it is when this very process
+/// ends, however that comes.
+pub fn run_to_end(
+    line: &str,
+    kept_max: usize,
+    clock: &dyn Clock,
+    time_max: Duration,
+) -> io::Result<Option<Ended>> {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", GUARDED, line]).stdin(Stdio::piped());
+    let mut group = Group::start(&mut command, kept_max)?;
+    // The end of this ends the group.
+    let _held = group.child.stdin.take();
+    let begun = clock.now();
+    let status = loop {
+        if let Some(status) = group.ended()? {
+            break status;
+        }
+        let left = time_max.saturating_sub(clock.now().since(begun));
+        if left.is_zero() {
+            return Ok(None);
+        }
+        thread::park_timeout(left.min(LOOK));
+    };
+    group.await_output(OUTPUT_TIME_MAX);
+    Ok(Some(Ended { status, output: group.output() }))
 }
 
 /// A process and all that it starts and that stays in its group; ended when this is dropped.
@@ -33,7 +83,12 @@ impl Group {
     /// Starts a process at the head of a group of its own, without an input. Of what it writes
     /// `kept_max` bytes are kept; the rest is read and counted.
     pub fn spawn(command: &mut Command, kept_max: usize) -> io::Result<Self> {
-        command.process_group(0).stdin(Stdio::null());
+        Self::start(command.stdin(Stdio::null()), kept_max)
+    }
+
+    /// The same with an input of the caller's choice.
+    fn start(command: &mut Command, kept_max: usize) -> io::Result<Self> {
+        command.process_group(0);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         let output = Arc::<Mutex<Output>>::default();

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempDir};
 use thiserror::Error;
 
 /// What new files may be, less what the umask takes.
@@ -55,6 +55,19 @@ pub enum OutputError {
         /// Why.
         source: io::Error,
     },
+}
+
+/// Why there is no temporary directory.
+#[derive(Debug, Error)]
+#[error(
+    "cannot make a temporary directory in {}; let TMPDIR name a directory that can be written",
+    place.display()
+)]
+pub struct NoTemporaryDirectory {
+    /// Where it was to be.
+    place: PathBuf,
+    /// Why not.
+    source: io::Error,
 }
 
 type Result<T, E = OutputError> = std::result::Result<T, E>;
@@ -139,7 +152,8 @@ impl Named<'_> {
         file.finish().map_err(|source| self.failed(source))
     }
 
-    fn failed(&self, source: io::Error) -> OutputError {
+    /// Returns the error of a write to it that failed.
+    pub fn failed(&self, source: io::Error) -> OutputError {
         OutputError::Write { name: self.name, path: self.path.to_owned(), source }
     }
 }
@@ -204,6 +218,14 @@ impl Write for NewFile {
 #[expect(clippy::disallowed_methods, reason = "the owner of files that the user names")]
 pub fn make_directory(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)
+}
+
+/// Makes a directory for what nobody keeps; it is gone with the value.
+pub fn temporary_directory() -> Result<TempDir, NoTemporaryDirectory> {
+    tempfile::tempdir().map_err(|error| {
+        let place = tempfile::env::temp_dir();
+        NoTemporaryDirectory { place, source: error_of(error) }
+    })
 }
 
 /// Removes a file that the program itself made.

@@ -359,6 +359,12 @@ impl Recording {
             self.settle_measured(&recorded)?;
             show(&mut self, &recorded)
         });
+        if shown.is_err() && self.directory.holds_operations() {
+            let path = self.directory.path().display();
+            self.observer.note(&format!(
+                "what was measured until then is in {path}; `plimsoll analyze {path}` shows it"
+            ));
+        }
         let (cleanup, is_clean) = cleaning.clean(&self);
         // Not before: what is cleaned may be served by what a command has started.
         self.events.end();

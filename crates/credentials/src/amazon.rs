@@ -1,6 +1,8 @@
 //! The places in which Amazon's tools find keys, asked by `aws-config`. Providers are made anew
 //! each time, so that none hands out what it remembers.
 
+use std::sync::mpsc;
+use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_config::BehaviorVersion;
@@ -20,50 +22,53 @@ use plimsoll_model::{Moment, Secret, SharedClock, WallTime};
 use tokio::runtime::Builder;
 use tokio::time::timeout;
 
-use crate::error::without_generalities;
+use crate::error::{At as _, shown, without_generalities};
 use crate::http_client::OwnClient;
+use crate::process;
 use crate::profile::{Base, DEFAULT, Profiles};
-use crate::{Chain, CredentialsError, Keys, Result, WEB_IDENTITY};
+use crate::{Chain, CredentialsError, Keys, Result, Source, WEB_IDENTITY};
 
 /// The region of token services where nothing says another.
 pub(crate) const REGION_DEFAULT: &str = "us-east-1";
 const INSTANCE: &str = "AWS_EC2_METADATA_SERVICE_ENDPOINT";
-/// How long the instance's service may take to accept a connection: most machines are no instances,
-/// and nothing answers at its address.
-const INSTANCE_CONNECT_MAX: Duration = Duration::from_secs(1);
+/// How long the instance's service may take to accept a connection, and to answer: most machines
+/// are no instances, and nothing answers at its address; a container may reach it and hear nothing.
+const INSTANCE_WAIT_MAX: Duration = Duration::from_secs(1);
+/// How long a place may take beyond the caller's patience before it counts as held up.
+const HELD_UP_MAX: Duration = Duration::from_millis(500);
+/// What names the file of the token that is shown to the container's service.
+const CONTAINER_TOKEN: &str = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE";
 
 /// Returns the keys of a profile; `None` where nobody asked for one and there are none.
 pub(crate) fn of_profile(chain: &Chain, name: &str) -> Result<Option<Keys>> {
-    let profiles = Profiles::read(chain, name)?;
+    let mut profiles = Profiles::read(chain, name)?;
     let is_asked = chain.profile_name().is_some() || name != DEFAULT;
     if !profiles.has(name) {
-        let missing = || CredentialsError::NoProfile(name.to_owned());
+        let missing = || CredentialsError::NoProfile(shown(name));
         return if is_asked { Err(missing()) } else { Ok(None) };
     }
     let base = profiles.base(name)?;
     let region = chain.region_of_variables().or_else(|| profiles.setting(name, "region"));
-    let provider = ProfileFileCredentialsProvider::builder()
-        .configure(&config(chain, region))
-        .profile_files(profiles.files)
-        .profile_name(name)
-        .build();
+    let mut provider = ProfileFileCredentialsProvider::builder().configure(&config(chain, region));
+    if let Base::Process { command, role } = &base {
+        let keys = process::keys(chain, name, command)?;
+        // It is run here, where it is ended as a whole; the rest is left to the library.
+        let Some(role) = role else { return Ok(Some(keys)) };
+        chain.refuse_expired(&keys, &Source::Profile(name.to_owned()))?;
+        profiles.have_source(role, process::SOURCE);
+        provider = provider.with_custom_provider(process::SOURCE, credentials_of(&keys));
+    }
+    let provider = provider.profile_files(profiles.files()).profile_name(name).build();
     let profile = || name.to_owned();
-    match (given(chain, &provider)?, base) {
+    match (given(chain, provider)?, base) {
         (Given::Keys(keys), _) => Ok(Some(keys)),
         (Given::Nothing(_), _) if !is_asked => Ok(None),
         (Given::Nothing(_), _) => Err(CredentialsError::EmptyProfile(profile())),
-        (Given::TooLate, Base::Process) => {
-            let (profile, seconds) = (profile(), chain.patience.as_secs_f64());
-            Err(CredentialsError::SlowProcess { profile, seconds })
-        }
         (Given::TooLate, _) => Err(CredentialsError::Slow.of_profile(name)),
         (Given::Error(reason), Base::SignOn) => {
             Err(CredentialsError::SignOn { profile: profile(), reason })
         }
-        (Given::Error(reason), Base::Process) => {
-            Err(CredentialsError::Process { profile: profile(), reason })
-        }
-        (Given::Error(reason), Base::Other) => {
+        (Given::Error(reason), Base::Process { .. } | Base::Other) => {
             Err(CredentialsError::Answer(reason).of_profile(name))
         }
     }
@@ -79,7 +84,7 @@ pub(crate) fn of_web_identity(chain: &Chain) -> Result<Option<Keys>> {
     let region = chain.region_of_variables().or_else(|| chain.region_of_profile());
     let config = config(chain, region);
     let provider = WebIdentityTokenCredentialsProvider::builder().configure(&config).build();
-    match given(chain, &provider)? {
+    match given(chain, provider)? {
         // A service may repeat what it was given.
         Given::Error(reason) => {
             Err(CredentialsError::Answer(reason.replace(token.expose(), "\u{2026}")))
@@ -90,25 +95,34 @@ pub(crate) fn of_web_identity(chain: &Chain) -> Result<Option<Keys>> {
 
 /// Returns the keys of the container we run in; `None` outside of one.
 pub(crate) fn of_container(chain: &Chain) -> Result<Option<Keys>> {
+    // The library reads it whatever it is, and however long.
+    if let Some(path) = chain.set(CONTAINER_TOKEN) {
+        chain.token_of(&format!("{}{path}", crate::FILE_SCHEME)).at(CONTAINER_TOKEN)?;
+    }
     let provider = EcsCredentialsProvider::builder().configure(&config(chain, None)).build();
-    given(chain, &provider)?.or_none()
+    given(chain, provider)?.or_none()
 }
 
 /// Returns the keys of the role of the instance we run on; `None` where no service answers, or none
 /// has a role.
 pub(crate) fn of_instance(chain: &Chain) -> Result<Option<Keys>> {
     let config = config(chain, None);
-    let client =
-        imds::Client::builder().configure(&config).connect_timeout(INSTANCE_CONNECT_MAX).build();
+    let client = imds::Client::builder().configure(&config);
+    let client = client.connect_timeout(INSTANCE_WAIT_MAX).read_timeout(INSTANCE_WAIT_MAX).build();
     let provider = ImdsCredentialsProvider::builder().configure(&config).imds_client(client);
     let is_disabled =
         chain.set("AWS_EC2_METADATA_DISABLED").is_some_and(|it| it.eq_ignore_ascii_case("true"));
-    match given(chain, &provider.build())? {
-        Given::Nothing(reason) if chain.set(INSTANCE).is_some() && !is_disabled => {
+    match given(chain, provider.build())? {
+        Given::Nothing(reason) if names_instance(chain) && !is_disabled => {
             Err(CredentialsError::Answer(reason))
         }
         other => other.or_none(),
     }
+}
+
+/// Tells whether somebody said where the instance's service is.
+pub(crate) fn names_instance(chain: &Chain) -> bool {
+    chain.set(INSTANCE).is_some()
 }
 
 /// What came of asking a place.
@@ -132,8 +146,9 @@ impl Given {
     }
 }
 
-fn given(chain: &Chain, provider: &impl ProvideCredentials) -> Result<Given> {
-    Ok(match wait(chain.patience, provider.provide_credentials())? {
+fn given(chain: &Chain, provider: impl ProvideCredentials + 'static) -> Result<Given> {
+    let asked = async move { provider.provide_credentials().await };
+    Ok(match wait(chain.patience, asked)? {
         None => Given::TooLate,
         Some(Ok(credentials)) => Given::Keys(keys_of(&credentials)),
         Some(Err(error @ NotGiven::CredentialsNotLoaded(_))) => {
@@ -148,9 +163,18 @@ fn keys_of(credentials: &Credentials) -> Keys {
     Keys {
         access_key: credentials.access_key_id().to_owned(),
         secret_key: secret(credentials.secret_access_key()),
-        session_token: credentials.session_token().map(secret),
+        // Some say in this way that there is none.
+        session_token: credentials.session_token().filter(|token| !token.is_empty()).map(secret),
         expires: credentials.expiry().map(wall_time),
     }
+}
+
+/// Returns keys as the library has them.
+fn credentials_of(keys: &Keys) -> Credentials {
+    let time = |at: WallTime| UNIX_EPOCH + Duration::from_nanos(at.as_unix_ns());
+    let token = keys.session_token.as_ref().map(|token| token.expose().to_owned());
+    let (access_key, secret_key) = (keys.access_key.clone(), keys.secret_key.expose().to_owned());
+    Credentials::new(access_key, secret_key, token, keys.expires.map(time), process::SOURCE)
 }
 
 /// Returns a time as we have it; times before 1970 are long past either way.
@@ -194,11 +218,22 @@ impl TimeSource for RunTimeSource {
     }
 }
 
-/// Waits for something on a runtime of its own; `None` where it takes longer than `limit`.
-pub(crate) fn wait<T>(limit: Duration, future: impl Future<Output = T>) -> Result<Option<T>> {
+/// Waits for something on a thread of its own; `None` where it takes longer than `limit`. The
+/// library reads some files without a look at what they are; a thread that is held up in one is
+/// left behind.
+pub(crate) fn wait<T: Send + 'static>(
+    limit: Duration,
+    future: impl Future<Output = T> + Send + 'static,
+) -> Result<Option<T>> {
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(CredentialsError::Runtime)?;
-    let came = runtime.block_on(async { timeout(limit, future).await.ok() });
-    runtime.shutdown_background();
-    Ok(came)
+    let (answer, answered) = mpsc::channel();
+    let asking = move || {
+        // Who has waited long enough is not there any more.
+        let _ = answer.send(runtime.block_on(async { timeout(limit, future).await.ok() }));
+        runtime.shutdown_background();
+    };
+    let named = thread::Builder::new().name("credentials".to_owned());
+    named.spawn(asking).map_err(CredentialsError::Runtime)?;
+    Ok(answered.recv_timeout(limit.saturating_add(HELD_UP_MAX)).ok().flatten())
 }

@@ -9,7 +9,7 @@ use plimsoll_model::WallTime;
 use crate::Source;
 
 /// Where credentials are looked for after those that are given, in this order.
-pub const PLACES: &str = "AWS_ACCESS_KEY_ID, MINIO_ROOT_USER, the profiles of ~/.aws or \
+const PLACES: &str = "AWS_ACCESS_KEY_ID, MINIO_ROOT_USER, the profiles of ~/.aws or \
                           AWS_CONFIG_FILE (AWS_PROFILE), a web identity \
                           (AWS_WEB_IDENTITY_TOKEN_FILE), the container \
                           (AWS_CONTAINER_CREDENTIALS_FULL_URI) and the instance's role";
@@ -31,13 +31,15 @@ const GENERALITIES: [&str; 8] = [
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
     /// No source has any.
-    #[error("no credentials found: looked at {given}, {PLACES}")]
+    #[error("no credentials found: looked at {given}, {places}")]
     NotFound {
         /// What the caller's own key is called.
         given: &'static str,
+        /// Where else they were looked for.
+        places: String,
     },
     /// They cannot be used any more.
-    #[error("the credentials from {from} have expired at {at}")]
+    #[error("the credentials from {from} have expired at {}", to_the_second(*at))]
     Expired {
         /// Where they are from.
         from: Source,
@@ -77,6 +79,9 @@ pub enum CredentialsError {
         /// The profiles on the way.
         path: String,
     },
+    /// Profiles that name each other as sources without end.
+    #[error("profile `{0}` leads from source to source (source_profile), more than 32 of them")]
+    ManySources(String),
     /// A profile whose source is nowhere.
     #[error("profile `{profile}` names `{missing}` as its source, and there is no such profile")]
     NoSource {
@@ -213,6 +218,19 @@ pub(crate) fn without_generalities(error: &(dyn Error + 'static)) -> String {
 pub(crate) fn shown(text: &str) -> String {
     let words = text.split(|c: char| c.is_control() || c == ' ').filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join(" ").chars().take(MESSAGE_CHARS_MAX).collect()
+}
+
+/// Returns where credentials were looked for after those that are given, and what the last place
+/// said, where that was something.
+pub(crate) fn places(last: Option<&CredentialsError>) -> String {
+    let cause = last.map(|error| error.source().unwrap_or(error));
+    let said = cause.map(|cause| format!(" ({})", in_one_line(cause))).unwrap_or_default();
+    format!("{PLACES}{said}")
+}
+
+/// Returns a time without its fraction of a second.
+fn to_the_second(at: WallTime) -> String {
+    at.to_string().split_once('.').map_or_else(|| at.to_string(), |(begin, _)| format!("{begin}Z"))
 }
 
 /// Says where an error is from.

@@ -68,7 +68,7 @@ impl HttpClient for OwnClient {
         SharedHttpConnector::new(Connector {
             ways: self.0.clone(),
             connect_timeout: settings.connect_timeout().unwrap_or(CONNECT_MAX),
-            exchange_timeout: settings.read_timeout().map_or(EXCHANGE_MAX, |read| read * 2),
+            exchange_timeout: settings.read_timeout().unwrap_or(EXCHANGE_MAX),
         })
     }
 }
@@ -172,6 +172,19 @@ fn head_of(url: &Url<'_>, request: &HttpRequest, body_len: usize) -> Result<Stri
     Ok(head)
 }
 
+/// Returns an answer without a role that has no name. MinIO's token service knows none, and the
+/// library, which looks for an account's number there, refuses keys for it.
+fn without_nameless_role(body: Vec<u8>) -> Vec<u8> {
+    const ROLE: (&str, &str) = ("<AssumedRoleUser>", "</AssumedRoleUser>");
+    let cut = |text: &str| {
+        let begin = text.find(ROLE.0)?;
+        let end = begin + text[begin..].find(ROLE.1)? + ROLE.1.len();
+        let is_nameless = ["<Arn></Arn>", "<Arn/>"].iter().any(|of| text[begin..end].contains(of));
+        is_nameless.then(|| format!("{}{}", &text[..begin], &text[end..]).into_bytes())
+    };
+    std::str::from_utf8(&body).ok().and_then(cut).unwrap_or(body)
+}
+
 /// An answer, kept whole.
 #[derive(Default)]
 struct Answer {
@@ -202,7 +215,8 @@ impl Answer {
     fn into_response(self) -> Result<HttpResponse, ConnectorError> {
         let odd = |_| ConnectorError::other("the answer has no status".into(), None);
         let status = self.status.try_into().map_err(odd)?;
-        let mut response = HttpResponse::new(status, SdkBody::from(self.body));
+        let body = without_nameless_role(self.body);
+        let mut response = HttpResponse::new(status, SdkBody::from(body));
         for (name, value) in self.headers {
             // One that cannot be kept says nothing that is asked for.
             let _ = response.headers_mut().try_append(name, value);

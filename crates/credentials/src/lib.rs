@@ -8,6 +8,7 @@
 mod amazon;
 mod error;
 mod http_client;
+mod process;
 mod profile;
 mod refresh;
 mod sts;
@@ -18,12 +19,13 @@ mod variables;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use plimsoll_http::{Endpoint, Proxies, TlsOptions};
 use plimsoll_model::{Moment, Secret, SharedClock, WallTime};
 
-pub use error::{CredentialsError, PLACES};
+pub use error::CredentialsError;
 pub use refresh::{Refreshed, Refresher};
 
 use error::At;
@@ -35,6 +37,7 @@ const FILE_SCHEME: &str = "file:";
 /// More than any profile file, and than any token, has.
 const PROFILE_BYTES_MAX: u64 = 4 << 20;
 const TOKEN_BYTES_MAX: u64 = 1 << 20;
+const INSTANCE_ROLE: &str = "the instance's role";
 const WEB_IDENTITY: &str = "AWS_WEB_IDENTITY_TOKEN_FILE";
 
 /// How long one place may take to hand out keys, a command of a profile among them, unless another
@@ -95,6 +98,18 @@ pub struct Chain {
     pub variable: fn(&str) -> Option<String>,
     /// Returns the text of a file of at most so many bytes.
     pub read: fn(&Path, u64) -> io::Result<String>,
+    /// Runs a command line by a shell and returns what came of it; `None` where that takes longer,
+    /// and then nothing of it goes on.
+    pub run: fn(&str, Duration) -> io::Result<Option<Ran>>,
+}
+
+/// What came of a command.
+#[derive(Debug)]
+pub struct Ran {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// What it wrote to its output, which may hold keys.
+    pub output: Secret,
 }
 
 /// Where credentials were found.
@@ -125,7 +140,7 @@ impl fmt::Display for Source {
             Self::WebToken(name) => write!(f, "the token service ({name})"),
             Self::WebIdentity => write!(f, "the web identity ({WEB_IDENTITY})"),
             Self::Container => f.write_str("the container"),
-            Self::Instance => f.write_str("the instance's role"),
+            Self::Instance => f.write_str(INSTANCE_ROLE),
         }
     }
 }
@@ -188,19 +203,17 @@ impl StaticKeys {
 
 impl Chain {
     /// Returns the credentials of the first source that has any, asking anew each time; it is an
-    /// error that none has.
+    /// error of its own that none has.
     pub fn resolve(&self) -> Result<Found> {
-        let given = self.given.names.access_key;
-        self.find()?.ok_or(CredentialsError::NotFound { given })
+        let found = self.first()?;
+        self.refuse_expired(&found.keys, &found.source)?;
+        Ok(found)
     }
 
-    /// Returns the credentials of the first source that has any, asking anew each time; `None`
-    /// where no source has any.
-    pub fn find(&self) -> Result<Option<Found>> {
-        let Some(found) = self.first()? else { return Ok(None) };
-        match found.keys.expires.filter(|expires| *expires <= self.now()) {
-            Some(at) => Err(CredentialsError::Expired { from: found.source, at }),
-            None => Ok(Some(found)),
+    fn refuse_expired(&self, keys: &Keys, from: &Source) -> Result<()> {
+        match keys.expires.filter(|expires| *expires <= self.now()) {
+            Some(at) => Err(CredentialsError::Expired { from: from.clone(), at }),
+            None => Ok(()),
         }
     }
 
@@ -209,31 +222,40 @@ impl Chain {
         self.wall_epoch.after(self.clock.now().since(Moment::EPOCH))
     }
 
-    fn first(&self) -> Result<Option<Found>> {
+    fn first(&self) -> Result<Found> {
         let names = self.given.names;
         if self.web_token.is_some() {
             let source = Source::WebToken(names.web_token);
             let keys = self.ask(&source)?;
-            return Ok(keys.map(|keys| Found { keys, source, region: None }));
+            let keys = keys.ok_or_else(|| CredentialsError::Gone { from: source.clone() })?;
+            return Ok(Found { keys, source, region: None });
         }
         if let Some(keys) = self.given.keys()? {
             let source = Source::StaticKeys(names.keys);
-            return Ok(Some(Found { keys, source, region: None }));
+            return Ok(Found { keys, source, region: None });
         }
         if let Some((keys, name)) = variables::keys(self.variable)? {
             let region = name.starts_with("AWS_").then(|| self.region_of_variables()).flatten();
-            return Ok(Some(Found { keys, source: Source::Variable(name), region }));
+            return Ok(Found { keys, source: Source::Variable(name), region });
         }
         let profile = self.profile_name().unwrap_or_else(|| profile::DEFAULT.to_owned());
-        let places =
-            [Source::Profile(profile), Source::WebIdentity, Source::Container, Source::Instance];
-        for source in places {
+        let region = || self.region_of_variables().or_else(|| self.region_of_profile());
+        for source in [Source::Profile(profile), Source::WebIdentity, Source::Container] {
             if let Some(keys) = self.ask(&source)? {
-                let region = self.region_of_variables().or_else(|| self.region_of_profile());
-                return Ok(Some(Found { keys, source, region }));
+                return Ok(Found { keys, source, region: region() });
             }
         }
-        Ok(None)
+        let (given, source) = (names.access_key, Source::Instance);
+        match self.ask(&source) {
+            Ok(Some(keys)) => Ok(Found { keys, source, region: region() }),
+            Ok(None) => Err(CredentialsError::NotFound { given, places: error::places(None) }),
+            // Something else may answer at its address, so that says only that it has no keys.
+            Err(error) if !amazon::names_instance(self) => {
+                let places = error::places(Some(&error));
+                Err(CredentialsError::NotFound { given, places })
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Returns what one source has, asking it anew.
@@ -249,7 +271,7 @@ impl Chain {
             Source::Profile(name) => amazon::of_profile(self, name),
             Source::WebIdentity => amazon::of_web_identity(self).at(WEB_IDENTITY),
             Source::Container => amazon::of_container(self).at("the container's credentials"),
-            Source::Instance => amazon::of_instance(self).at("the instance's role"),
+            Source::Instance => amazon::of_instance(self).at(INSTANCE_ROLE),
         }
     }
 

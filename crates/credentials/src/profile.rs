@@ -25,11 +25,14 @@ const OWN_WAYS: [&str; 6] = [
     "login_session",
 ];
 
+/// So many profiles may name each other as sources, one after the other.
+const SOURCES_MAX: usize = 32;
+
 /// What the first keys of a profile come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Base {
-    /// A command.
-    Process,
+    /// A command, and the last role that is assumed with what it prints, by its profile.
+    Process { command: String, role: Option<String> },
     /// A login by single sign-on.
     SignOn,
     /// Anything else.
@@ -38,7 +41,8 @@ pub(crate) enum Base {
 
 /// The profiles of both files.
 pub(crate) struct Profiles {
-    pub(crate) files: EnvConfigFiles,
+    config: String,
+    credentials: String,
     set: ProfileSet,
 }
 
@@ -48,17 +52,19 @@ impl Profiles {
     pub(crate) fn read(chain: &Chain, name: &str) -> Result<Self> {
         let credentials = text_of(chain, "AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials")?;
         let config = text_of(chain, "AWS_CONFIG_FILE", ".aws/config")?;
-        let files = EnvConfigFiles::builder()
-            .with_contents(EnvConfigFileKind::Config, config)
-            .with_contents(EnvConfigFileKind::Credentials, credentials)
-            .build();
-        let (fs, env) = (Fs::real(), Env::real());
+        let files = files_of(&config, &credentials);
         let name = Some(Cow::Owned(name.to_owned()));
-        let loaded = aws_config::profile::load(&fs, &env, &files, name);
+        let loaded =
+            async move { aws_config::profile::load(&Fs::real(), &Env::real(), &files, name).await };
         let set = crate::amazon::wait(chain.patience, loaded)?.ok_or(CredentialsError::Slow)?;
         // The error says the line and repeats none.
         let set = set.map_err(|error| CredentialsError::ProfileFile(Box::new(error)))?;
-        Ok(Self { files, set })
+        Ok(Self { config, credentials, set })
+    }
+
+    /// Returns the files as the library takes them.
+    pub(crate) fn files(&self) -> EnvConfigFiles {
+        files_of(&self.config, &self.credentials)
     }
 
     /// Tells whether there is such a profile.
@@ -70,6 +76,16 @@ impl Profiles {
     pub(crate) fn setting(&self, profile: &str, name: &str) -> Option<String> {
         let value = self.set.get_profile(profile)?.get(name)?;
         Some(value.to_owned()).filter(|value| !value.is_empty())
+    }
+
+    /// Has the role of a profile be assumed with the keys of a provider of this name, whatever it
+    /// says itself.
+    pub(crate) fn have_source(&mut self, profile: &str, provider: &str) {
+        // What comes later wins, setting by setting.
+        let more = format!(
+            "[{profile}]\n{SOURCE} = {provider}\n[{provider}]\ncredential_source = {provider}\n"
+        );
+        self.credentials = format!("{}\n{more}", self.credentials);
     }
 
     /// Returns what the first keys of a profile come from; an error where its sources lead to none.
@@ -86,9 +102,12 @@ impl Profiles {
             let is_static = walked.len() > 1 && profile.get("aws_access_key_id").is_some();
             let next = profile.get("role_arn").and_then(|_| profile.get(SOURCE));
             match next {
-                None => return Ok(base_of(profile)),
+                None => return Ok(base_of(profile, &walked)),
                 Some(_) if is_static => return Ok(Base::Other),
-                Some(next) if next == here && has_own => return Ok(base_of(profile)),
+                Some(next) if next == here && has_own => return Ok(base_of(profile, &walked)),
+                Some(_) if walked.len() > SOURCES_MAX => {
+                    return Err(CredentialsError::ManySources(name.to_owned()));
+                }
                 Some(next) if walked.contains(&next) => {
                     walked.push(next);
                     let path = walked.join(", ");
@@ -100,17 +119,33 @@ impl Profiles {
     }
 }
 
-fn base_of(profile: &Profile) -> Base {
+fn files_of(config: &str, credentials: &str) -> EnvConfigFiles {
+    EnvConfigFiles::builder()
+        .with_contents(EnvConfigFileKind::Config, config)
+        .with_contents(EnvConfigFileKind::Credentials, credentials)
+        .build()
+}
+
+/// Returns what the keys of the last of these profiles come from.
+fn base_of(profile: &Profile, walked: &[&str]) -> Base {
     let has = |name| profile.get(name).is_some();
+    // The last one may be its own source.
+    let of_role = if has("role_arn") { walked.last() } else { walked.iter().rev().nth(1) };
     if has("credential_source") || has("web_identity_token_file") {
         Base::Other
     } else if has("sso_session") || has("sso_start_url") {
         Base::SignOn
-    } else if has(PROCESS) {
-        Base::Process
+    } else if let Some(command) = profile.get(PROCESS) {
+        let role = of_role.map(|role| (*role).to_owned());
+        Base::Process { command: command.to_owned(), role }
     } else {
         Base::Other
     }
+}
+
+/// Tells whether there is no such file, nor a folder for it: a home may be `/dev/null`.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Returns the text of the file that a variable names, else of the customary one.
@@ -125,7 +160,7 @@ fn text_of(chain: &Chain, variable: &str, customary: &str) -> Result<String> {
         return Ok(String::new());
     };
     match (chain.read)(&path, PROFILE_BYTES_MAX) {
-        Err(error) if !is_named && error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) if !is_named && is_absent(&error) => Ok(String::new()),
         read => read.map_err(|source| CredentialsError::Unreadable {
             what: "the profile file",
             path,

@@ -96,13 +96,10 @@ impl Refresher {
     }
 
     fn again(&self) -> Result<Keys> {
-        let from = || self.source.clone();
         let keys = self.chain.ask(&self.source)?;
-        let keys = keys.ok_or_else(|| CredentialsError::Gone { from: from() })?;
-        match keys.expires.filter(|expires| *expires <= self.chain.now()) {
-            Some(at) => Err(CredentialsError::Expired { from: from(), at }),
-            None => Ok(keys),
-        }
+        let keys = keys.ok_or_else(|| CredentialsError::Gone { from: self.source.clone() })?;
+        self.chain.refuse_expired(&keys, &self.source)?;
+        Ok(keys)
     }
 }
 

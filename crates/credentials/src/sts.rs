@@ -38,7 +38,8 @@ pub(crate) fn assume_role(chain: &Chain, token: &Secret) -> Result<Keys> {
         .set_role_session_name(role.is_some().then_some(session))
         .set_role_arn(role)
         .web_identity_token(token.expose());
-    let answered = wait(chain.patience, asked.send())?.ok_or(CredentialsError::Slow)?;
+    let answered =
+        wait(chain.patience, async move { asked.send().await })?.ok_or(CredentialsError::Slow)?;
     // A service may repeat what it was given.
     let refused = |error| {
         CredentialsError::Answer(refusal(&error, &name).replace(token.expose(), "\u{2026}"))

@@ -44,6 +44,13 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
+fn run(line: &str, time_max: Duration) -> io::Result<Option<Ran>> {
+    let clock = plimsoll_engine::RunClock::start();
+    let ended = plimsoll_conduct::child::run_to_end(line, 1 << 16, &clock, time_max)?;
+    let text = |kept: Vec<u8>| String::from_utf8(kept).unwrap();
+    Ok(ended.map(|of| Ran { status: of.status, output: Secret::from(text(of.output.kept)) }))
+}
+
 fn chain(clock: Arc<Moved>, variable: fn(&str) -> Option<String>) -> Chain {
     let store = variable(STORE).unwrap_or_else(|| "store.invalid".to_owned());
     Chain {
@@ -58,6 +65,7 @@ fn chain(clock: Arc<Moved>, variable: fn(&str) -> Option<String>) -> Chain {
         patience: Duration::from_secs(5),
         variable,
         read: plimsoll_conduct::input::read_text,
+        run,
     }
 }
 
@@ -202,15 +210,28 @@ fn the_first_source_that_has_keys_wins() {
     assert_eq!(refusal, "--secret-key or --session-token is given without --access-key");
 }
 
-const CONFIG: &str = "\
+const CONFIG: &str = r#"
 [profile process]
-credential_process = echo '{\"Version\": 1, \"AccessKeyId\": \"CA\", \"SecretAccessKey\": \"cs\"}'
+credential_process = echo '{"Version": 1, "AccessKeyId": "CA", "SecretAccessKey": "cs"}'
 [profile garbage]
 credential_process = echo hush
 [profile fails]
 credential_process = sh -c 'echo no luck >&2; exit 3'
 [profile hangs]
-credential_process = sleep 5
+credential_process = exec 9> FIFO; echo up >&9; sh -c 'sleep 20; echo survived >&9'; true
+[profile no-json]
+credential_process = echo '["hush"]'
+[profile no-secret]
+credential_process = echo '{"Version": 1, "AccessKeyId": "hush"}'
+[profile other-version]
+credential_process = echo '{"Version": 2, "AccessKeyId": "CA", "SecretAccessKey": "hush"}'
+[profile no-time]
+credential_process = echo '{HUSHED, "Expiration": "soon"}'
+[profile over]
+credential_process = echo '{HUSHED, "Expiration": "2026-11-21T08:59:59Z"}'
+[profile role-over]
+role_arn = arn:aws:iam::123456789012:role/r
+source_profile = over
 [profile itself]
 role_arn = arn:aws:iam::123456789012:role/r
 source_profile = itself
@@ -234,11 +255,24 @@ sso_role_name = r
 role_arn = arn:aws:iam::123456789012:role/r
 source_profile = process
 region = eu-west-1
-";
+[profile role-of-role]
+role_arn = arn:aws:iam::123456789012:role/q
+source_profile = role
+region = eu-west-1
+[profile own-source]
+role_arn = arn:aws:iam::123456789012:role/r
+source_profile = own-source
+region = eu-west-1
+credential_process = echo '{"Version": 1, "AccessKeyId": "CA", "SecretAccessKey": "cs"}'
+"#;
 
 #[test]
 fn a_profile_that_cannot_be_used_is_refused_with_the_reason() {
-    let config = file(CONFIG);
+    let place = tempfile::tempdir().unwrap();
+    let (fifo, heard) = hear(place.path());
+    let hushed = r#""Version": 1, "AccessKeyId": "CA", "SecretAccessKey": "hush""#;
+    let config = CONFIG.replace("FIFO", &fifo).replace("HUSHED", hushed);
+    let config = file(&config);
     let of = |name: &str| look(&[("AWS_CONFIG_FILE", path(&config)), ("AWS_PROFILE", name)]);
     assert_eq!(of("process"), "CA cs - profile `process` ");
     for (name, reason) in [
@@ -250,8 +284,36 @@ fn a_profile_that_cannot_be_used_is_refused_with_the_reason() {
         ),
         ("a", "the sources of profile `a` (source_profile) go in a circle: a, b, a"),
         ("orphan", "profile `orphan` names `nobody` as its source, and there is no such profile"),
-        ("garbage", "profile `garbage`: its credential_process gives no keys: "),
-        ("fails", "profile `fails`: its credential_process gives no keys: "),
+        (
+            "garbage",
+            "profile `garbage`: its credential_process gives no keys: what it prints is not",
+        ),
+        (
+            "no-json",
+            "profile `no-json`: its credential_process gives no keys: what it prints is not",
+        ),
+        (
+            "no-secret",
+            "profile `no-secret`: its credential_process gives no keys: what it prints holds no \
+             `SecretAccessKey`",
+        ),
+        (
+            "other-version",
+            "profile `other-version`: its credential_process gives no keys: what it prints has \
+             another `Version` than 1",
+        ),
+        (
+            "no-time",
+            "profile `no-time`: its credential_process gives no keys: what it prints as \
+             `Expiration` is no time",
+        ),
+        ("over", "the credentials from profile `over` have expired at 2026-11-21T08:59:59Z"),
+        ("role-over", "the credentials from profile `role-over` have expired at 2026-11-21T08:5"),
+        (
+            "fails",
+            "profile `fails`: its credential_process gives no keys: it ended with exit status: 3; \
+             run it by hand to see why",
+        ),
         ("hangs", "profile `hangs`: its credential_process has given no keys within 0.3 s"),
         ("sso", "profile `sso`: its SSO login gives no keys ("),
     ] {
@@ -259,9 +321,22 @@ fn a_profile_that_cannot_be_used_is_refused_with_the_reason() {
         assert!(said.starts_with(reason), "{name}: {said}");
         assert!(!said.contains("hush"), "{said}");
     }
-    assert!(of("fails").contains("no luck") && of("sso").contains("`aws sso login --profile sso`"));
+    assert!(of("sso").contains("`aws sso login --profile sso`"));
+    assert_eq!(heard.join().unwrap(), "up\n", "what a command that hangs has started ends with it");
     let missing = look(&[("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent/credentials")]);
     assert!(missing.starts_with("cannot read the profile file /nonexistent"), "{missing}");
+}
+
+/// Returns a pipe that a command can open, and what comes through it until nobody holds it open.
+fn hear(folder: &Path) -> (String, std::thread::JoinHandle<String>) {
+    let path = folder.join("fifo").display().to_string();
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let opened = path.clone();
+    let read = move || {
+        let output = Command::new("cat").arg(opened).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    (path, std::thread::spawn(read))
 }
 
 const JSON: &str = r#"{"Code":"Success","AccessKeyId":"JA","SecretAccessKey":"js","Token":"jt",
@@ -285,6 +360,14 @@ fn an_instance_is_asked_for_a_token_then_its_role_then_the_keys() {
     let (refused, _) = ask(&[token, (roles, 200, "my-role"), (keys, 403, "hush")]);
     assert!(refused.starts_with("the instance's role: ") && refused.contains("403"), "{refused}");
     assert!(!refused.contains("hush"), "an answer may hold keys: {refused}");
+    // Where no variable names it, something else may answer there.
+    let service = serving(&[("PUT /latest/api/token", 403, "hush")]);
+    let url = format!("[default]\nec2_metadata_service_endpoint = http://{}\n", service.authority);
+    let config = file(&url);
+    let none = look(&[("AWS_CONFIG_FILE", path(&config)), ("AWS_EC2_METADATA_DISABLED", "false")]);
+    assert!(none.starts_with("no credentials found: looked at --access-key, "), "{none}");
+    assert!(none.contains("the instance's role (failed to load"), "{none}");
+    assert_eq!(service.asked.lock().unwrap().len(), 1, "it was asked: {none}");
 }
 
 #[test]
@@ -354,14 +437,47 @@ fn a_role_is_assumed_with_the_keys_of_its_source() {
     let service = serving(&[("POST / ", 200, &XML.replace("ACTION", "AssumeRole"))]);
     let url = format!("http://{}", service.authority);
     let config = file(CONFIG);
-    let found = look(&[
+    for (name, roles) in [("role", "r"), ("own-source", "r"), ("role-of-role", "rq")] {
+        let found = look(&[
+            ("AWS_CONFIG_FILE", path(&config)),
+            ("AWS_PROFILE", name),
+            ("AWS_ENDPOINT_URL_STS", &url),
+        ]);
+        assert_eq!(found, format!("SA ss/+ st&1 profile `{name}` eu-west-1"));
+        let asked = std::mem::take(&mut *service.asked.lock().unwrap());
+        assert_eq!(asked.len(), roles.len(), "{asked:?}");
+        for ((request, role), key) in asked.iter().zip(roles.chars()).zip(["CA", "SA"]) {
+            let credential = format!("Credential={key}/20261121/eu-west-1/sts/aws4_request");
+            assert!(request.contains(&credential), "{request}");
+            assert!(request.contains(&format!("role%2F{role}&")), "{request}");
+        }
+    }
+}
+
+#[test]
+fn a_role_may_have_no_name_as_in_minio() {
+    let nameless = |action| {
+        let xml = XML.replace("ACTION", action);
+        let xml = xml.replace("arn:aws:sts::123456789012:assumed-role/r/s", "");
+        assert!(xml.contains("<Arn></Arn>"), "{xml}");
+        let service = serving(&[("POST / ", 200, &xml)]);
+        format!("http://{}", service.authority)
+    };
+    let config = file(CONFIG);
+    let of_profile = look(&[
         ("AWS_CONFIG_FILE", path(&config)),
         ("AWS_PROFILE", "role"),
-        ("AWS_ENDPOINT_URL_STS", &url),
+        ("AWS_ENDPOINT_URL_STS", &nameless("AssumeRole")),
     ]);
-    assert_eq!(found, "SA ss/+ st&1 profile `role` eu-west-1");
-    let asked = service.asked.lock().unwrap().concat();
-    assert!(asked.contains("Credential=CA/20261121/eu-west-1/sts/aws4_request"), "{asked}");
+    assert_eq!(of_profile, "SA ss/+ st&1 profile `role` eu-west-1");
+    let token = file("ey.J/=");
+    let of_web_identity = look(&[
+        (WEB_IDENTITY, path(&token)),
+        ("AWS_ENDPOINT_URL_STS", &nameless("AssumeRoleWithWebIdentity")),
+        ("AWS_ROLE_ARN", "arn:minio:iam:::role/r"),
+    ]);
+    let from = "the web identity (AWS_WEB_IDENTITY_TOKEN_FILE) ";
+    assert_eq!(of_web_identity, format!("SA ss/+ st&1 {from}"));
 }
 
 #[test]

@@ -492,7 +492,7 @@ impl S3Admin {
     /// Returns how it comes that nobody asks.
     fn none_found(&self) -> String {
         let given = "none are given (`access_key` and `secret_key`)";
-        match self.session.connections.config.keys_sought {
+        match &self.session.connections.config.keys_sought {
             Some(places) => format!("{given} or found: looked at {places}"),
             None => given.to_owned(),
         }

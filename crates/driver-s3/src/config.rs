@@ -27,7 +27,7 @@ pub struct S3Config {
     /// Who asks.
     pub credentials: Credentials,
     /// Where keys were looked for in vain, as messages say it.
-    pub keys_sought: Option<&'static str>,
+    pub keys_sought: Option<String>,
     /// The region requests are signed for; `None` takes it from the host's name.
     pub region: Option<String>,
     /// The region where neither says it; `None` takes `us-east-1`.

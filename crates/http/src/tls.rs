@@ -139,6 +139,15 @@ pub enum TlsSetupError {
         #[source]
         source: rustls_pki_types::pem::Error,
     },
+    /// The key of our own certificate is encrypted.
+    #[error(
+        "the key in {place} has a password, which nobody can type during a run: take it off with \
+         `openssl pkey -in KEY -out NEW-KEY`, and keep the new file to yourself"
+    )]
+    KeyHasPassword {
+        /// Where the key is.
+        place: String,
+    },
     /// Our own certificate is another key's.
     #[error("the key of {key} does not belong to the certificate of {certificate}")]
     OtherKey {
@@ -235,8 +244,23 @@ fn read_identity(
         if chain.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(chain) }
     });
     let chain = chain.map_err(|source| unreadable("certificate", certificate, source))?;
-    let read = key.read().and_then(|text| PrivateKeyDer::from_pem_slice(&text));
-    Ok((chain, read.map_err(|source| unreadable("private key without a password", key, source))?))
+    let text = key.read().map_err(|source| unreadable("private key", key, source))?;
+    match PrivateKeyDer::from_pem_slice(&text) {
+        Ok(found) => Ok((chain, found)),
+        Err(_) if is_encrypted(&text) => {
+            Err(TlsSetupError::KeyHasPassword { place: key.to_string() })
+        }
+        Err(source) => Err(unreadable("private key", key, source)),
+    }
+}
+
+/// Tells whether a text holds a key with a password: of PKCS #8, or of the older kind, whose
+/// encryption stands in a header.
+fn is_encrypted(pem: &[u8]) -> bool {
+    let mut lines = pem.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    lines.any(|line| {
+        line == b"-----BEGIN ENCRYPTED PRIVATE KEY-----" || line == b"Proc-Type: 4,ENCRYPTED"
+    })
 }
 
 fn unusable(identity: &TlsIdentity, source: rustls::Error) -> TlsSetupError {

@@ -23,6 +23,7 @@ mod clock;
 mod content;
 mod digests;
 mod extent;
+mod heads;
 mod ledger;
 mod listing;
 mod misbehave;

@@ -16,8 +16,10 @@ use std::thread::{Builder as ThreadBuilder, JoinHandle};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::{self, PemObject};
@@ -26,15 +28,17 @@ use s3s::access::{S3Access, S3AccessContext};
 use s3s::auth::{S3Auth, SecretKey};
 use s3s::host::{S3Host, VirtualHost};
 use s3s::service::{S3Service, S3ServiceBuilder};
-use s3s::{S3Result, s3_error};
+use s3s::{Body, HttpError, S3Result, s3_error};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::{self, Runtime};
 use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use crate::backend::Backend;
 use crate::behaviour::Behaviour;
 use crate::digests::Tagging;
+use crate::heads::{Answered, HEAD_TIME_MAX, LimitedHeads};
 use crate::ledger::Ledger;
 use crate::misbehave::{self, Misbehaviour, Socket};
 use crate::script::Script;
@@ -59,7 +63,8 @@ pub struct OracleConfig {
     pub access_key: String,
     /// The secret of that key.
     pub secret_key: String,
-    /// How much it holds: contents, keys and 256 bytes an object.
+    /// How much it holds: contents, each once however many copies share it, keys and 256 bytes an
+    /// object.
     pub capacity_bytes: u64,
     /// How many threads serve; at least one.
     pub threads: usize,
@@ -120,8 +125,8 @@ pub struct OracleStats {
     pub buckets_count: u64,
     /// Objects in all buckets.
     pub objects_count: u64,
-    /// Bytes counted against the capacity: contents, keys, 256 bytes an object, and uploads under
-    /// way.
+    /// Bytes counted against the capacity: contents (those that copies share once), keys, 256 bytes
+    /// an object, and uploads under way.
     pub held_bytes: u64,
 }
 
@@ -362,7 +367,10 @@ impl Server {
         let socket = TcpStream::from_std(socket)?;
         match self.tls.clone() {
             None => self.speak(socket).await,
-            Some(tls) => self.speak(tls.accept(socket).await?).await,
+            Some(tls) => {
+                let shaken = timeout(HEAD_TIME_MAX, tls.accept(socket)).await;
+                self.speak(shaken.map_err(io::Error::from)??).await
+            }
         }
     }
 
@@ -375,7 +383,17 @@ impl Server {
 }
 
 async fn speak_http(socket: impl Socket, service: S3Service) -> io::Result<()> {
-    let service = service_fn(move |request| upload::answer(service.clone(), request));
+    let (socket, answering) = LimitedHeads::new(socket, HEAD_TIME_MAX);
+    let service = service_fn(move |request| answer(service.clone(), request, answering.request()));
     let connection = http1::Builder::new().serve_connection(TokioIo::new(socket), service);
     connection.await.map_err(io::Error::other)
+}
+
+/// Answers a request, which is counted for as long as that takes.
+async fn answer(
+    service: S3Service,
+    request: Request<Incoming>,
+    _counted: Answered,
+) -> Result<Response<Body>, HttpError> {
+    upload::answer(service, request).await
 }

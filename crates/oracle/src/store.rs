@@ -22,6 +22,7 @@ pub(crate) use self::object::{
 use self::object::{object_bytes, overhead_bytes};
 pub(crate) use self::uploads::{NamedPart, PART_NUMBER_MAX, Part, Summing};
 pub(crate) use self::versions::VersionPage;
+use crate::content::Content;
 use crate::digests::Tag;
 use crate::listing::{Entry, ListQuery};
 
@@ -75,7 +76,10 @@ pub(crate) struct Removal {
 /// Room set aside for an object on its way in; given back when dropped unused.
 pub(crate) struct Room<'s> {
     store: &'s Store,
+    /// Those that are set aside, but for those of `content`.
     bytes: u64,
+    /// The content that it is for, once that is known: held, as if it were stored already.
+    content: Option<Content>,
 }
 
 /// One page of a listing with its objects.
@@ -203,7 +207,7 @@ impl Store {
         }
         if let Some(memory) = removed.and_then(|bucket| bucket.memory) {
             for (key, object) in lock(&memory).earlier.drain() {
-                self.give_back_bytes(object.map_or(0, |object| object.held_bytes(&key)));
+                self.give_back_bytes(object.map_or(0, |object| object.release(&key)));
             }
         }
         Ok(())
@@ -230,12 +234,28 @@ impl Store {
         self.reserve_bytes(object_bytes(key, size_bytes, attributes))
     }
 
+    /// Sets room aside for an object whose content is stored already under another key, so that it
+    /// counts once.
+    pub(crate) fn reserve_copy(
+        &self,
+        key: &str,
+        content: &Content,
+        attributes: Option<&Attributes>,
+    ) -> Result<Room<'_>, StoreError> {
+        let mut room = self.reserve(key, 0, attributes)?;
+        // All of it where the other has gone meanwhile. Its room was there a moment ago, so this
+        // is not held against the capacity.
+        self.held_bytes.fetch_add(content.hold(), Ordering::Relaxed);
+        room.content = Some(content.clone());
+        Ok(room)
+    }
+
     fn reserve_bytes(&self, bytes: u64) -> Result<Room<'_>, StoreError> {
         let within_capacity = |held: u64| {
             held.checked_add(bytes).filter(|held_then| *held_then <= self.capacity_bytes)
         };
         match self.held_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within_capacity) {
-            Ok(_) => Ok(Room { store: self, bytes }),
+            Ok(_) => Ok(Room { store: self, bytes, content: None }),
             Err(_) => Err(StoreError::Full { capacity_bytes: self.capacity_bytes }),
         }
     }
@@ -263,13 +283,13 @@ impl Store {
         condition: Condition<'_>,
         room: Room<'_>,
     ) -> Result<VersionId, StoreError> {
-        assert_eq!(room.bytes, object.held_bytes(key));
+        let room = room.holding(&object.content);
+        assert_eq!(room.bytes, object.own_bytes(key));
         let buckets = read(&self.buckets);
         let bucket = buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?;
         let next = || self.next_version();
         let (version, replaced) = bucket.insert(key, object, condition, next)?;
-        // What was set aside is now held by the object.
-        mem::forget(room);
+        room.keep();
         if replaced.as_ref().is_none_or(|replaced| replaced.object().is_none()) {
             self.objects_count.fetch_add(1, Ordering::Relaxed);
         }
@@ -296,13 +316,13 @@ impl Store {
         room: Room<'_>,
     ) -> Result<(Tag, u64), StoreError> {
         assert!(!self.remembers, "the caller refuses");
-        let added_bytes = object.content.len() as u64;
-        let said_bytes = object.held_bytes(key) - added_bytes;
-        assert_eq!(room.bytes, said_bytes + added_bytes);
+        let said_bytes = object.own_bytes(key);
+        let room = room.holding(&object.content);
+        assert_eq!(room.bytes, said_bytes);
         let buckets = read(&self.buckets);
         let bucket = buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?;
         let (was_there, tag, size_bytes) = bucket.append(key, offset, object)?;
-        mem::forget(room);
+        room.keep();
         match was_there {
             true => self.give_back_bytes(said_bytes),
             false => drop(self.objects_count.fetch_add(1, Ordering::Relaxed)),
@@ -348,7 +368,7 @@ impl Store {
         let buckets = read(&self.buckets);
         let bucket = buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?;
         let removed = bucket.remove(key, condition, |versioning| {
-            mem::forget(self.reserve_bytes(overhead_bytes(key))?);
+            self.reserve_bytes(overhead_bytes(key))?.keep();
             let version = match versioning {
                 Versioning::Enabled => self.next_version(),
                 Versioning::Never | Versioning::Suspended => VersionId::NULL,
@@ -492,7 +512,7 @@ impl Store {
 
     fn give_back(&self, key: &str, old: Option<&Version>) {
         let Some(old) = old else { return };
-        self.give_back_bytes(old.held_bytes(key));
+        self.give_back_bytes(old.release(key));
     }
 
     fn give_back_bytes(&self, bytes: u64) {
@@ -501,9 +521,30 @@ impl Store {
     }
 }
 
+impl Room<'_> {
+    /// Makes it the room of this content, which it has bytes for or holds already.
+    pub(crate) fn holding(mut self, content: &Content) -> Self {
+        if self.content.is_none() {
+            let len = content.len() as u64;
+            assert!(self.bytes >= len, "room is set aside for less than the content");
+            self.bytes -= len;
+            let added_bytes = content.hold();
+            self.content = Some(content.clone());
+            self.store.give_back_bytes(len - added_bytes);
+        }
+        self
+    }
+
+    /// Leaves what was set aside to what is stored now.
+    fn keep(mut self) {
+        (self.bytes, self.content) = (0, None);
+    }
+}
+
 impl Drop for Room<'_> {
     fn drop(&mut self) {
-        self.store.held_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        let released = self.content.as_ref().map_or(0, Content::release);
+        self.store.give_back_bytes(self.bytes + released);
     }
 }
 

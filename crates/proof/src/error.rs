@@ -13,6 +13,9 @@ pub(crate) type Result<T, E = ProofError> = std::result::Result<T, E>;
 /// Why a proof cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProofError {
+    /// No place for a record.
+    #[error(transparent)]
+    Place(#[from] plimsoll_conduct::output::NoTemporaryDirectory),
     /// It cannot be judged here.
     #[error("{reason}")]
     Skipped {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use plimsoll_conduct::output::temporary_directory;
 use plimsoll_conduct::{BeforeMeasuring, ContentFrom, RunRequest, RunSettings, RunTime, Target};
 use plimsoll_engine::{EngineConfig, StageOutcome};
 use plimsoll_model::{RunId, StageKind};
@@ -55,7 +56,7 @@ impl Measurement<'_> {
     ) -> Result<Measured> {
         let Self { file, target, time, engine, run_dir } = self;
         let (plan, seed) = (Arc::new(file.check()?), seed_of(file));
-        let place = tempfile::tempdir().context("cannot make a temporary directory")?;
+        let place = temporary_directory()?;
         let path = run_dir.map_or_else(|| place.path().join("run"), Path::to_path_buf);
         let request = RunRequest {
             id: RunId::new(&plan.name, time.wall_epoch, mix64(seed.0)),

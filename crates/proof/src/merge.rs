@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use plimsoll_conduct::output::temporary_directory;
 use plimsoll_model::{OpRecord, RunId, StageId, WallTime, WorkerId};
 use plimsoll_record::schema::Manifest;
 use plimsoll_record::{MergePart, OpLog, RecordError, RunDirectory, merge};
@@ -35,7 +36,7 @@ pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
     };
     let script = "service: {time: {lognormal: {median: 2ms, sigma: 1.0}}}\n\
                   faults: {all: {status: {500: 0.01}}}";
-    let place = tempfile::tempdir().context("cannot make a temporary directory")?;
+    let place = temporary_directory()?;
     let whole_path = place.path().join("whole");
     prover.simulate_into(&load.file(prover.seed), script, Some(&whole_path))?;
     let directory = RunDirectory::open(&whole_path)?;

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use plimsoll_analysis::warp::{WarpQuestion, WarpSizes};
+use plimsoll_conduct::output::temporary_directory;
 use plimsoll_engine::RunClock;
 use plimsoll_model::{Clock, OpKind};
 use plimsoll_report::proof::Check;
@@ -145,7 +146,7 @@ impl Rival {
             size: 1_024,
         };
         let oracle = prover.serve(&load.file(prover.seed), STALLED)?;
-        let place = tempfile::tempdir().context("cannot make a temporary directory")?;
+        let place = temporary_directory()?;
         let output = tempfile::tempfile().context("cannot make a temporary file")?;
         let mut command = Command::new(&self.program);
         command

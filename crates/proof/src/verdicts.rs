@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use plimsoll_analysis::verdict::LimitClass;
+use plimsoll_conduct::output::temporary_directory;
 use plimsoll_oracle::Oracle;
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::{
@@ -196,7 +197,7 @@ struct Judged(tempfile::TempDir);
 
 impl Judged {
     fn measure(prover: &Prover, staged: &Staged) -> Result<Self> {
-        let place = tempfile::tempdir().context("cannot make a temporary directory")?;
+        let place = temporary_directory()?;
         let file = staged.load("{get: o}").file(prover.seed);
         prover.simulate_into(&file, &staged.script(), Some(&place.path().join("run")))?;
         Ok(Self(place))

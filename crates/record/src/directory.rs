@@ -159,6 +159,14 @@ impl RunDirectory {
         self.folder.path_of(OPS_NAME)
     }
 
+    /// Tells whether the op log holds anything.
+    pub fn holds_operations(&self) -> bool {
+        let names = self.ops().and_then(|ops| {
+            ops.names().map_err(|source| RecordError::io("read", &self.ops_path(), source))
+        });
+        names.is_ok_and(|names| !names.is_empty())
+    }
+
     pub(crate) fn folder(&self) -> &Folder {
         &self.folder
     }

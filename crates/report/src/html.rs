@@ -297,7 +297,9 @@ fn body<'a>(report: RowView<'a>, prefix: &str, live: &Live) -> String {
     );
     html += &section("clients", "By client", &tables::clients(&report, live.limits));
     let ledger = crate::ledger::lines(&report);
-    html += &section("outages", "Outages", &tables::facts(ledger));
+    if !ledger.is_empty() {
+        html += &section("outages", "Outages", &tables::facts(ledger));
+    }
     html += &section("accesses", "First and last access of an object", &tables::accesses(&report));
     html + &section(
         "errors",

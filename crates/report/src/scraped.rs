@@ -158,7 +158,32 @@ fn figure(value: f64) -> String {
             let sign = if value < 0.0 { "-" } else { "" };
             format!("{sign}{}", count(of.round() as u64))
         }
-        of if of >= 1.0 || of == 0.0 => format!("{value:.2}"),
+        of if (1.0..100.0).contains(&of) || of == 0.0 => format!("{value:.2}"),
+        of if (1e-9..1.0).contains(&of) => {
+            let decimals = 2 - of.log10().floor() as i32;
+            format!("{value:.*}", decimals.unsigned_abs() as usize)
+        }
         _ => format!("{value:.3e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::figure;
+
+    #[test]
+    fn figures_are_plain_numbers() {
+        for (value, shown) in [
+            (0.0, "0.00"),
+            (0.75, "0.750"),
+            (-0.75, "-0.750"),
+            (0.000_123_4, "0.000123"),
+            (1.5, "1.50"),
+            (-1234.4, "-1,234"),
+            (1e-12, "1.000e-12"),
+            (1.8e18, "1.800e18"),
+        ] {
+            assert_eq!(figure(value), shown);
+        }
     }
 }

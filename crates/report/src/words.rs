@@ -369,8 +369,8 @@ pub(crate) fn state_warning(state: RunState) -> Option<&'static str> {
         RunState::Complete => None,
         RunState::Interrupted => Some("the run was ended early; the figures are of what ran"),
         RunState::Killed => Some(
-            "the run has no recorded end: it was killed or is still running; up to the last 10 s \
-            of operations may be missing",
+            "the run has no recorded end: it was killed, its disk was full, or it is still running; \
+            up to the last 10 s of operations may be missing",
         ),
         RunState::Failed => Some("the run was aborted; the figures are of what ran"),
     }

@@ -213,7 +213,7 @@ enum Lines<'w> {
 impl Lines<'_> {
     fn write(&mut self, line: &Line<'_>) -> io::Result<()> {
         match self {
-            Self::Csv(to) => to.serialize(line.inert())?,
+            Self::Csv(to) => to.serialize(line.inert()).map_err(of_system)?,
             Self::Json(to) => {
                 serde_json::to_writer(&mut *to, line)?;
                 to.write_all(b"\n")?;
@@ -228,6 +228,14 @@ impl Lines<'_> {
             Self::Json(to) => to.flush()?,
         }
         Ok(())
+    }
+}
+
+/// Returns what the system said of a write, which decides whether it is an error at all.
+fn of_system(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        kind => io::Error::other(format!("{kind:?}")),
     }
 }
 

@@ -21,7 +21,7 @@ use crate::open::RecordStage;
 const STAGES_PID: u32 = 1;
 /// The process of the first address.
 const ENDPOINT_PID_FIRST: u32 = 2;
-/// The track of the stages; those after it hold operations.
+/// The first track of stages; those after the last one hold operations.
 const STAGES_TID: u32 = 1;
 
 /// What of a run goes into a trace.
@@ -74,10 +74,10 @@ struct Lane {
 }
 
 /// The tracks of all workers at all addresses.
-#[derive(Default)]
 struct Lanes {
     by_worker: HashMap<(EndpointId, WorkerId), Vec<Lane>>,
-    count: u32,
+    /// The next track's number.
+    tid: u32,
 }
 
 impl Lanes {
@@ -90,8 +90,8 @@ impl Lanes {
             lane.end = op.end;
             return (lane.tid, None);
         }
-        self.count += 1;
-        let tid = STAGES_TID + self.count;
+        let tid = self.tid;
+        self.tid += 1;
         lanes.push(Lane { tid, end: op.end });
         (tid, Some(lanes.len()))
     }
@@ -166,8 +166,8 @@ impl Trace<'_> {
     pub fn write(&self, to: Box<dyn Write + '_>) -> Result<TraceWritten, ExportError> {
         let (record, manifest) = (self.export.record(), self.export.manifest());
         let mut writer = Writer::begin(BufWriter::new(to))?;
-        self.begin(&mut writer)?;
-        let (mut lanes, mut key) = (Lanes::default(), String::new());
+        let tid = self.begin(&mut writer)?;
+        let (mut lanes, mut key) = (Lanes { by_worker: HashMap::new(), tid }, String::new());
         let (mut written, mut failed, mut seen) = (TraceWritten::default(), Ok(()), 0u64);
         record.source.scan(&mut |op| {
             let Some(Some((from, until))) = self.windows.get(usize::from(op.stage.0)) else {
@@ -205,26 +205,37 @@ impl Trace<'_> {
         is_kind && self.endpoint.is_none_or(|endpoint| endpoint == op.endpoint)
     }
 
-    /// Names the processes, and shows the stages.
-    fn begin<W: Write>(&self, writer: &mut Writer<W>) -> io::Result<()> {
+    /// Names the processes, and shows the stages. Returns the number of the next track.
+    fn begin<W: Write>(&self, writer: &mut Writer<W>) -> io::Result<u32> {
         let record = self.export.record();
         writer.process(STAGES_PID, "stages")?;
-        writer.track(STAGES_PID, STAGES_TID, "stages", 0)?;
         for (name, pid) in record.endpoints.iter().zip(ENDPOINT_PID_FIRST..) {
             writer.process(pid, name)?;
         }
+        // When the last stage of each track ended: stages of merged runs overlap.
+        let mut tracks: Vec<Moment> = Vec::new();
         for stage in &record.stages {
+            let free = tracks.iter().position(|end| *end <= stage.started);
+            let place = free.unwrap_or(tracks.len());
+            let tid = STAGES_TID + place as u32;
+            match free {
+                Some(place) => tracks[place] = stage.ended,
+                None => {
+                    writer.track(STAGES_PID, tid, "stages", place as u32)?;
+                    tracks.push(stage.ended);
+                }
+            }
             writer.slice(&Slice {
                 name: &stage.title,
                 cat: "stage",
                 pid: STAGES_PID,
-                tid: STAGES_TID,
+                tid,
                 start_ns: stage.started.as_ns(),
                 length_ns: stage.ended.since(stage.started).as_nanos() as u64,
                 args: StageArgs { workers_count: stage.workers },
             })?;
         }
-        Ok(())
+        Ok(STAGES_TID + tracks.len() as u32)
     }
 
     fn operation<W: Write>(

@@ -134,6 +134,21 @@ impl Record {
         }
     }
 
+    /// Refuses a record of which no operation is left, though there were some.
+    pub fn require_operations(&self) -> Result<(), ResultsError> {
+        let were_some = !self.losses.is_empty()
+            || self.manifest().is_some_and(|manifest| {
+                manifest.stages.iter().any(|stage| stage.ops_count > Some(0))
+            });
+        if were_some && self.survey.each().next().is_none() {
+            return Err(ResultsError::Nothing(format!(
+                "no operation of {} can be read: all parts of its op log are damaged or missing",
+                self.path.display()
+            )));
+        }
+        Ok(())
+    }
+
     /// Returns the endpoint of that name, or of that host and port.
     pub fn endpoint(&self, host: &str) -> Result<EndpointId, ResultsError> {
         let without_scheme =

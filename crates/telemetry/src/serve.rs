@@ -1,5 +1,6 @@
 //! The page that Prometheus reads.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use plimsoll_foreign::prometheus::Exposition;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
 use crate::prometheus::{self, Buckets};
@@ -23,7 +24,7 @@ use crate::snapshot::Board;
 pub(super) const PATH: &str = "/metrics";
 /// What follows it, behind `?`, for who wants to have latencies told apart finely.
 const FINE: &str = "buckets=fine";
-/// Readers at one time; further ones wait until the kernel or we have room.
+/// Readers at one time; when there is one more, the one that has been here longest goes.
 const READERS_MAX: usize = 16;
 /// How long a reader may take.
 const READ_MAX: Duration = Duration::from_secs(10);
@@ -31,13 +32,19 @@ const READ_MAX: Duration = Duration::from_secs(10);
 /// Serves the page to whoever asks, until dropped.
 pub(super) async fn serve(listener: TcpListener, board: Arc<Board>) {
     let mut readers = JoinSet::new();
+    // In the order in which they came.
+    let mut here: VecDeque<AbortHandle> = VecDeque::new();
     loop {
-        if readers.len() == READERS_MAX {
-            readers.join_next().await;
-        }
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((socket, _)) => { readers.spawn(answer(socket, Arc::clone(&board))); }
+                Ok((socket, _)) => {
+                    // Who asks is answered at once; who has only begun to ask keeps nobody waiting.
+                    here.retain(|reader| !reader.is_finished());
+                    if here.len() == READERS_MAX && let Some(longest) = here.pop_front() {
+                        longest.abort();
+                    }
+                    here.push_back(readers.spawn(answer(socket, Arc::clone(&board))));
+                }
                 // Most likely there are no file descriptors left; the next reader may have luck.
                 Err(_) => tokio::task::yield_now().await,
             },

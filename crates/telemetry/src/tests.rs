@@ -575,6 +575,19 @@ fn the_page_is_served_while_the_run_lasts_and_nothing_else() {
     assert!(answer.ends_with("# EOF\n"), "{answer}");
     assert!(ask("GET /other").starts_with("HTTP/1.1 404"));
     assert!(ask("POST /metrics").starts_with("HTTP/1.1 405"));
+    // Readers that have only begun to ask keep nobody waiting.
+    let halves = (0..40).map(|_| {
+        let mut socket = TcpStream::connect(addr).unwrap();
+        socket.write_all(b"GET /metrics HTTP/1.1\r\nhost:").unwrap();
+        socket
+    });
+    let halves: Vec<TcpStream> = halves.collect();
+    assert!(ask("GET /metrics").starts_with("HTTP/1.1 200"));
+    // It did not have to wait for others to be given up: the fifteen before it are still here.
+    let mut oldest = &halves[25];
+    oldest.set_nonblocking(true).unwrap();
+    assert_eq!(oldest.read(&mut [0; 1]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    drop(halves);
     // A second run cannot have the same address.
     let clock = clock();
     let facts = facts(&[], &clock);

@@ -29,7 +29,7 @@ def ends(run: Run, engine: str) -> dict[WorkerKey, Ends]:
 
         ended = pl.col("end_ns")
         found = (
-            pl.scan_parquet(run._parts())
+            pl.scan_parquet(run._parts(), glob=False)
             .group_by(_GROUP)
             .agg(ended.min().alias("first"), ended.max().alias("last"))
             .collect()
@@ -85,7 +85,8 @@ def _polars(run: Run, spans: list[Span] | None) -> Any:
         "stage_started_ns": pl.Int64,
     }
     names = pl.LazyFrame(_names(run), schema=schema)
-    ops = pl.scan_parquet(run._parts()).rename({"stage": "stage_index", "job": "job_index"})
+    ops = pl.scan_parquet(run._parts(), glob=False)
+    ops = ops.rename({"stage": "stage_index", "job": "job_index"})
     ops = ops.join(names, on=["stage_index", "job_index"], how="left", maintain_order="left")
     start, end, delay = pl.col("start_ns"), pl.col("end_ns"), pl.col("schedule_delay_ns")
     sent, receive = pl.col("last_byte_sent_ns"), pl.col("first_byte_to_end_ns")

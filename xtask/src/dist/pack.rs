@@ -20,6 +20,10 @@ pub(super) const COMPLETIONS: [(&str, &str); 3] = [
 const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 /// Documents of the package, below `/usr/share`.
 const DOCUMENTS: &str = "doc/plimsoll";
+/// The workload library of an archive or a wheel, from where that was unpacked.
+pub(super) const LIBRARY: &str = "share/doc/plimsoll/workloads";
+/// The same as packages of systems install it.
+pub(super) const LIBRARY_INSTALLED: &str = "/usr/share/doc/plimsoll/workloads";
 
 /// Lays out all files as they will lie below `/usr`.
 pub(super) fn lay_out(place: &Place, program: &Path) -> Result<()> {
@@ -46,9 +50,25 @@ pub(super) fn lay_out(place: &Place, program: &Path) -> Result<()> {
     for licence in LICENCES {
         place_file(&process::root().join(licence), &documents.join(licence), 0o644)?;
     }
-    place_files("workloads", "yaml", &documents.join("workloads"))?;
+    place_library(&place.tree().join(LIBRARY), LIBRARY)?;
     // By these an editor checks workload files, and programs what they read.
-    place_files("docs/formats", "schema.json", &share.join("plimsoll/schemas"))
+    place_files("docs/formats", "json", &share.join("plimsoll/schemas"))
+}
+
+/// Copies the workload library; its files call their folder `named`.
+fn place_library(to: &Path, named: &str) -> Result<()> {
+    place_files("workloads", "yaml", to)?;
+    for file in fs::read_dir(to)? {
+        let file = file?.path();
+        fs::write(&file, as_packaged(&fs::read_to_string(&file)?, named))?;
+    }
+    Ok(())
+}
+
+/// Returns the text of a file of the library for where packages have it, and its schema.
+fn as_packaged(text: &str, named: &str) -> String {
+    let text = text.replace("$schema=../docs/formats/", "$schema=../../../plimsoll/schemas/");
+    text.replace("plimsoll run workloads/", &format!("plimsoll run {named}/"))
 }
 
 /// Copies those files of a folder of the repository whose names have that ending.
@@ -112,6 +132,7 @@ fn write_extras(place: &Place, extra: &Path) -> Result<()> {
         fs::copy(page.path(), &to)?;
         compress(&to)?;
     }
+    place_library(&extra.join("workloads"), LIBRARY_INSTALLED)?;
     fs::write(extra.join("copyright"), include_str!("copyright"))?;
     let mut date = Command::new("date");
     date.args(["--utc", "--rfc-email", "-d"]).arg(format!("@{}", place.epoch));
@@ -153,4 +174,21 @@ pub(super) fn bill_of_materials(place: &Place) -> Result<PathBuf> {
         }
     }
     Ok(to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_the_library_name_what_packages_have() {
+        let text = fs::read_to_string(process::root().join("workloads/home-directories.yaml"));
+        let packaged = as_packaged(&text.unwrap(), LIBRARY_INSTALLED);
+        let first = packaged.lines().next().unwrap();
+        // From /usr/share/doc/plimsoll/workloads to /usr/share/plimsoll/schemas.
+        assert!(first.ends_with("$schema=../../../plimsoll/schemas/workload-2.json"), "{first}");
+        let runs = packaged.matches("plimsoll run ").count();
+        let own = "plimsoll run /usr/share/doc/plimsoll/workloads/home-directories.yaml";
+        assert_eq!((runs, packaged.matches(own).count()), (1, 1));
+    }
 }

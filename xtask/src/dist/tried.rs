@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use super::image::buildah;
-use super::pack::COMPLETIONS;
+use super::pack::{COMPLETIONS, LIBRARY, LIBRARY_INSTALLED};
 use super::{Place, VERSION};
 use crate::process::printed;
 use crate::{process, tools};
@@ -33,7 +33,37 @@ pub(super) fn files(place: &Place) -> Result<()> {
     let mut lint = Command::new(mandoc);
     process::check(lint.args(["-T", "lint", "-W", "error"]).args(&manuals), "mandoc -T lint")?;
     println!("manuals: {} are sound by mandoc; completions by bash, zsh and fish", manuals.len());
+    library(&place.tree(), LIBRARY)?;
     println!("start: {:.1} ms, the median of {STARTS}", start_median(place)?.as_secs_f64() * 1e3);
+    Ok(())
+}
+
+/// Holds the workload library below `root` to what the heads of its files say: where the schema
+/// lies, and how the file is run.
+fn library(root: &Path, named: &str) -> Result<()> {
+    let folder = root.join(named.trim_start_matches('/'));
+    let files: Vec<PathBuf> = fs::read_dir(&folder)?
+        .filter_map(|file| Some(file.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|of| of == "yaml"))
+        .collect();
+    for file in &files {
+        let text = fs::read_to_string(file)?;
+        let first = text.lines().next().unwrap_or_default();
+        let schema = first.split_once("$schema=").context("a first line names a schema")?.1;
+        let name = file.file_name().context("a file has a name")?.display();
+        if !folder.join(schema).is_file() {
+            bail!("{name}: there is no {schema} beside {}", folder.display());
+        }
+        let mut runs = text.lines().filter_map(|line| line.split_once("plimsoll run ")).peekable();
+        let own = format!("{named}/{name}");
+        if runs.peek().is_none() || runs.any(|(_, of)| of.split(' ').next() != Some(own.as_str())) {
+            bail!("{name}: its head does not say `plimsoll run {own}`");
+        }
+    }
+    if files.is_empty() {
+        bail!("there is no workload in {}", folder.display());
+    }
+    println!("workloads: {} name their schema and themselves below {named}", files.len());
     Ok(())
 }
 
@@ -103,6 +133,7 @@ pub(super) fn in_debian_11(place: &Place, deb: &Path, rpm: &Path) -> Result<()> 
     process::check(&mut within(&root, &["dpkg", "--install", &deb]), "dpkg --install")?;
     first_run(within(&root, &["plimsoll"]), &place.work)?;
     let took = began.elapsed().as_secs_f64();
+    library(&root, LIBRARY_INSTALLED)?;
     process::check(&mut within(&root, &["dpkg", "--purge", "plimsoll"]), "dpkg --purge")?;
     println!("deb: installed on Debian 11 and ran; {took:.1} s from nothing");
 

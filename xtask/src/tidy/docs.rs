@@ -14,6 +14,22 @@ pub(super) fn check(tree: &Tree) -> Vec<String> {
     let mut findings = machine_paths(tree);
     findings.extend(fragments(tree));
     findings.extend(lost_names(tree));
+    findings.extend(open_listeners(tree));
+    findings
+}
+
+/// Finds command lines that, taken over from a document, have Prometheus listen to everybody.
+fn open_listeners(tree: &Tree) -> Vec<String> {
+    let mut findings = Vec::new();
+    for file in tree.0.iter().filter(|file| file.path.ends_with(".md")) {
+        for (number, line) in (1..).zip(file.text.lines()) {
+            let is_closed = line.contains("--web.listen-address=127.0.0.1:");
+            if line.trim_start().starts_with("prometheus --") && !is_closed {
+                let path = &file.path;
+                findings.push(format!("{path}:{number}: has no --web.listen-address=127.0.0.1:…"));
+            }
+        }
+    }
     findings
 }
 
@@ -111,6 +127,13 @@ mod tests {
                 format!("README.md:3: a path of one machine: {home}"),
             ]
         );
+    }
+
+    #[test]
+    fn a_prometheus_that_everybody_reaches_is_found() {
+        let text = "prometheus --a\nprometheus --b --web.listen-address=127.0.0.1:9090\n";
+        let findings = open_listeners(&Tree::of(&[("docs/x.md", text)]));
+        assert_eq!(findings, ["docs/x.md:1: has no --web.listen-address=127.0.0.1:…"]);
     }
 
     #[test]

@@ -173,6 +173,13 @@ fn starved(client: &ClientFacts) -> Option<Finding> {
     })
 }
 
+/// Tells whether the processors of a client's machine were taken, and most of them by others.
+pub(super) fn is_crowded(client: &ClientFacts) -> bool {
+    client.machine.is_some_and(|machine| {
+        machine.busy >= MACHINE_FULL && machine.own.is_some_and(|own| own <= machine.busy / 2.0)
+    })
+}
+
 /// Returns that threads of a client were full, if they were.
 pub(super) fn threads_full(load: &LoadFacts<'_>, clients: &[ClientFacts]) -> Option<Finding> {
     clients.iter().find_map(|client| full(load, client))

@@ -199,9 +199,24 @@ fn limiting<'l, 'a>(load: &'l LoadFacts<'a>) -> Option<&'l RowFacts<'a>> {
     open.max_by_key(|row| row.ended())
 }
 
+/// Returns that a schedule was not kept as others had the processors of a client's machine.
+fn crowded_out(missed: String, client: &ClientFacts) -> Finding {
+    Finding {
+        class: LimitClass::ClientCpu,
+        sentence:
+            "the client did not keep its schedule: other programs kept the processors of its \
+        machine busy"
+                .to_owned(),
+        because: [Some(missed), words::processors(client)].into_iter().flatten().collect(),
+        experiment: "stop other programs on the client's machine, or use a larger or a second one \
+                     (`--fleet`): if operations go out on time, they were it"
+            .to_owned(),
+    }
+}
+
 /// Returns that operations of a schedule went out late although there was room, or that the room
 /// was too small, if one of that is so.
-pub(super) fn late(load: &LoadFacts<'_>) -> Option<Finding> {
+pub(super) fn late(load: &LoadFacts<'_>, clients: &[ClientFacts]) -> Option<Finding> {
     let row = limiting(load).filter(|row| row.paced == Paced::Open)?;
     let schedule = row.schedule?;
     let missed = format!(
@@ -235,6 +250,9 @@ pub(super) fn late(load: &LoadFacts<'_>) -> Option<Finding> {
                 experiment: "double --max-in-flight: if as much is late, the store was the limit"
                     .to_owned(),
             });
+        }
+        if let Some(crowded) = clients.iter().find(|client| client::is_crowded(client)) {
+            return Some(crowded_out(missed, crowded));
         }
         return Some(Finding {
             class: LimitClass::Pacing,

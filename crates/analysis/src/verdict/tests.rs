@@ -344,6 +344,14 @@ fn a_schedule_that_is_not_kept_with_room_is_the_pacing() {
     let late = || scheduled(10, 3, 5);
     let count = late().len() as u64;
     assert_eq!(Case::open(late(), 64, count).judge().class, LimitClass::Pacing);
+    // The same on a machine that others keep busy is theirs, and nobody is told to add threads.
+    for (own, class) in [(0.2, LimitClass::ClientCpu), (0.9, LimitClass::Pacing)] {
+        let machine = Some(MachineFacts { busy: 0.98, steal: 0.0, own: Some(own) });
+        let crowded = ClientFacts { machine, ..idle() };
+        let verdict = Case::open(late(), 64, count).of(crowded).judge();
+        assert_eq!(verdict.class, class);
+        assert_eq!(verdict.experiment.contains("stop other programs"), own < 0.5);
+    }
     // The same with full threads is theirs.
     let full = busy(TOOK * 19 / 20, Duration::ZERO);
     let verdict = Case::open(late(), 64, count).of(full).judge();

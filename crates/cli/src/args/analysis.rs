@@ -159,10 +159,10 @@ pub(crate) struct AnalyzeArgs {
 #[derive(Args, Debug)]
 pub(crate) struct CompareArgs {
     /// Baseline run, or a directory of runs
-    #[arg(value_name = "BEFORE")]
-    pub(crate) before: PathBuf,
+    #[arg(required_unless_present = "check_gates", value_name = "BEFORE")]
+    pub(crate) before: Option<PathBuf>,
     /// Candidate runs, or a directory of runs
-    #[arg(required = true, value_name = "AFTER")]
+    #[arg(required_unless_present = "check_gates", value_name = "AFTER")]
     pub(crate) after: Vec<PathBuf>,
     /// One more baseline run; can be given several times
     #[arg(long = "before", value_name = "RUN")]
@@ -171,6 +171,13 @@ pub(crate) struct CompareArgs {
     /// errors<=0.1%
     #[arg(long = "gate", value_name = "RULE")]
     pub(crate) gates: Vec<String>,
+    /// Only check that each --gate can be read, before there are runs; exit with 2 otherwise
+    #[arg(
+        long,
+        requires = "gates",
+        conflicts_with_all = ["before", "after", "more_before", "junit", "json", "markdown"]
+    )]
+    pub(crate) check_gates: bool,
     /// Equivalence margin: a change is `same` if its 95 % interval lies within ± this, in percent
     /// of the baseline mean
     #[arg(long, default_value_t, value_name = "PERCENT")]

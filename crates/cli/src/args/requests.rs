@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::secret::Secret;
 
-use super::ByteSize;
+use super::{ByteSize, Duration};
 
 /// How requests are made, whatever they are about.
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
@@ -58,6 +58,11 @@ pub(crate) struct RequestArgs {
     #[arg(long, env = "PLIMSOLL_STS_WEB_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     #[serde(skip)]
     pub(crate) sts_web_token: Option<Secret>,
+    /// How long each place may take to hand out credentials, a `credential_process` among them
+    /// [default: 10s]
+    #[arg(long, value_name = "DURATION")]
+    #[serde(default)]
+    pub(crate) credentials_timeout: Option<Duration>,
     /// Replace each host by all of its addresses
     #[arg(long)]
     pub(crate) resolve_host: bool,

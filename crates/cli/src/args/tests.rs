@@ -13,7 +13,10 @@ const OTHERS: [(&[&str], &[&str]); 18] = [
     (&["docs/howto/compare-in-ci.md"], &["adapter", "file"]),
     (&["docs/install.md"], &["input", "network", "rm", "twice"]),
     (&["docs/store.md"], &["endpoint-url"]),
-    (&["docs/telemetry.md"], &["config.file", "storage.tsdb.path", "storage.tsdb.retention.time"]),
+    (
+        &["docs/telemetry.md"],
+        &["config.file", "storage.tsdb.path", "storage.tsdb.retention.time", "web.listen-address"],
+    ),
     (&["docs/replay.md", "crates/foreign/src/trace"], &["verbose"]),
     (
         &["docs/coming-from-fio.md", "crates/dialects/src/fio", "README.md"],

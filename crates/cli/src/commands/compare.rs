@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use plimsoll_analysis::compare::{Comparison, Difference, Gate, Margin, exit_code, judge};
 use plimsoll_conduct::output::Named;
 use plimsoll_dialects::warp::{aggregated, cmp};
-use plimsoll_report::compare as report;
+use plimsoll_report::{compare as report, format};
 use plimsoll_results::{Opened, Side, open, runs};
 
 use crate::args::{AnalysisArgs, CompareArgs, WarpCmpArgs, overwrite};
@@ -20,6 +20,10 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     let ui = args.print.ui();
     let parsed = args.gates.iter().map(|gate| gate.parse::<Gate>());
     let gates: Vec<Gate> = parsed.collect::<Result<_, _>>()?;
+    if args.check_gates {
+        ui.note(&format!("{} can be read", format::plural(gates.len() as u64, "gate")));
+        return Ok(ExitCode::SUCCESS);
+    }
     if args.junit.is_some() && gates.is_empty() {
         bail!("--junit writes what --gate found; give at least one --gate");
     }
@@ -30,8 +34,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     if is_alone && args.print.json {
         bail!("--junit - and --json both write to the standard output: give --junit a file");
     }
-    let before: Vec<PathBuf> =
-        std::iter::once(&args.before).chain(&args.more_before).cloned().collect();
+    let before: Vec<PathBuf> = args.before.iter().chain(&args.more_before).cloned().collect();
     let (comparison, differences) =
         compared(&before, &args.after, args.margin, &args.analysis, &ui)?;
     let results = judge(&gates, &comparison)?;
@@ -92,6 +95,8 @@ pub(super) fn side(paths: &[PathBuf], args: &AnalysisArgs, ui: &Ui) -> Result<Si
             Opened::Record(record) => {
                 let warn = |loss: &String| ui.warn(&format!("{}: {loss}", path.display()));
                 record.losses.iter().for_each(warn);
+                // Without figures nothing is ever decided, however many runs are added.
+                record.require_operations()?;
                 let added = side.add(&path, &record, &asked);
                 added.map_err(|error| shown::in_flags(error, args))?;
             }

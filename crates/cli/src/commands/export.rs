@@ -45,6 +45,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<ExitCode> {
     let record = Record::open(&args.run)?;
     let ui = Ui::plain();
     record.losses.iter().for_each(|loss| ui.warn(loss));
+    record.require_operations()?;
     let form = form(args)?;
     if let Some(flag) = args.trace.given().next().filter(|_| form != Form::Trace) {
         bail!("{flag} is for traces (--format trace, or -o NAME.trace.json)");
@@ -77,6 +78,7 @@ fn operations(args: &ExportArgs, record: &Record, form: Form, ui: &Ui) -> Result
         Err(ExportError::Write(error)) if error.kind() == ErrorKind::BrokenPipe => {
             return Ok(ExitCode::SUCCESS);
         }
+        Err(ExportError::Write(error)) => return Err(named(args).failed(error).into()),
         written => {
             written.with_context(|| format!("-o: cannot write {}", args.output.display()))?;
         }

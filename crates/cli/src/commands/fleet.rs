@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use plimsoll_conduct::machine;
 use plimsoll_fleet::broker::{
-    Broker, BrokerSettings, RevokedAgent, TokenRules, ask_revoke, ask_token, find_server,
+    Broker, BrokerError, BrokerSettings, RevokedAgent, TokenRules, ask_revoke, ask_token,
+    find_server,
 };
 use plimsoll_fleet::roll::Recruit;
 use plimsoll_record::{RunDirectory, is_alive};
@@ -53,12 +54,17 @@ fn up(args: &UpArgs) -> Result<ExitCode> {
         Some(directory) => directory.clone(),
         None => fleet::state_directory("fleet")?,
     };
-    let mut broker = Broker::start(BrokerSettings {
+    let broker = Broker::start(BrokerSettings {
         program: found.program,
         listen: (args.listen.ip().to_string(), args.listen.port()),
         addresses: addresses.clone(),
         directory,
         agents_max: args.agents_max,
+    });
+    let mut broker = broker.map_err(|error| match error {
+        BrokerError::Files { .. } => anyhow!(error)
+            .context("the fleet's files cannot be kept there; name another --directory"),
+        error => error.into(),
     })?;
     let lasts = args.token_expires.map(|duration| duration.0);
     let token = broker.token(TokenRules { uses: args.token_uses, lasts })?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use plimsoll_conduct::machine;
-use plimsoll_conduct::output::Named;
+use plimsoll_conduct::output::{self, Named};
 use plimsoll_engine::RunClock;
 use plimsoll_proof::{LOOPBACK_PROOFS, NamedProof, PROOFS, Prover, RIVALS};
 use plimsoll_report::proof::{self, Certificate, PROOF_SCHEMA, Proof, Verdict};
@@ -22,6 +22,8 @@ pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
     let kept = args.certificate.as_ref();
     let kept = kept.map(|path| Named { name: "--certificate", path, overwrite });
     kept.as_ref().map_or(Ok(()), Named::check)?;
+    // Every proof keeps its records there for as long as it needs them.
+    output::temporary_directory()?;
     let is_alone = kept.is_some_and(|file| file.is_stdout());
     let prover = Prover {
         seed: args.seed,

@@ -1,18 +1,21 @@
 //! Who asks a store: the keys of the flags, else those that are found, which are found again before
 //! they expire as long as anybody signs with them.
 
+use std::collections::BTreeSet;
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use plimsoll_conduct::{RunTime, input};
+use plimsoll_conduct::{RunTime, child, input};
 use plimsoll_credentials::{
-    Chain, Found, Keys as FoundKeys, Names, PATIENCE, PLACES, Refreshed, Refresher, StaticKeys,
+    Chain, CredentialsError, Found, Keys as FoundKeys, Names, PATIENCE, Ran, Refreshed, Refresher,
+    StaticKeys,
 };
 use plimsoll_driver_s3::{Credentials, Keys, S3Config, SharedKeys, WeakKeys};
 use plimsoll_http::{Endpoint, Proxies};
-use plimsoll_model::Moment;
+use plimsoll_model::{Moment, Secret};
 use plimsoll_report::format;
 use plimsoll_workload::plan::{Plan, Stage};
 
@@ -29,8 +32,13 @@ const NAMES: Names = Names {
     session_token: "--session-token",
     web_token: "--sts-web-token",
 };
+/// More than any command of a profile prints of credentials.
+const COMMAND_BYTES_MAX: usize = 64 << 10;
 /// How often it is looked whether keys are due, and whether anybody still signs with them.
 const LOOK: Duration = Duration::from_millis(200);
+
+/// Where the keys were found with which this process has asked any store.
+static SOURCES: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Whose credentials were found, and what became of them since.
 pub(crate) struct Asking {
@@ -39,9 +47,11 @@ pub(crate) struct Asking {
 }
 
 impl Asking {
-    /// Returns what is to be said in the record of keys that were renewed.
+    /// Returns what is to be said in the record of keys that were found, and renewed.
     pub(crate) fn remarks(&self) -> Vec<String> {
-        self.renewals.as_ref().map(|of| of.remarks(&self.found)).unwrap_or_default()
+        let source = &self.found.source;
+        let lasting = || vec![format!("the credentials are from {source} and name no end")];
+        self.renewals.as_ref().map_or_else(lasting, |of| of.remarks(&self.found))
     }
 }
 
@@ -64,9 +74,25 @@ impl Renewals {
         let told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let times = format::plural(told.renewed_count, "time");
         let renewed = format!("the credentials from {} were renewed {times}", found.source);
-        let renewed = (told.renewed_count > 0).then_some(renewed);
-        told.failures.iter().cloned().chain(renewed).collect()
+        told.failures.iter().cloned().chain([renewed]).collect()
     }
+}
+
+/// Returns which keys a store has refused, as far as they were looked for.
+pub(crate) fn keys_in_words() -> String {
+    let flags = "--access-key, --secret-key";
+    let sources = SOURCES.lock().unwrap_or_else(PoisonError::into_inner);
+    let named = |source: &String| {
+        if source == NAMES.keys { flags.to_owned() } else { format!("the keys from {source}") }
+    };
+    match sources.len() {
+        0 => flags.to_owned(),
+        _ => sources.iter().map(named).collect::<Vec<_>>().join(" or "),
+    }
+}
+
+fn note_source(source: impl ToString) {
+    SOURCES.lock().unwrap_or_else(PoisonError::into_inner).insert(source.to_string());
 }
 
 /// Returns a configuration with whoever asks the store that it names, and who that is where it was
@@ -90,7 +116,12 @@ pub(super) fn by_whom(
     };
     if !must_find && given.is_any() {
         let credentials = credentials(&args.credentials)?;
+        note_source(NAMES.keys);
         return Ok((S3Config { credentials, ..config }, None));
+    }
+    if given.is_any() && given.keys()?.is_none() {
+        let asked = if web_token.is_some() { "--sts-web-token" } else { "--signature IAM" };
+        bail!("{asked} asks with credentials, and --access-key '' as nobody: give one of them");
     }
     let chain = Chain {
         given,
@@ -101,19 +132,32 @@ pub(super) fn by_whom(
         proxies,
         clock: time.clock.clone(),
         wall_epoch: time.wall_epoch,
-        patience: PATIENCE,
+        patience: requests.credentials_timeout.map_or(PATIENCE, |given| given.0),
         variable: environment::variable,
         read: input::read_text,
+        run: command,
     };
-    let found = if must_find { Some(chain.resolve()?) } else { chain.find()? };
-    let Some(found) = found else {
-        return Ok((S3Config { keys_sought: Some(PLACES), ..config }, None));
+    let found = match chain.resolve() {
+        Err(CredentialsError::NotFound { places, .. }) if !must_find => {
+            return Ok((S3Config { keys_sought: Some(places), ..config }, None));
+        }
+        found => found?,
     };
+    note_source(&found.source);
     let keys = SharedKeys::new(keys_of(found.keys.clone(), Some(found.source.to_string())));
     let renewals = Refresher::of(chain, &found).map(|refresher| renewed(refresher, &keys));
     let region_otherwise = found.region.clone();
     let config = S3Config { credentials: Credentials::Keys(keys), region_otherwise, ..config };
     Ok((config, Some(Asking { found, renewals })))
+}
+
+/// Runs the command of a profile.
+fn command(line: &str, time_max: Duration) -> io::Result<Option<Ran>> {
+    let clock = RunTime::machine().clock;
+    let ended = child::run_to_end(line, COMMAND_BYTES_MAX, &*clock, time_max)?;
+    let text = |of: child::Output| String::from_utf8_lossy(&of.kept).into_owned();
+    Ok(ended
+        .map(|child::Ended { status, output }| Ran { status, output: Secret::from(text(output)) }))
 }
 
 fn first_of(config: &S3Config) -> &Endpoint {

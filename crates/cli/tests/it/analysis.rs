@@ -7,7 +7,9 @@ use plimsoll_foreign::warp::raw::{self, Names};
 use plimsoll_model::{Moment, OpRecord, WorkerId};
 use plimsoll_testkit::grammar::{accept, warp_report};
 
-use crate::harness::{self, counts, measured, printed, refused, run_line, without_checksum};
+use crate::harness::{
+    self, counts, measured, plimsoll, printed, refused, run_line, stderr, without_checksum,
+};
 
 const WARP_FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/warp");
 
@@ -458,8 +460,10 @@ fn a_run_without_its_parts_says_what_is_missing() {
     let said = printed(place.path(), "analyze run");
     assert!(said.contains(lost) && said.contains("no operation ended"), "{said}");
     for line in ["compare run whole", "export run -o ops.csv"] {
-        let found = warnings(place.path(), line);
-        assert!(found.len() == 1 && found[0].contains(lost), "{line}: {found:?}");
+        let output = plimsoll(place.path()).args(line.split(' ')).output().unwrap();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{line}: {said}");
+        assert!(said.contains("no operation of run can be read: all parts"), "{line}: {said}");
     }
 }
 

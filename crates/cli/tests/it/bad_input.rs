@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use crate::harness::{oracle, plimsoll, run, stderr};
+use crate::harness::{oracle, plimsoll, printed, run, stderr};
 
 /// A port on which nobody listens.
 fn refused_port() -> u16 {
@@ -150,6 +150,43 @@ fn a_wrong_key_is_denied_with_the_flag_to_change() {
         let text = stderr(&output);
         assert!(text.contains("--access-key") && text.contains("--secret-key"), "{text}");
         assert_eq!(text.trim_end().lines().count(), 1, "{text}");
+    }
+}
+
+#[test]
+fn proofs_without_a_place_for_their_records_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    // The superuser may write anywhere but there.
+    for line in ["prove stall", "run w.yaml --virtual"] {
+        std::fs::write(
+            directory.path().join("w.yaml"),
+            printed(directory.path(), "s3 stat --duration 1s --explain"),
+        )
+        .unwrap();
+        let mut command = plimsoll(directory.path());
+        command.args(line.split_whitespace()).env("TMPDIR", "/proc/self");
+        let output = run(command);
+        let said = stderr(&output);
+        assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{line}: {said}");
+        assert!(said.contains("in /proc/self; let TMPDIR name a directory"), "{line}: {said}");
+        assert!(output.stdout.is_empty(), "{line}");
+    }
+}
+
+#[test]
+fn a_fleet_without_a_home_says_why_and_what_else() {
+    let Some(program) = plimsoll_testkit::nats_server() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("home");
+    std::fs::write(&file, "").unwrap();
+    let mut command = plimsoll(directory.path());
+    command.args(["fleet", "up", "--listen", "127.0.0.1:0", "--nats-server"]).arg(program);
+    command.env("HOME", &file).env_remove("XDG_STATE_HOME");
+    let output = run(command);
+    let said = stderr(&output);
+    assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+    for part in ["name another --directory", "home/.local/state", "Not a directory"] {
+        assert!(said.contains(part), "no `{part}`: {said}");
     }
 }
 

@@ -11,6 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use tokio_rustls::TlsAcceptor;
 
+use crate::fleet::Fleet;
 use crate::harness::{Target, counts, oracle, run, run_directory, run_json, stderr};
 
 type Issuer = CertifiedIssuer<'static, KeyPair>;
@@ -109,6 +110,12 @@ fn open_door(acceptor: TlsAcceptor, to: String) -> u16 {
 const SMALL: &str = "--bucket bench --objects 20 --obj.size 1KiB --duration 200ms --concurrent 2";
 const MINE: &str = "--client-cert @me.pem --client-key @me.key";
 
+/// Keys with passwords, as far as anybody reads them: of PKCS #8, and of the older kind.
+const NEW_LOCKED: &str = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIHsMFcG\n\
+                          -----END ENCRYPTED PRIVATE KEY-----\n";
+const OLD_LOCKED: &str = "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\
+                          DEK-Info: AES-256-CBC,91D4\n\nMIHsMFcG\n-----END EC PRIVATE KEY-----\n";
+
 #[test]
 fn every_command_shows_the_certificate_and_keeps_its_key_to_itself() {
     let guarded = Guarded::new();
@@ -152,6 +159,9 @@ fn every_command_shows_the_certificate_and_keeps_its_key_to_itself() {
 #[test]
 fn what_is_wrong_with_the_certificate_is_said_in_one_sentence() {
     let guarded = Guarded::new();
+    for (name, text) in [("new-locked.key", NEW_LOCKED), ("old-locked.key", OLD_LOCKED)] {
+        std::fs::write(guarded.folder.path().join(name), text).unwrap();
+    }
     let place = tempfile::tempdir().unwrap();
     let refused = "the server does not accept our certificate, or wants one and was shown none";
     for (flags, says) in [
@@ -161,12 +171,11 @@ fn what_is_wrong_with_the_certificate_is_said_in_one_sentence() {
             "--tls --client-cert @me.pem --client-key @stranger.key",
             "does not belong to the certificate",
         ),
-        ("--tls --client-cert @me.pem", "cannot read a private key without a password from"),
+        ("--tls --client-cert @me.pem", "cannot read a private key from"),
         ("--tls --client-cert @none.pem", "cannot read a certificate from"),
-        (
-            "--tls --client-cert @me.pem --client-key @none.key",
-            "cannot read a private key without a",
-        ),
+        ("--tls --client-cert @me.pem --client-key @none.key", "cannot read a private key from"),
+        ("--tls --client-cert @me.pem --client-key @new-locked.key", "openssl pkey -in KEY -out"),
+        ("--tls --client-cert @me.pem --client-key @old-locked.key", "openssl pkey -in KEY -out"),
         ("--client-cert @me-both.pem", "--tls"),
     ] {
         let line = format!("s3 stat --host HOST {SMALL} {flags}");
@@ -178,4 +187,38 @@ fn what_is_wrong_with_the_certificate_is_said_in_one_sentence() {
     }
     let left = std::fs::read_dir(place.path()).unwrap().count();
     assert_eq!(left, 0, "no record of what could not run");
+}
+
+#[test]
+fn agents_show_the_certificate_that_they_are_sent_or_their_own() {
+    let Some(mut fleet) = Fleet::start(&["told"], &[]) else { return };
+    let guarded = Guarded::new();
+    let file = |name: &str| guarded.folder.path().join(name);
+    let mut own = crate::harness::plimsoll(fleet.place.path());
+    own.env("PLIMSOLL_CLIENT_CERT", file("me.pem")).env("PLIMSOLL_CLIENT_KEY", file("me.key"));
+    guarded.store.credentials(&mut own);
+    fleet.join_as(own, "own", &[]);
+    let line = format!("s3 stat --host HOST --tls {SMALL} {MINE} --json");
+    for (flags, code) in [
+        ("--agents told", Some(0)),
+        ("--agents own --agent-credentials", Some(0)),
+        // It has none, and is sent none then.
+        ("--agents told --agent-credentials", Some(2)),
+    ] {
+        let line = format!("{line} {flags}");
+        let mut command = guarded.command(fleet.place.path(), &line);
+        let output = command.arg(&fleet.flag).output().unwrap();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), code, "{flags}: {said}");
+        if code == Some(0) {
+            let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(counts(&report)["ops_failed_count"], 0, "{flags}");
+            assert!(counts(&report)["ops_ok_count"].as_u64() > Some(0), "{flags}");
+        } else {
+            assert!(said.contains("wants one and was shown none"), "{flags}: {said}");
+        }
+        let keys = std::fs::read_to_string(file("me.key")).unwrap();
+        let key = keys.lines().nth(1).unwrap();
+        assert!(!said.contains(key), "{flags}: {said}");
+    }
 }

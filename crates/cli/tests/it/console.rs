@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::harness::{plimsoll, refused, run_line};
@@ -85,6 +86,12 @@ impl Served {
         }
     }
 
+    /// Signals it and returns its exit code.
+    pub(crate) fn end(mut self, signal: Signal) -> Option<i32> {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        self.child.wait().unwrap().code()
+    }
+
     fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -99,7 +106,7 @@ impl Drop for Served {
 }
 
 /// A workload on the embedded store.
-fn workload(name: &str, duration: &str) -> String {
+pub(crate) fn workload(name: &str, duration: &str) -> String {
     format!(
         "schema: plimsoll.workload/2\nname: {name}\nsets:\n  o: {{count: 4, size: 1KiB}}\nstages:\n\
          - {{name: fill, prepares: true, jobs: [{{name: fill, work: {{fill: o}}}}]}}\n\

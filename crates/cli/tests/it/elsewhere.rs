@@ -64,7 +64,10 @@ fn runs(place: &Path) {
     let failing = scripted(Some(Script::from_yaml(FAULTS).unwrap()));
     let errors = "s3 get --objects 40 --obj.size 4KiB --concurrent 4 --duration 1s";
     made(&failing, place, "errors", errors);
-    for name in ["mixed", "after", "open", "merged", "stages", "files", "errors"] {
+    let refusing = FAULTS.replace("slow_down: 0.2, half_body: 0.05", "slow_down: 1.0");
+    let refusing = scripted(Some(Script::from_yaml(&refusing).unwrap()));
+    made(&refusing, place, "failing", errors);
+    for name in ["mixed", "after", "open", "merged", "stages", "files", "errors", "failing"] {
         reported(place, name);
     }
     for name in ["mixed", "open", "errors"] {

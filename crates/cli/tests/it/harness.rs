@@ -86,13 +86,22 @@ pub(crate) fn oracle() -> Target {
 
 /// Returns a fresh in-memory store that behaves as a script says.
 pub(crate) fn scripted(script: Option<Script>) -> Target {
+    started(script, false)
+}
+
+/// Returns a fresh in-memory store that also takes requests of nobody.
+pub(crate) fn anonymous() -> Target {
+    started(None, true)
+}
+
+fn started(script: Option<Script>, anonymous: bool) -> Target {
     let config = OracleConfig {
         listen: ([127, 0, 0, 1], 0).into(),
         access_key: ACCESS_KEY.to_owned(),
         secret_key: SECRET_KEY.to_owned(),
         capacity_bytes: 1 << 30,
         threads: 1,
-        anonymous: false,
+        anonymous,
         domain: None,
         md5_etags: false,
         tls: None,

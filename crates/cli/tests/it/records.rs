@@ -28,6 +28,54 @@ fn a_flipped_bit_is_said_of_runs_on_files_and_others() {
 }
 
 #[test]
+fn a_run_of_which_no_operation_can_be_read_is_neither_exported_nor_compared() {
+    let place = tempfile::tempdir().unwrap();
+    for name in ["whole", "damaged", "empty", "lost"] {
+        null_run(place.path(), name);
+    }
+    let ops = |name: &str| place.path().join(name).join("ops");
+    for name in ["damaged", "empty", "lost"] {
+        for part in fs::read_dir(ops(name)).unwrap() {
+            let part = part.unwrap().path();
+            let mut bytes = fs::read(&part).unwrap();
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 4;
+            match name {
+                "damaged" => fs::write(&part, bytes).unwrap(),
+                "empty" => fs::write(&part, "").unwrap(),
+                _ => fs::remove_file(&part).unwrap(),
+            }
+        }
+        let exports = [
+            "csv",
+            "jsonl",
+            "warp",
+            "openmetrics",
+            "hlog",
+            "trace",
+            "github-bigger",
+            "github-smaller",
+            "bencher",
+        ];
+        let exports = exports.map(|format| format!("export {name} -o to --format {format}"));
+        let compares =
+            [format!("compare {name} whole --gate rate>=-90%"), format!("compare whole {name}")];
+        for line in exports.iter().chain(&compares) {
+            let output = run_line(place.path(), line);
+            let said = stderr(&output);
+            assert_eq!(output.status.code(), Some(2), "{line}: {said}");
+            // What is lost is told before it.
+            let last = said.lines().last().unwrap();
+            assert!(
+                last.contains(&format!("no operation of {name} can be read")),
+                "{line}: {said}"
+            );
+        }
+    }
+    assert!(!place.path().join("to").exists());
+}
+
+#[test]
 fn a_run_of_which_nothing_was_saved_says_so() {
     let place = tempfile::tempdir().unwrap();
     null_run(place.path(), "run");

@@ -11,13 +11,13 @@ use rustix::process::Signal;
 use crate::harness::{Background, Target, oracle, plimsoll, run_directory};
 
 /// A store that can be frozen: connections stay open, and nothing comes back any more.
-struct Frozen {
-    target: Target,
+pub(crate) struct Frozen {
+    pub(crate) target: Target,
     is_frozen: Arc<AtomicBool>,
 }
 
 impl Frozen {
-    fn before(behind: &Target) -> Self {
+    pub(crate) fn before(behind: &Target) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = listener.local_addr().unwrap().to_string();
         let is_frozen = Arc::new(AtomicBool::new(false));
@@ -43,7 +43,7 @@ impl Frozen {
         Self { target, is_frozen }
     }
 
-    fn freeze(&self) {
+    pub(crate) fn freeze(&self) {
         self.is_frozen.store(true, Ordering::SeqCst);
     }
 }

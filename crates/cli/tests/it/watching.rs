@@ -14,6 +14,7 @@ use plimsoll_testkit::{LiveKind, live, prometheus_folder, python_site};
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::fleet::Fleet;
 use crate::harness::{self, Background, plimsoll, printed, run_json, run_line, stderr};
 
 /// How long anything may take that is waited for.
@@ -152,14 +153,14 @@ fn every_panel_and_every_rule_works_on_a_run_that_prometheus_watches() {
     let prometheus = Prometheus::start(&folder, here.path(), &config, "data");
     let queries = panels();
     assert!(queries.len() > 12, "{queries:?}");
-    for (title, query) in &queries {
-        if title == "Agents" {
-            // There is no fleet here: that it can be asked is all there is to see.
-            assert_eq!(prometheus.query(query, None), []);
-        } else {
-            prometheus.await_data(query);
-        }
+    let of_agents = |title: &str| title == "Agents";
+    for (_, query) in queries.iter().filter(|(title, _)| !of_agents(title)) {
+        prometheus.await_data(query);
     }
+    // There is no fleet here, but in the next test.
+    let agents: Vec<_> = queries.iter().filter(|(title, _)| of_agents(title)).collect();
+    assert_eq!(agents.len(), 1);
+    assert_eq!(prometheus.query(&agents[0].1, None), []);
     let rules = std::fs::read_to_string(deployed("prometheus/plimsoll.rules.yml")).unwrap();
     let recorded = rules.lines().filter_map(|line| line.trim().strip_prefix("- record: "));
     let recorded: Vec<&str> = recorded.filter(|name| !name.contains("failed")).collect();
@@ -192,6 +193,36 @@ fn every_panel_and_every_rule_works_on_a_run_that_prometheus_watches() {
     drop(prometheus);
     running.signal(Signal::INT);
     running.end();
+}
+
+#[test]
+fn the_panel_of_agents_has_a_line_for_each_agent_of_a_fleet() {
+    let Some(folder) = prometheus_folder() else { return };
+    let Some(fleet) = Fleet::start(&["north", "south"], &[]) else { return };
+    let (target, here) = (harness::oracle(), tempfile::tempdir().unwrap());
+    let line = "s3 get --objects 20 --obj.size 4KiB --duration 20m --rate 200/s --concurrent 4 \
+                --run-dir run --metrics 127.0.0.1:0 --agents north,south";
+    let mut running = Background::start(fleet.command(&target, line));
+    let address = running.await_line("metrics at http://");
+    let address = address.split_once("http://").unwrap().1.strip_suffix("/metrics").unwrap();
+    running.await_line("measure: ");
+    let config = format!(
+        "scrape_configs: [{{job_name: plimsoll, scrape_interval: 250ms, \
+         static_configs: [{{targets: [\"{address}\"]}}]}}]\n"
+    );
+    let prometheus = Prometheus::start(&folder, here.path(), &config, "data");
+    for (_, query) in panels().into_iter().filter(|(title, _)| title == "Agents") {
+        awaited("both agents to work", || {
+            let found = prometheus.query(&query, None);
+            let working = found.iter().filter(|(_, rate)| *rate > 0.0);
+            let mut names: Vec<_> = working.filter_map(|(of, _)| of["agent"].as_str()).collect();
+            names.sort_unstable();
+            (names == ["north", "south"]).then_some(())
+        });
+    }
+    drop(prometheus);
+    running.signal(Signal::INT);
+    assert_eq!(running.end().0, Some(130));
 }
 
 #[test]
@@ -428,6 +459,11 @@ fn what_a_store_tells_of_itself_is_kept_and_shown() {
         assert!(!text.contains("top-secret") && !text.contains("hidden"), "{text}");
     }
     let run: Value = serde_json::from_str(&run).unwrap();
+    let typed = run["command_line"].as_array().unwrap();
+    let page = format!("http://*REDACTED*@{address}/m?*REDACTED*");
+    for shown in [page.as_str(), "http://127.0.0.1:1"] {
+        assert!(typed.iter().any(|word| word == shown), "{shown}: {typed:?}");
+    }
     assert_eq!(run["scraped"][0]["url"], format!("http://{address}/m?*REDACTED*"));
     assert_eq!(run["scraped"][0]["interval_ns"], 200_000_000);
     let report: Value = serde_json::from_str(&printed(here.path(), "analyze run --json")).unwrap();

@@ -37,8 +37,12 @@ pub struct Page {
     pub samples_left_out_count: u64,
 }
 
-/// Reads a page; keeps no more than so many samples of names that `is_wanted`.
-pub fn read(text: &str, samples_max: usize, is_wanted: impl Fn(&str) -> bool) -> Page {
+/// Reads a page; keeps no more than so many samples that `is_wanted`, by name and labels.
+pub fn read(
+    text: &str,
+    samples_max: usize,
+    is_wanted: impl Fn(&str, &[(String, String)]) -> bool,
+) -> Page {
     let (mut page, mut types) = (Page::default(), HashMap::<&str, &str>::new());
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         if let Some(comment) = line.strip_prefix('#') {
@@ -54,7 +58,7 @@ pub fn read(text: &str, samples_max: usize, is_wanted: impl Fn(&str) -> bool) ->
             page.lines_unread_count += 1;
             continue;
         };
-        if !is_wanted(&name) {
+        if !is_wanted(&name, &labels) {
             continue;
         }
         if page.samples.len() == samples_max {
@@ -166,7 +170,7 @@ mod tests {
     use super::*;
 
     fn all(text: &str) -> Page {
-        read(text, usize::MAX, |_| true)
+        read(text, usize::MAX, |_, _| true)
     }
 
     #[test]
@@ -202,7 +206,7 @@ mod tests {
         ];
         assert_eq!(lines, expected);
         assert_eq!(page.lines_unread_count, 4);
-        let few = read("a 1\nb 2\nc 3\nb 4\n", 1, |name| name != "a");
+        let few = read("a 1\nb 2\nc 3\nb 4\n", 1, |name, _| name != "a");
         assert_eq!((few.samples.len(), few.samples_left_out_count), (1, 2));
     }
 

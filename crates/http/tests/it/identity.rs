@@ -199,8 +199,8 @@ fn a_certificate_of_our_own_that_cannot_be_used_is_refused_by_name() {
         (&one.certificate, &handed, "the key of what was handed over does not belong to the"),
         (&one.key, &one.key, "cannot read a certificate from `"),
         (&missing, &one.key, "cannot read a certificate from `"),
-        (&one.certificate, &one.certificate, "cannot read a private key without a"),
-        (&one.certificate, &missing, "cannot read a private key without a password from `"),
+        (&one.certificate, &one.certificate, "cannot read a private key from `"),
+        (&one.certificate, &missing, "cannot read a private key from `"),
     ] {
         let message = load(certificate, key).unwrap_err().to_string();
         assert!(message.starts_with(start), "{message}");

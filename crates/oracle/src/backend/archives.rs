@@ -1,7 +1,7 @@
 //! MinIO's archives: one file out of a zip archive, and tar archives that are taken apart into
 //! objects.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io::Read;
 use std::sync::{Arc, Mutex};
 
@@ -15,6 +15,7 @@ use super::attributes::kept;
 use super::writing::Place;
 use super::{Backend, refusal};
 use crate::clock::wall_time;
+use crate::content::Content;
 use crate::digests::{Digests, Tag};
 use crate::store::{Attributes, Condition, Object, StoreError, VersionId};
 
@@ -27,6 +28,9 @@ const PREFIX: &str = "minio-snowball-prefix";
 
 /// How an archive ends that files are read of, with what divides its name from theirs.
 const ZIP: &str = ".zip/";
+
+/// How many directories are kept; each names no more than 65,535 files.
+const DIRECTORIES_MAX: usize = 8;
 
 /// The longest key, as in S3.
 pub(super) const KEY_BYTES_MAX: usize = 1024;
@@ -47,10 +51,11 @@ pub(super) fn is_to_be_taken_apart(attributes: Option<&Attributes>) -> bool {
     metadata.and_then(|metadata| metadata.get(TAKE_APART)).is_some_and(|value| value == "true")
 }
 
-/// The directory of the archive that was read last: one archive is read over and over.
+/// The directories of the archives that were read last, the latest at the end: they are read over
+/// and over.
 #[derive(Default)]
 pub(crate) struct Zips {
-    last: Mutex<Option<(ArchiveId, Arc<Directory>)>>,
+    last: Mutex<VecDeque<(ArchiveId, Arc<Directory>)>>,
 }
 
 /// What tells an archive from others: its ETag and when it was written.
@@ -75,42 +80,48 @@ impl Zips {
         archive: &Object,
         name: &str,
     ) -> S3Result<Result<Object, StoreError>> {
-        let bytes = archive.content.whole();
         let not_zip =
             || s3_error!(InvalidRequest, "the archive is no zip archive that can be read");
         let id = (archive.tag, archive.modified);
-        let directory = self.directory(id, &bytes).ok_or_else(not_zip)?;
+        let directory = self.directory(id, &archive.content).ok_or_else(not_zip)?;
         let Some(member) = directory.get(name) else { return Ok(Err(StoreError::NoSuchKey)) };
         super::not_offered(member.is_compressed, "compressed files of zip archives")?;
-        let content = content_of(&bytes, member).ok_or_else(not_zip)?;
+        let content = content_of(&archive.content, member).ok_or_else(not_zip)?;
         // Not that of the content: it would have to be gone through.
         let crc = (u64::from(member.crc) << 32 | content.len() as u64 & 0xffff_ffff).to_be_bytes();
         let tag = Tag::Parts { crc, size_bytes: content.len() as u64, parts_count: 1 };
-        let (content, version) = (content.into(), archive.version);
+        let version = archive.version;
         let (attributes, part_ends, modified) = (None, None, archive.modified);
         Ok(Ok(Object { content, tag, modified, attributes, part_ends, version }))
     }
 
-    fn directory(&self, id: ArchiveId, archive: &[u8]) -> Option<Arc<Directory>> {
+    fn directory(&self, id: ArchiveId, archive: &Content) -> Option<Arc<Directory>> {
         let mut last = self.last.lock().expect("nobody panics while reading a directory");
-        if let Some((_, directory)) = last.as_ref().filter(|(of, _)| *of == id) {
+        if let Some((_, directory)) = last.iter().find(|(of, _)| *of == id) {
             return Some(Arc::clone(directory));
         }
         let directory = Arc::new(read_directory(archive)?);
-        *last = Some((id, Arc::clone(&directory)));
+        if last.len() == DIRECTORIES_MAX {
+            last.pop_front();
+        }
+        last.push_back((id, Arc::clone(&directory)));
         Some(directory)
     }
 }
 
 /// Reads the directory of a zip archive (APPNOTE.TXT of PKWARE, 4.3.12 and 4.3.16); archives that
 /// need its extensions for large ones are not read.
-fn read_directory(archive: &[u8]) -> Option<Directory> {
+fn read_directory(archive: &Content) -> Option<Directory> {
     const END_LEN: usize = 22;
     const COMMENT_MAX: usize = u16::MAX as usize;
     let from = archive.len().saturating_sub(END_LEN + COMMENT_MAX);
-    let end = from + memchr::memmem::rfind(&archive[from..], b"PK\x05\x06")?;
-    let count = u16_at(archive, end + 10)?;
-    let mut at = u32_at(archive, end + 16)? as usize;
+    let tail = archive.slice(from..archive.len()).whole();
+    let end = memchr::memmem::rfind(&tail, b"PK\x05\x06")?;
+    let count = u16_at(&tail, end + 10)?;
+    let begin = u32_at(&tail, end + 16)? as usize;
+    let end = begin.checked_add(u32_at(&tail, end + 12)? as usize)?;
+    let archive = (end <= archive.len()).then(|| archive.slice(begin..end).whole())?;
+    let (archive, mut at) = (&archive[..], 0_usize);
     let mut directory = Directory::new();
     for _ in 0..count {
         if archive.get(at..at.checked_add(4)?)? != b"PK\x01\x02" {
@@ -132,13 +143,16 @@ fn read_directory(archive: &[u8]) -> Option<Directory> {
 }
 
 /// Returns the content of a file that is stored as it is (4.3.7).
-fn content_of(archive: &Bytes, member: &ZipMember) -> Option<Bytes> {
-    if archive.get(member.at..member.at.checked_add(4)?)? != b"PK\x03\x04" {
+fn content_of(archive: &Content, member: &ZipMember) -> Option<Content> {
+    const HEADER_LEN: usize = 30;
+    let header_end = member.at.checked_add(HEADER_LEN).filter(|end| *end <= archive.len())?;
+    let header = archive.slice(member.at..header_end).whole();
+    if !header.starts_with(b"PK\x03\x04") {
         return None;
     }
-    let name_len = usize::from(u16_at(archive, member.at + 26)?);
-    let extra_len = usize::from(u16_at(archive, member.at + 28)?);
-    let begin = member.at + 30 + name_len + extra_len;
+    let name_len = usize::from(u16_at(&header, 26)?);
+    let extra_len = usize::from(u16_at(&header, 28)?);
+    let begin = header_end + name_len + extra_len;
     let end = begin.checked_add(member.size)?;
     (end <= archive.len()).then(|| archive.slice(begin..end))
 }
@@ -242,6 +256,8 @@ mod tests {
 
     #[test]
     fn a_directory_that_lies_is_not_followed() {
+        let content = |bytes: &[u8]| Content::from(Bytes::copy_from_slice(bytes));
+        let read_directory = |bytes: &[u8]| read_directory(&content(bytes));
         let end = |count: u16, at: u32| {
             let mut end = b"PK\x05\x06\0\0\0\0".to_vec();
             end.extend(count.to_le_bytes());
@@ -256,10 +272,53 @@ mod tests {
         assert!(read_directory(&end(1, 0)).is_none());
         assert!(read_directory(b"PK\x05\x06").is_none());
         assert!(read_directory(b"").is_none());
-        let archive = Bytes::from_static(b"PK\x03\x04 and not much more than that ....");
+        let archive = content(b"PK\x03\x04 and not much more than that ....");
         for (at, size) in [(0, 1000), (1, 1), (usize::MAX, 1), (0, usize::MAX)] {
             let member = ZipMember { at, size, crc: 0, is_compressed: false };
             assert!(content_of(&archive, &member).is_none(), "{at} {size}");
         }
+    }
+
+    /// Returns an archive of one file that is stored as it is.
+    fn zip_of(name: &str, content: &[u8]) -> Vec<u8> {
+        let len = (content.len() as u32).to_le_bytes();
+        let name_len = (name.len() as u16).to_le_bytes();
+        let fields = [&[0; 4][..], &len, &len, &name_len, &[0; 2]].concat();
+        let local = [&b"PK\x03\x04"[..], &[0; 10], &fields, name.as_bytes(), content].concat();
+        let entry = [&b"PK\x01\x02"[..], &[0; 12], &fields, &[0; 14], name.as_bytes()].concat();
+        let (size, at) = (entry.len() as u32, local.len() as u32);
+        let end = [&b"PK\x05\x06"[..], &[0; 4], &[1, 0, 1, 0], &size.to_le_bytes()].concat();
+        [local, entry, end, at.to_le_bytes().to_vec(), vec![0; 2]].concat()
+    }
+
+    #[test]
+    fn a_member_is_read_in_place_and_is_that_of_the_archive_that_is_there() {
+        let zips = Zips::default();
+        let read = |zip: &[u8]| {
+            // As it is after an upload in parts.
+            let (first, rest) = zip.split_at(45);
+            let pieces = [first, rest].map(|piece| Bytes::copy_from_slice(piece).into());
+            let archive = Object {
+                content: Content::of_pieces(pieces.into_iter()),
+                tag: Tag::of(zip),
+                modified: WallTime::from_unix_ns(0),
+                attributes: None,
+                part_ends: None,
+                version: VersionId::NULL,
+            };
+            (zips.member(&archive, "dir/file").unwrap().unwrap().content, archive.content)
+        };
+        for content in [&[b'a'; 1000][..], &[b'b'; 999], &[b'a'; 1000]] {
+            let (member, archive) = read(&zip_of("dir/file", content));
+            assert!(member.whole() == content);
+            let held: Vec<_> = archive.pieces().map(<[u8]>::as_ptr_range).collect();
+            let is_shared = |piece: &[u8]| held.iter().any(|held| held.contains(&piece.as_ptr()));
+            assert!(member.pieces().all(is_shared), "nothing is copied");
+        }
+        // Directories of archives that were read before make room.
+        for size in 0..2 * DIRECTORIES_MAX {
+            assert_eq!(read(&zip_of("dir/file", &vec![b'c'; size])).0.len(), size);
+        }
+        assert_eq!(zips.last.lock().unwrap().len(), DIRECTORIES_MAX);
     }
 }

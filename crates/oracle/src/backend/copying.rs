@@ -15,6 +15,7 @@ use super::writing::{Place, asked_algorithm, is_lost};
 use super::{Backend, not_offered, refusal, rule, timestamp, version_of};
 use crate::checksum::{Algorithm, Checksum};
 use crate::clock::wall_time;
+use crate::content::Content;
 use crate::digests::{Digested, Digests, Tag};
 use crate::extent::Extent;
 use crate::store::{Attributes, Object, Part, StoreError, VersionId};
@@ -73,7 +74,7 @@ impl Backend {
         let (tag, checksum) = self.digested(&source, asked);
         attributes.get_or_insert_default().checksum.clone_from(&checksum);
         let size_bytes = source.content.len() as u64;
-        let room = self.room(&place, size_bytes, &mut attributes);
+        let room = self.room_for_copy(&place, &source.content, &mut attributes);
         let is_lost = is_lost(&request.extensions, OpKind::Put, (place.key, size_bytes), &room)?;
         let room = room.map_err(refusal)?;
         let (modified, content, version) = (wall_time(), source.content, VersionId::NULL);
@@ -123,19 +124,26 @@ impl Backend {
         }
         let upload = (&*input.bucket, &*input.key, &*input.upload_id);
         let size_bytes = span.len() as u64;
+        // A part that shared some of the content would hold all of it.
+        let is_shared =
+            span.len() == source.content.len() && matches!(source.content, Content::Whole(_));
+        let reserve = || match is_shared {
+            true => self.store.reserve_copy(&input.key, &source.content, None),
+            false => self.store.reserve(&input.key, size_bytes, None),
+        };
         let (summing, room) = match self.store.check_upload(upload) {
-            Ok(summing) => (summing, self.store.reserve(&input.key, size_bytes, None)),
+            Ok(summing) => (summing, reserve()),
             Err(error) => (None, Err(error)),
         };
         let obstacle = || room.as_ref().err().copied();
         rule(&request.extensions, OpKind::PutPart, (&input.key, size_bytes), obstacle)?;
         let room = room.map_err(refusal)?;
-        let is_whole = span.len() == source.content.len();
-        let content = source.content.slice(span).whole();
-        // A part that shared some of the content would hold all of it.
-        let content = if is_whole { content } else { bytes::Bytes::copy_from_slice(&content) };
+        let content = match source.content.slice(span).into_piece() {
+            piece if is_shared => piece,
+            piece => bytes::Bytes::copy_from_slice(piece.as_ref()).into(),
+        };
         let also = summing.map(|summing| summing.algorithm);
-        let Digested { tag, checksum } = Digests::of([&content[..]], self.tagging, also);
+        let Digested { tag, checksum } = Digests::of([content.as_ref()], self.tagging, also);
         let modified = wall_time();
         let part = Part { content, tag, modified, checksum: checksum.clone() };
         self.store.put_part(upload, number, part, room).map_err(refusal)?;

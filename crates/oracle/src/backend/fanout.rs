@@ -59,7 +59,7 @@ impl Backend {
 
     fn put_copy(&self, place: &Place<'_>, object: Object) -> Result<Option<String>, StoreError> {
         let mut attributes = object.attributes.as_deref().cloned();
-        let room = self.room(place, object.content.len() as u64, &mut attributes)?;
+        let room = self.room_for_copy(place, &object.content, &mut attributes)?;
         let object = Object { attributes: super::attributes::kept(attributes), ..object };
         let version = self.store.put(place.bucket, place.key, object, place.condition, room)?;
         Ok(version.name())

@@ -64,6 +64,7 @@ impl Backend {
         let digests = Digests::new((&input).into(), self.tagging, also);
         let (content, Digested { tag, checksum }) =
             collect(body, size_bytes, digests, &trailers).await?;
+        let content = content.into();
         let part = Stored { content, tag, modified: wall_time(), checksum: checksum.clone() };
         self.store.put_part(upload, number, part, room).map_err(refusal)?;
         let e_tag = Some(ETag::Strong(tag.to_string()));

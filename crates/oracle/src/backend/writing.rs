@@ -15,6 +15,7 @@ use super::fanout::FanoutKeys;
 use super::{Backend, not_offered, refusal};
 use crate::checksum::Algorithm;
 use crate::clock::wall_time;
+use crate::content::Content;
 use crate::digests::{Digested, Digests, Tag};
 use crate::misbehave::Ruling;
 use crate::store::{Attributes, Condition, Object, Room, StoreError, VersionId};
@@ -79,7 +80,8 @@ impl Backend {
             version: VersionId::NULL,
         };
         if let Some(keys) = request.extensions.get::<FanoutKeys>() {
-            drop(room);
+            // Held until every key has its copy, so that the content counts once.
+            let _room = room.holding(&object.content);
             return self.fan_out(&place, keys, object, is_lost);
         }
         let (tag, version, size) = match is_lost {
@@ -123,6 +125,27 @@ impl Backend {
         size_bytes: u64,
         attributes: &mut Option<Attributes>,
     ) -> Result<Room<'_>, StoreError> {
+        self.check_place(place, attributes)?;
+        self.store.reserve(place.key, size_bytes, attributes.as_ref())
+    }
+
+    /// Sets room aside as [`room`](Self::room) does, for content that is stored already.
+    pub(super) fn room_for_copy(
+        &self,
+        place: &Place<'_>,
+        content: &Content,
+        attributes: &mut Option<Attributes>,
+    ) -> Result<Room<'_>, StoreError> {
+        self.check_place(place, attributes)?;
+        self.store.reserve_copy(place.key, content, attributes.as_ref())
+    }
+
+    /// Tells why nothing can be written there, if so, and completes what keeps it.
+    fn check_place(
+        &self,
+        place: &Place<'_>,
+        attributes: &mut Option<Attributes>,
+    ) -> Result<(), StoreError> {
         let Place { bucket, key, offset, condition } = *place;
         self.complete_lock(bucket, attributes, wall_time)?;
         if let Some(offset) = offset {
@@ -131,8 +154,7 @@ impl Backend {
                 return Err(StoreError::WrongOffset { size_bytes: held });
             }
         }
-        self.store.check_condition(bucket, key, condition)?;
-        self.store.reserve(key, size_bytes, attributes.as_ref())
+        self.store.check_condition(bucket, key, condition)
     }
 
     /// Completes what keeps a version by what its bucket says.

@@ -27,6 +27,7 @@ use tokio_rustls::server::TlsStream;
 use super::timer::Timer;
 use super::{Misbehaviour, Ruling};
 use crate::behaviour::{Act, ERROR_IN_SUCCESS_CODE, Verdict, WRONG_LENGTH_EXTRA};
+use crate::heads::{Answered, HEAD_TIME_MAX, LimitedHeads};
 
 /// What keeps an answer from being made.
 pub(crate) type BoxError = Box<dyn StdError + Send + Sync>;
@@ -90,11 +91,13 @@ pub(crate) async fn converse<S: Serving>(
     misbehaviour: Arc<Misbehaviour>,
 ) -> io::Result<()> {
     let timer = Arc::new(Timer::new(misbehaviour.clock)?);
-    let answering = service_fn(|request| {
+    let (socket, answering) = LimitedHeads::new(socket, HEAD_TIME_MAX);
+    let service = service_fn(|request| {
         let ruling = Ruling::new(&misbehaviour);
-        Box::pin(answer(service.clone(), ruling, Arc::clone(&timer), request))
+        let timer = Arc::clone(&timer);
+        Box::pin(answer(service.clone(), ruling, timer, request, answering.request()))
     });
-    let mut connection = http1::Builder::new().serve_connection(TokioIo::new(socket), answering);
+    let mut connection = http1::Builder::new().serve_connection(TokioIo::new(socket), service);
     let ended = poll_fn(|cx| connection.poll_without_shutdown(cx)).await;
     let mut socket = connection.into_parts().io.into_inner();
     match ended.as_ref().err().and_then(breach) {
@@ -138,6 +141,7 @@ async fn answer<S: Serving>(
     ruling: Ruling,
     timer: Arc<Timer>,
     mut request: Request<Incoming>,
+    _counted: Answered,
 ) -> Result<Response<Body>, BoxError> {
     request.extensions_mut().insert(ruling.clone());
     let headless = request.method() == Method::HEAD;

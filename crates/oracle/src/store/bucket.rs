@@ -275,7 +275,7 @@ impl Bucket {
         let size_bytes = size_bytes + object.content.len() as u64;
         let tag = object.tag;
         if let Some(Entry { newest: Version::Object(held), .. }) = shard.get_mut(key) {
-            held.content.push(object.content.whole());
+            held.content.push(&object.content);
             held.tag = Tag::of_appended(held.tag, object.tag, size_bytes);
             held.modified = object.modified;
             held.part_ends = None;

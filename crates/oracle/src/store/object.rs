@@ -124,9 +124,14 @@ impl fmt::Display for VersionId {
 }
 
 impl Object {
-    /// Returns what it counts as held under `key`.
-    pub(super) fn held_bytes(&self, key: &str) -> u64 {
-        object_bytes(key, self.content.len() as u64, self.attributes.as_deref())
+    /// Returns what it counts as held under `key` besides its content, which others may share.
+    pub(super) fn own_bytes(&self, key: &str) -> u64 {
+        object_bytes(key, 0, self.attributes.as_deref())
+    }
+
+    /// Counts it as no longer stored, and returns how many bytes are free by that.
+    pub(super) fn release(&self, key: &str) -> u64 {
+        self.own_bytes(key) + self.content.release()
     }
 
     /// Returns what keeps it from being removed.
@@ -151,9 +156,10 @@ impl Version {
         }
     }
 
-    pub(super) fn held_bytes(&self, key: &str) -> u64 {
+    /// Counts it as no longer stored, and returns how many bytes are free by that.
+    pub(super) fn release(&self, key: &str) -> u64 {
         match self {
-            Self::Object(object) => object.held_bytes(key),
+            Self::Object(object) => object.release(key),
             Self::Marker(_) => overhead_bytes(key),
         }
     }

@@ -1,7 +1,6 @@
 //! What is set for a bucket or a version after it was made: versioning, object lock, retention,
 //! tags.
 
-use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -189,10 +188,10 @@ impl Store {
     ) -> Result<(), StoreError> {
         let mut attributes = object.attributes.as_deref().cloned().unwrap_or_default();
         change(&mut attributes);
-        let before = object.held_bytes(key);
+        let before = object.own_bytes(key);
         let changed = Object { attributes: Some(Arc::new(attributes)), ..object.clone() };
-        let after = changed.held_bytes(key);
-        mem::forget(self.reserve_bytes(after.saturating_sub(before))?);
+        let after = changed.own_bytes(key);
+        self.reserve_bytes(after.saturating_sub(before))?.keep();
         self.give_back_bytes(before.saturating_sub(after));
         *object = changed;
         Ok(())

@@ -78,6 +78,36 @@ fn a_full_store_takes_again_what_was_given_back() {
 }
 
 #[test]
+fn content_that_several_share_counts_once_while_any_of_them_lives() {
+    let own = OBJECT_OVERHEAD_BYTES + 1;
+    let store = store(100 + 4 * own);
+    put(&store, "a", &[1; 100]).unwrap();
+    let copy = |to: &str| {
+        let object = store.get("b", "a").unwrap();
+        let room = store.reserve_copy(to, &object.content, None)?;
+        store.put("b", to, object, Condition::Always, room).map(drop)
+    };
+    copy("c").unwrap();
+    copy("d").unwrap();
+    copy("d").unwrap();
+    assert_eq!(store.holding().bytes, 100 + 3 * own);
+    let taken = store.get("b", "a").unwrap();
+    delete(&store, "a");
+    assert_eq!(store.holding().bytes, 100 + 2 * own, "the others still hold it");
+    put(&store, "d", b"other").unwrap();
+    assert_eq!(store.holding().bytes, 105 + 2 * own);
+    delete(&store, "c");
+    assert_eq!(store.holding().bytes, 5 + own, "the last takes it along");
+    // One that is copied while it is removed counts again, as a whole.
+    let room = store.reserve_copy("e", &taken.content, None).unwrap();
+    assert_eq!(store.holding().bytes, 105 + 2 * own);
+    drop(room);
+    assert_eq!(store.holding().bytes, 5 + own);
+    delete(&store, "d");
+    assert_eq!(store.holding().bytes, 0);
+}
+
+#[test]
 fn what_is_added_stands_behind_what_was_there() {
     let store = store(1_000);
     let append = |offset, piece: &'static str| {

@@ -1,12 +1,10 @@
 //! Uploads in parts that are under way: what has arrived of each, and how an object is made of it.
 
 use std::collections::BTreeMap;
-use std::mem;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use bytes::Bytes;
 use plimsoll_model::WallTime;
 
 use super::{
@@ -14,7 +12,7 @@ use super::{
     overhead_bytes, read, write,
 };
 use crate::checksum::{Algorithm, Checksum};
-use crate::content::Content;
+use crate::content::{Content, Piece};
 use crate::digests::Tag;
 use crate::listing::first_text_after;
 
@@ -50,7 +48,7 @@ pub(super) struct Upload {
 /// One part as stored. A clone shares the content.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
-    pub(crate) content: Bytes,
+    pub(crate) content: Piece,
     pub(crate) tag: Tag,
     pub(crate) modified: WallTime,
     pub(crate) checksum: Option<Checksum>,
@@ -89,11 +87,12 @@ impl Upload {
         then(lock(&self.parts).as_mut().ok_or(StoreError::NoSuchUpload)?)
     }
 
-    /// Takes no more parts, and returns how many bytes it held; 0 when it had ended before.
+    /// Takes no more parts, and returns how many bytes are free by that; 0 when it had ended
+    /// before.
     pub(super) fn end(&self, key: &str) -> u64 {
         let Some(parts) = lock(&self.parts).take() else { return 0 };
         let own_bytes = object_bytes(key, 0, self.attributes.as_deref());
-        parts.values().map(|part| part_bytes(key, part)).sum::<u64>() + own_bytes
+        parts.values().map(|part| part.release(key)).sum::<u64>() + own_bytes
     }
 }
 
@@ -116,7 +115,7 @@ impl Store {
         let parts = Mutex::new(Some(BTreeMap::new()));
         let upload = Upload { begun, attributes, summing, parts };
         write(&bucket.uploads).insert((key.to_owned(), id.clone()), Arc::new(upload));
-        mem::forget(room);
+        room.keep();
         Ok(id)
     }
 
@@ -136,12 +135,12 @@ impl Store {
         part: Part,
         room: Room<'_>,
     ) -> Result<(), StoreError> {
-        assert_eq!(room.bytes, part_bytes(key, &part));
+        let room = room.holding(&Content::Whole(part.content.clone()));
+        assert_eq!(room.bytes, overhead_bytes(key));
         let upload = self.upload(bucket, key, id)?;
         let replaced = upload.parts_of(|parts| Ok(parts.insert(number, part)))?;
-        // What was set aside is now held by the part.
-        mem::forget(room);
-        self.give_back_bytes(replaced.map_or(0, |part| part_bytes(key, &part)));
+        room.keep();
+        self.give_back_bytes(replaced.map_or(0, |part| part.release(key)));
         Ok(())
     }
 
@@ -169,7 +168,7 @@ impl Store {
         // An upload that is refused goes on; one that somebody forestalls from here on is lost.
         self.check_condition(bucket, key, condition)?;
         let upload = self.upload(bucket, key, id)?;
-        let (parts, checksum) = {
+        let (mut parts, checksum) = {
             let mut parts = lock(&upload.parts);
             let held = parts.as_ref().ok_or(StoreError::NoSuchUpload)?;
             check_named(held, named)?;
@@ -180,17 +179,22 @@ impl Store {
             (parts.take().expect("it was there"), checksum)
         };
         self.forget_upload(bucket, key, id);
-        let held = parts.values().map(|part| part_bytes(key, part)).sum::<u64>();
+        let is_named =
+            |number: &u32| named.binary_search_by_key(number, |part| part.number).is_ok();
+        let unnamed = parts.extract_if(.., |number, _| !is_named(number));
+        let mut freed_bytes = unnamed.map(|(_, part)| part.release(key)).sum::<u64>();
+        freed_bytes += parts.len() as u64 * overhead_bytes(key);
         let mut attributes = upload.attributes.clone();
         if checksum.is_some() {
             let attributes = attributes.get_or_insert_default();
             Arc::make_mut(attributes).checksum.clone_from(&checksum);
         }
-        let object = joined(parts, named, modified, attributes);
-        let (tag, size_bytes) = (object.tag, object.content.len() as u64);
+        let object = joined(parts, modified, attributes);
+        let tag = object.tag;
         // The upload's own room and that of the parts' contents become the object's.
-        let room = Room { store: self, bytes: object.held_bytes(key) };
-        self.give_back_bytes(held - size_bytes);
+        let content = Some(object.content.clone());
+        let room = Room { store: self, bytes: object.own_bytes(key), content };
+        self.give_back_bytes(freed_bytes);
         let version = self.put(bucket, key, object, condition, room)?;
         Ok((tag, checksum, version))
     }
@@ -258,8 +262,11 @@ impl Store {
     }
 }
 
-fn part_bytes(key: &str, part: &Part) -> u64 {
-    part.content.len() as u64 + overhead_bytes(key)
+impl Part {
+    /// Counts it as no longer stored, and returns how many bytes are free by that.
+    fn release(&self, key: &str) -> u64 {
+        self.content.release() + overhead_bytes(key)
+    }
 }
 
 /// Tells whether the parts that are named make an object: there, in order, and large enough.
@@ -299,14 +306,12 @@ fn summed(parts: &BTreeMap<u32, Part>, named: &[NamedPart], summing: Summing) ->
     Checksum::of_parts(&sums, summing.is_of_whole)
 }
 
-/// Returns the parts that are named as one object.
+/// Returns the parts as one object.
 fn joined(
-    mut parts: BTreeMap<u32, Part>,
-    named: &[NamedPart],
+    parts: BTreeMap<u32, Part>,
     modified: WallTime,
     attributes: Option<Arc<Attributes>>,
 ) -> Object {
-    parts.retain(|number, _| named.binary_search_by_key(number, |part| part.number).is_ok());
     let tags: Vec<Tag> = parts.values().map(|part| part.tag).collect();
     let ends = parts.values().scan(0, |end, part| {
         *end += part.content.len();
@@ -321,6 +326,8 @@ fn joined(
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::super::Holding;
     use super::*;
 
@@ -344,7 +351,8 @@ mod tests {
         fn put(&self, id: &str, number: u32, content: Vec<u8>) -> Result<String, StoreError> {
             let room = self.store.reserve("k", content.len() as u64, None)?;
             let tag = Tag::of(&content);
-            let part = Part { content: content.into(), tag, modified: T0, checksum: None };
+            let content = Bytes::from(content).into();
+            let part = Part { content, tag, modified: T0, checksum: None };
             self.store.put_part(("b", "k", id), number, part, room)?;
             Ok(tag.to_string())
         }

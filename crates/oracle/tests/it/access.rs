@@ -172,3 +172,21 @@ fn what_cannot_start_says_why() {
     let Err(error) = Oracle::start(taken) else { panic!("two listen on one port") };
     assert_eq!(error.to_string(), format!("cannot listen on {}", oracle.addr()));
 }
+
+#[test]
+fn every_refusal_says_why() {
+    let (_oracle, client) = start(config());
+    let (range, long) = (("range", "bytes=9-"), format!("/bucket/{}", "k".repeat(1025)));
+    assert_eq!(client.request("PUT", "/bucket/k", &[], b"x").status, 200);
+    for (method, target, headers, code) in [
+        ("PUT", "/x2", &[][..], "InvalidBucketName"),
+        ("PUT", long.as_str(), &[], "KeyTooLongError"),
+        ("GET", "/bucket/k", &[range], "InvalidRange"),
+        ("GET", "/bucket/none", &[], "NoSuchKey"),
+    ] {
+        let refused = client.request(method, target, headers, b"");
+        assert_eq!(refused.elements("Code"), [code]);
+        let messages = refused.elements("Message");
+        assert!(messages.len() == 1 && messages[0].len() > 10, "{}", refused.text());
+    }
+}

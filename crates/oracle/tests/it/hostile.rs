@@ -27,6 +27,22 @@ fn objects_by_hostile_names_are_objects_like_others() {
 }
 
 #[test]
+fn documents_that_are_too_long_are_the_clients_fault() {
+    let (_oracle, client) = start(config());
+    client.request("PUT", "/bucket/k", &[], b"");
+    let long = vec![b' '; 21 << 20];
+    for (method, target) in [("POST", "/bucket?delete="), ("PUT", "/bucket/k?tagging=")] {
+        let refused = client.request(method, target, &[], &long).error();
+        assert_eq!(refused, (400, "MaxMessageLengthExceeded".to_owned()), "{target}");
+    }
+    let tags = "<Tag><Key>k</Key><Value>v</Value></Tag>".repeat(100_000);
+    let tags = format!("<Tagging><TagSet>{tags}</TagSet></Tagging>");
+    let refused = client.request("PUT", "/bucket/k?tagging=", &[], tags.as_bytes());
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert_eq!(client.request("GET", "/bucket/k", &[], b"").status, 200);
+}
+
+#[test]
 fn hostile_ranges_are_refused_or_read_as_http_has_them() {
     let (_oracle, client) = start(config());
     client.request("PUT", "/bucket/k", &[], b"0123456789");

@@ -179,6 +179,33 @@ fn a_form_may_name_many_keys() {
         let got = nobody.request("GET", &format!("/bucket/{key}"), &[], b"");
         assert_eq!(got.text(), "content");
     }
-    assert_eq!(oracle.stats().objects_count, 2, "and none under the key of the form");
+    let held = oracle.stats();
+    assert_eq!(held.objects_count, 2, "and none under the key of the form");
+    // What the copies share counts once, and what a copy of one takes is its key.
+    assert_eq!(held.held_bytes, 7 + (256 + 1) + (256 + 3));
+    let copied = nobody.request("PUT", "/bucket/c", &[("x-amz-copy-source", "/bucket/a")], b"");
+    assert_eq!(copied.status, 200);
+    assert_eq!(oracle.stats().held_bytes, held.held_bytes + 256 + 1);
+    for key in ["a", "b/c", "c"] {
+        assert_eq!(nobody.request("DELETE", &format!("/bucket/{key}"), &[], b"").status, 204);
+    }
+    assert_eq!(oracle.stats().held_bytes, 0);
     assert_eq!(post("no JSON").error(), (400, "InvalidRequest".to_owned()));
+}
+
+#[test]
+fn a_form_that_arrives_in_large_pieces_is_read_as_a_whole() {
+    let (_oracle, client) = start(OracleConfig { anonymous: true, ..config() });
+    let nobody = Client { keys: None, payload: Payload::Unsigned, ..client };
+    // Wherever a piece of it ends, it ends like the boundary begins.
+    let content = vec![b'\r'; 4 << 20];
+    let field = b"--B\r\nContent-Disposition: form-data; name=\"key\"\r\n\r\nk\r\n--B\r\n\
+                  Content-Disposition: form-data; name=\"file\"; filename=\"f\"\r\n\r\n";
+    let form = [&field[..], &content, b"\r\n--B--\r\n"].concat();
+    let kind = [("content-type", "multipart/form-data; boundary=B")];
+    for _ in 0..4 {
+        let posted = nobody.request("POST", "/bucket", &kind, &form);
+        assert!(matches!(posted.status, 200 | 204), "{}", posted.text());
+    }
+    assert!(nobody.request("GET", "/bucket/k", &[], b"").body == content);
 }

@@ -111,8 +111,11 @@ fn unit(metric: &ScrapedMetric, max: f64) -> (&'static str, f64) {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "a page is written for a browser")]
 mod tests {
     use std::collections::BTreeMap;
+
+    use plimsoll_testkit::browser::{Page, View};
 
     use super::*;
     use crate::fixture_files as fixture;
@@ -176,5 +179,27 @@ mod tests {
         assert!(!html.contains("<script>alert"), "an element came in");
         // The label in which they do not differ is left out.
         assert!(!html.contains(">api=get, server=s1</li>"));
+    }
+
+    #[test]
+    fn long_names_do_not_stick_out_on_a_phone() {
+        let long = "a_name_without_any_place_to_break".repeat(4);
+        let series = vec![values(&long, 3e6), values("get", 1e6)];
+        let metric = ScrapedMetric { name: long, is_rate: true, series, series_not_shown_count: 0 };
+        let mut report = fixture::mixed();
+        report.scraped = Some(ScrapedReport {
+            pages: Vec::new(),
+            metrics: vec![metric],
+            series_moved_not_shown_count: 0,
+            series_still_count: 0,
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("scraped.html");
+        std::fs::write(&path, render(&report, &Environment::default())).unwrap();
+        let view = View { width: 375, height: 800, is_dark: false };
+        let Some(mut page) = Page::open(view) else { return };
+        page.go(&format!("file://{}", path.display()));
+        page.until("document.querySelectorAll('#scraped .legend button').length === 2");
+        assert_eq!(page.eval("document.documentElement.scrollWidth"), 375, "nothing sticks out");
     }
 }

@@ -388,6 +388,7 @@ fn failures_and_wrong_content_stand_with_the_warnings_and_the_goodput_is_zero() 
     assert!(html.contains("corrupt: 2,400 (1,000 old-version, 1,400 torn)</li>"), "{html}");
     assert!(html.contains("<dt>goodput</dt><dd>0 MiB/s, 0 ops/s: failures"), "{html}");
     assert!(!html.contains("NaN"));
+    assert!(html.contains("<h2>Outages</h2>\n<dl>\n<dt>outage</dt>"), "{html}");
 }
 
 #[test]
@@ -404,6 +405,8 @@ fn what_is_not_known_leaves_no_empty_chart_and_no_false_zero() {
     assert!(charts(&html).contains(&"chart-throughput"), "{:?}", charts(&html));
     assert!(!charts(&html).contains(&"chart-latency-percentiles"));
     assert!(html.contains(crate::format::UNKNOWN) && !html.contains("NaN"));
+    // Nor is there a heading with nothing under it.
+    assert!(!html.contains("<h2>Outages</h2>") && !html.contains("<dl>\n</dl>"), "{html}");
 }
 
 #[test]

@@ -143,6 +143,14 @@ fn without_user_and_query(address: &str) -> String {
     }
 }
 
+/// Returns a text without the tags of XML or HTML in it, the last of which may be cut.
+fn between_tags(text: &str) -> String {
+    let mut parts = text.split('<');
+    let first = parts.next().unwrap_or_default();
+    let behind = parts.map(|part| part.split_once('>').map_or("", |(_, behind)| behind));
+    std::iter::once(first).chain(behind).collect::<Vec<_>>().join(" ")
+}
+
 /// What a page answered.
 #[derive(Default)]
 struct Answer {
@@ -195,6 +203,7 @@ impl Answer {
         if self.status != 200 {
             let said = &self.body[..self.body.len().min(REFUSAL_BYTES_MAX)];
             let said = String::from_utf8_lossy(said);
+            let said = between_tags(&said);
             let words: Vec<&str> = said.split_whitespace().collect();
             let colon = if words.is_empty() { "" } else { ": " };
             let advice = match self.status {

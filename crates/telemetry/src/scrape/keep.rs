@@ -96,8 +96,12 @@ impl Kept {
         scrape: &mut ScrapeRead,
         lines: &mut Vec<ScrapedLine>,
     ) -> Result<(), String> {
-        let is_wanted = |name: &str| match self.matching.is_empty() {
-            true => !name.ends_with("_bucket"),
+        // MinIO calls the buckets of its distributions gauges: their label tells.
+        let is_bucket = |name: &str, labels: &[(String, String)]| {
+            name.ends_with("_bucket") || labels.iter().any(|(label, _)| label == "le")
+        };
+        let is_wanted = |name: &str, labels: &[(String, String)]| match self.matching.is_empty() {
+            true => !is_bucket(name, labels),
             false => self.matching.iter().any(|glob| glob.matches(name)),
         };
         let page = read(text, SERIES_MAX, is_wanted);

@@ -85,7 +85,8 @@ fn scraped(asked: &ScrapeAsked) -> (Scraped, Vec<String>) {
 #[test]
 fn a_page_is_read_with_its_token_and_only_what_changed_is_kept() {
     let bodies = [
-        "# TYPE a_total counter\na_total{x=\"1\"} 1\nb 2\nc_bucket{le=\"1\"} 3\nd 4\n",
+        "# TYPE a_total counter\na_total{x=\"1\"} 1\nb 2\nc_bucket{le=\"1\"} 3\n\
+         c_distribution{le=\"1\"} 3\nd 4\n",
         "# TYPE a_total counter\na_total{x=\"1\"} 5\nb 2\nbad\ne NaN\n",
     ];
     let (addr, heads) = serve(move |socket, number| {
@@ -133,6 +134,10 @@ fn a_hostile_page_is_told_of_in_one_sentence_and_costs_only_itself() {
     let answers: Vec<(String, &str)> = vec![
         (page("200 OK", "", "<html>no metrics</html>"), "holds no metrics"),
         (page("403 Forbidden", "", "who are\nyou?"), "it answered 403: who are you?; a token"),
+        (
+            page("403 Forbidden", "", "<Error><Code>Denied</Code><Message>Not you</Mess"),
+            "it answered 403: Denied Not you; a token",
+        ),
         (
             page("302 Found", "location: https://u:p@h/x?token=y\r\n", ""),
             "302, which leads to https://h/x; name",

@@ -100,3 +100,18 @@ stages:
         (&"failed".into(), &"complete".into())
     );
 }
+
+#[test]
+fn what_was_measured_before_the_disk_of_the_record_was_full_is_named_and_readable() {
+    let dirs = Directories::on_disk();
+    let script = "$PLIMSOLL null --duration 100s --run-dir $DIR/run; echo \"code $?\" >&2
+        $PLIMSOLL analyze $DIR/run";
+    let Some(output) = on_small_disk(dirs.runs(), "4m", script) else { return };
+    let text = stderr(&output);
+    assert!(text.contains("no space left in ") && text.contains("code 2"), "{text}");
+    let kept = text.lines().find(|line| line.contains("what was measured until then is in "));
+    assert!(kept.is_some_and(|line| line.contains("`plimsoll analyze ")), "{text}");
+    let (printed, _) = printed_and_left(&output);
+    assert_eq!(output.status.code(), Some(0), "{printed}{text}");
+    assert!(printed.contains("its disk was full") && printed.contains("ops/s"), "{printed}");
+}
