@@ -19,17 +19,26 @@ pub(crate) enum Channel {
 }
 
 impl Channel {
-    /// Takes a new connection onto the ring of the thread, where it is plain and there is one.
-    pub(crate) fn new(dialled: Dialled, transport: Transport, clock: &SharedClock) -> Self {
-        match (dialled, transport) {
-            (Dialled::Plain(tcp), Transport::Ring) => match Stream::new(tcp, clock) {
-                Ok(stream) => {
-                    seen::over_ring();
-                    Self::Ring(stream)
-                }
-                Err(tcp) => Self::Runtime(Connection(Dialled::Plain(tcp))),
-            },
-            (dialled, _) => Self::Runtime(Connection(dialled)),
+    /// Takes a new connection onto the ring of the thread, where it is plain and the transport
+    /// wants that; the error says why there is none where there must be.
+    pub(crate) fn new(
+        dialled: Dialled,
+        transport: Transport,
+        clock: &SharedClock,
+    ) -> io::Result<Self> {
+        let tcp = match (dialled, transport) {
+            (Dialled::Plain(tcp), Transport::Auto | Transport::IoUring) => tcp,
+            (dialled, _) => return Ok(Self::Runtime(Connection(dialled))),
+        };
+        match Stream::new(tcp, clock) {
+            Ok(stream) => {
+                seen::over_ring();
+                Ok(Self::Ring(stream))
+            }
+            Err((tcp, _)) if transport == Transport::Auto => {
+                Ok(Self::Runtime(Connection(Dialled::Plain(tcp))))
+            }
+            Err((_, error)) => Err(error),
         }
     }
 
@@ -87,32 +96,23 @@ impl Channel {
         }
     }
 
-    /// Returns when the socket had taken all that was written; `None` where it has not yet.
-    pub(crate) fn taken_at(&self, clock: &dyn Clock) -> Option<Moment> {
-        match self.sending() {
-            // With each write before it returned.
-            Sending::Nothing => Some(clock.now()),
-            Sending::Taken(at) => Some(at),
-            Sending::UnderWay | Sending::Failed { .. } => None,
-        }
-    }
-
-    /// Tells whether the socket has taken all that was written.
+    /// Tells whether the socket has taken all that was written. Only of a request without a body
+    /// that need not be so.
     pub(crate) fn has_taken_all(&self) -> bool {
-        matches!(self.sending(), Sending::Nothing | Sending::Taken(_))
+        self.sending() == Sending::Over
     }
 
     /// Returns why what was written last could not be sent, where that was not known at once.
     pub(crate) fn send_error(&self) -> Option<io::Error> {
         match self.sending() {
             Sending::Failed { errno } => Some(io::Error::from_raw_os_error(errno)),
-            _ => None,
+            Sending::Over | Sending::UnderWay => None,
         }
     }
 
     fn sending(&self) -> Sending {
         match self {
-            Self::Runtime(_) => Sending::Nothing,
+            Self::Runtime(_) => Sending::Over,
             Self::Ring(stream) => stream.sending(),
         }
     }

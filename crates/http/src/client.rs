@@ -17,7 +17,11 @@ use crate::http2::Http2Connection;
 use crate::proxy::{PROXY_WANTS_USER, Proxies, ProxyServer};
 use crate::response::ResponseParser;
 use crate::stall::Stall;
-use crate::{Endpoint, Exchange, ExchangeError, Request, ResponseSink, TlsConfig, seen};
+use crate::transport::in_words;
+use crate::{
+    Endpoint, Exchange, ExchangeError, ExchangeErrorKind, Request, ResponseSink, TlsConfig,
+    Transport, seen,
+};
 
 /// How much one read takes at most; measured with 1 MiB bodies on 32 connections: 64 KiB costs
 /// more, 256 KiB not less.
@@ -62,19 +66,8 @@ pub struct Options {
     pub version: HttpVersion,
     /// The proxies requests go through, `None` for none.
     pub proxies: Option<Proxies>,
-    /// What carries plain connections of HTTP/1.1.
+    /// What carries its connections.
     pub transport: Transport,
-}
-
-/// What carries plain connections of HTTP/1.1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Transport {
-    /// The sockets of the runtime (`epoll`), a system call for each send and each receive.
-    Sockets,
-    /// `io_uring`, where the thread can have a ring: the kernel is called once for what many
-    /// connections send and receive. Else as [`Self::Sockets`].
-    #[default]
-    Ring,
 }
 
 impl Options {
@@ -85,7 +78,7 @@ impl Options {
 }
 
 impl Default for Options {
-    /// Plain HTTP/1.1 on kept connections, made within ten seconds and without a proxy.
+    /// Plain HTTP/1.1 on kept connections of sockets, made within ten seconds and without a proxy.
     fn default() -> Self {
         Self {
             connect_timeout: Duration::from_secs(10),
@@ -95,7 +88,7 @@ impl Default for Options {
             keep_alive: true,
             version: HttpVersion::One,
             proxies: None,
-            transport: Transport::default(),
+            transport: Transport::Sockets,
         }
     }
 }
@@ -322,7 +315,15 @@ impl Client {
             }
         }
         let dialled = self.dial(endpoint).await?;
-        Ok(Channel::new(dialled, self.options.transport, &self.clock))
+        let transport = match &self.slots[endpoint].via {
+            Some(_) => Transport::Sockets,
+            None => self.options.transport,
+        };
+        Channel::new(dialled, transport, &self.clock).map_err(|error| {
+            let (endpoint, why) = (&self.endpoints[endpoint], in_words(&error));
+            let message = format!("cannot connect to {endpoint} over io_uring: {why}");
+            Failure::new(ExchangeErrorKind::Connect, message)
+        })
     }
 
     /// Returns what the failure of an exchange under way comes to, naming whom it was with.

@@ -155,12 +155,7 @@ impl<'a> Carrier<'a> {
     }
 
     pub(crate) fn marks(&self) -> Marks {
-        let mut marks = self.marks;
-        // It was not known yet when the last piece was written.
-        if marks.last_byte_sent.is_none() && self.sender.had_body() && !self.is_early() {
-            marks.last_byte_sent = self.channel.taken_at(self.clock);
-        }
-        marks
+        self.marks
     }
 
     /// Sends and reads as far as the socket lets it. A failure's message continues after the
@@ -192,7 +187,7 @@ impl<'a> Carrier<'a> {
     /// the address.
     pub(crate) fn overdue(&mut self, overdue: &Overdue) -> Failure {
         let place = match self.parser.finish() {
-            _ if !self.sender.is_done() => "the request is not taken".to_owned(),
+            _ if self.is_early() => "the request is not taken".to_owned(),
             Ending::BeforeAnswer => "no answer came".to_owned(),
             Ending::InsideHead => "it is inside the answer's head".to_owned(),
             Ending::InsideBody | Ending::Complete => {
@@ -216,7 +211,7 @@ impl<'a> Carrier<'a> {
             Poll::Pending => false,
             Poll::Ready(Ok(())) if self.sender.is_done() => {
                 if self.sender.had_body() {
-                    self.marks.last_byte_sent = self.channel.taken_at(self.clock);
+                    self.marks.last_byte_sent = Some(self.clock.now());
                 }
                 false
             }
@@ -287,7 +282,7 @@ impl<'a> Carrier<'a> {
         }
         let ending = self.parser.finish();
         let place = match ending {
-            Ending::BeforeAnswer if !self.sender.is_done() => " while the request was sent",
+            Ending::BeforeAnswer if self.is_early() => " while the request was sent",
             Ending::BeforeAnswer => " without an answer",
             Ending::InsideHead => " inside the answer's head",
             Ending::InsideBody | Ending::Complete => " inside the answer's body",

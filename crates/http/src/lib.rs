@@ -5,8 +5,8 @@
 //!
 //! The seam for another transport is [`response::ResponseParser`]: it is fed bytes, hands out the
 //! head and slices of the body, and says when the answer is complete; nothing in it knows where the
-//! bytes come from. [`Client`] is the transport on tokio (plain TCP and TLS). There are no hidden
-//! retries: a request goes out once.
+//! bytes come from. [`Client`] carries them on tokio: over its sockets (plain TCP and TLS), or over
+//! an `io_uring` of the thread (plain TCP). There are no hidden retries: a request goes out once.
 
 mod channel;
 mod client;
@@ -27,10 +27,11 @@ mod send;
 mod srv;
 mod stall;
 mod tls;
+mod transport;
 mod uring;
 mod url;
 
-pub use client::{Client, HttpVersion, Options, Transport};
+pub use client::{Client, HttpVersion, Options};
 pub use endpoint::{Endpoint, ResolveError, resolve_all};
 pub use error::{ExchangeError, ExchangeErrorKind};
 pub use exchange::{Body, Exchange, Request};
@@ -41,4 +42,5 @@ pub use range::{HeldRange, parse_content_range};
 pub use response::{ResponseHead, ResponseSink};
 pub use srv::{NameServers, ServiceError, ServiceHost};
 pub use tls::{Pem, TlsConfig, TlsIdentity, TlsOptions, TlsSetupError};
+pub use transport::{Transport, TransportError};
 pub use url::{PORT_PLAIN, PORT_TLS, Url};

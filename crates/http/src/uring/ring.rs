@@ -1,5 +1,6 @@
 //! The kernel's ring: entries go in, what became of them comes out.
 
+use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -9,9 +10,9 @@ use std::time::Duration;
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, opcode, squeue};
 
-use super::slot::{Received, Slot};
+use super::slot::{ROOM_BYTES, Received, Slot};
 
-/// Entries that may be made ready before the kernel is called.
+/// Entries that the kernel takes with one call.
 const ENTRIES: u32 = 512;
 /// Answers that the kernel has room for; beyond them it keeps them until it is called.
 const ANSWERS: u32 = 4 * ENTRIES;
@@ -49,18 +50,35 @@ pub(super) struct Ring {
     /// By place; `None` is free.
     slots: Vec<Option<Slot>>,
     free: Vec<usize>,
+    /// Entries that the kernel is to get when it has taken those before them.
+    backlog: VecDeque<squeue::Entry>,
+    /// Who is to be woken, in the order in which it came.
+    pub(super) woken: VecDeque<Waker>,
 }
 
 impl Ring {
+    /// Returns a ring through which something went already: where only its making is allowed, it
+    /// is refused.
     pub(super) fn new() -> io::Result<Self> {
-        let ring = IoUring::builder()
+        Self::with_room(ENTRIES, ANSWERS)
+    }
+
+    pub(super) fn with_room(entries: u32, answers: u32) -> io::Result<Self> {
+        let mut ring = IoUring::builder()
             // What comes is taken when this thread is in the kernel anyway.
             .setup_coop_taskrun()
             .setup_taskrun_flag()
             .setup_single_issuer()
-            .setup_cqsize(ANSWERS)
-            .build(ENTRIES)?;
-        Ok(Self { ring, slots: Vec::new(), free: Vec::new() })
+            // One entry that is refused does not hold up those behind it.
+            .setup_submit_all()
+            .setup_cqsize(answers)
+            .build(entries)?;
+        // SAFETY: the entry points to nothing.
+        unsafe { ring.submission().push(&opcode::Nop::new().build()) }.map_err(io::Error::other)?;
+        ring.submit_and_wait(1)?;
+        ring.completion().for_each(drop);
+        let (slots, free) = (Vec::new(), Vec::new());
+        Ok(Self { ring, slots, free, backlog: VecDeque::new(), woken: VecDeque::new() })
     }
 
     /// Returns a descriptor that is ready when something came.
@@ -90,12 +108,12 @@ impl Ring {
     /// did.
     pub(super) fn receive(&mut self, place: usize) -> bool {
         let slot = self.slot(place);
-        if !matches!(slot.received, Received::Nothing) {
+        if !matches!(slot.received, Received::Nothing | Received::MoreInSocket) {
             return false;
         }
         slot.received = Received::UnderWay;
         let (fd, room) = (Fd(slot.as_fd().as_raw_fd()), slot.room());
-        let entry = opcode::Recv::new(fd, room, super::slot::ROOM_BYTES as u32).build();
+        let entry = opcode::Recv::new(fd, room, ROOM_BYTES as u32).build();
         self.push(place, Act::Receive, entry);
         true
     }
@@ -111,83 +129,104 @@ impl Ring {
         self.push(place, Act::Send, entry);
     }
 
-    /// Wakes the writer when the socket takes bytes again.
-    pub(super) fn await_room(&mut self, place: usize) {
-        let fd = Fd(self.slot(place).as_fd().as_raw_fd());
+    /// Wakes the writer when the socket takes bytes again; tells whether that is news to the ring.
+    pub(super) fn await_room(&mut self, place: usize) -> bool {
+        let slot = self.slot(place);
+        if mem::replace(&mut slot.awaits_room, true) {
+            return false;
+        }
+        let fd = Fd(slot.as_fd().as_raw_fd());
         let entry = opcode::PollAdd::new(fd, libc::POLLOUT as u32).build();
         self.push(place, Act::AwaitRoom, entry);
+        true
     }
 
     fn push(&mut self, place: usize, act: Act, entry: squeue::Entry) {
         self.slot(place).under_way += 1;
-        let entry = entry.user_data(name(place, act));
-        loop {
+        self.backlog.push_back(entry.user_data(name(place, act)));
+        self.refill();
+    }
+
+    /// Puts as many entries before the kernel as there is room for.
+    fn refill(&mut self) {
+        let mut queue = self.ring.submission();
+        while let Some(entry) = self.backlog.front() {
             // SAFETY: what the entry points to belongs to its slot, which is kept, where it is,
             // until the kernel has answered.
-            if unsafe { self.ring.submission().push(&entry) }.is_ok() {
+            if unsafe { queue.push(entry) }.is_err() {
                 return;
             }
-            // What does not go out now, for want of the kernel's memory, would not later either.
-            let _ = self.submit();
+            self.backlog.pop_front();
         }
     }
 
-    /// Has the kernel take what was made ready.
-    fn submit(&mut self) -> io::Result<()> {
-        let unsent = self.ring.submission().len();
-        self.enter(unsent, EnterFlags::empty())
-    }
-
-    fn enter(&mut self, unsent: usize, flags: EnterFlags) -> io::Result<()> {
+    /// Calls the kernel, and returns how many of the entries it took.
+    fn enter(&mut self, unsent: usize, flags: EnterFlags) -> io::Result<usize> {
         // SAFETY: there is no argument, and so many entries are there.
-        let taken = unsafe {
+        unsafe {
             let submitter = self.ring.submitter();
             submitter.enter::<SubmitArgs<'_, '_>>(unsent as u32, 0, flags.bits(), None)
-        };
-        taken.map(drop)
+        }
     }
 
-    /// Sends out what was made ready, and adds to `woken` who waited for what came.
-    pub(super) fn turn(&mut self, woken: &mut Vec<Waker>) {
+    /// Takes what came, sends out what was made ready, and takes what came of that. Tells whether
+    /// all went out: the kernel may lack memory for now.
+    pub(super) fn turn(&mut self) -> bool {
         loop {
+            // First of all, so that no moment is later for what is sent meanwhile.
+            self.take_answers();
+            self.refill();
             let queue = self.ring.submission();
             let (unsent, keeps_answers) = (queue.len(), queue.taskrun() || queue.cq_overflow());
             drop(queue);
-            if unsent > 0 || keeps_answers {
-                let flags = if keeps_answers { EnterFlags::GETEVENTS } else { EnterFlags::empty() };
-                // What it does not take, for want of memory, goes out in the next turn.
-                let _ = self.enter(unsent, flags);
+            if unsent == 0 && !keeps_answers {
+                return true;
             }
-            if !self.take_answers(woken) {
-                return;
+            let flags = if keeps_answers { EnterFlags::GETEVENTS } else { EnterFlags::empty() };
+            let taken = self.enter(unsent, flags).unwrap_or(0);
+            self.take_answers();
+            if taken < unsent {
+                return false;
             }
+            let overflows = self.ring.submission().cq_overflow();
+            if self.backlog.is_empty() && self.ring.submission().is_empty() && !overflows {
+                return true;
+            }
+        }
+    }
+
+    /// Has the kernel say what came that it has not said yet; it is not called if there is nothing.
+    pub(super) fn look(&mut self) {
+        if self.ring.submission().taskrun() {
+            // It takes nothing, and so cannot lack anything.
+            let _ = self.enter(0, EnterFlags::GETEVENTS);
         }
     }
 
     /// Takes the answers that are there; tells whether that made entries ready.
-    fn take_answers(&mut self, woken: &mut Vec<Waker>) -> bool {
-        let (mut unfinished, mut closed) = (Vec::new(), Vec::new());
+    pub(super) fn take_answers(&mut self) -> bool {
+        let (mut unfinished, mut left) = (Vec::new(), Vec::new());
         for answer in self.ring.completion() {
             let (place, act) = named(answer.user_data());
             let slot = self.slots[place].as_mut().expect("the kernel answers for a slot in use");
             slot.under_way -= 1;
             let waker = match act {
                 Act::Receive => slot.came(answer.result()),
-                Act::AwaitRoom => slot.writer.take(),
+                Act::AwaitRoom => slot.has_room(),
                 Act::Send => {
                     let (has_more, waker) = slot.went(answer.result());
-                    if has_more && !slot.is_closing {
+                    if has_more {
                         unfinished.push(place);
                     }
                     waker
                 }
             };
-            woken.extend(waker);
-            if slot.is_closing && slot.under_way == 0 {
-                closed.push(place);
+            self.woken.extend(waker);
+            if slot.is_left() {
+                left.push(place);
             }
         }
-        closed.into_iter().for_each(|place| self.remove(place));
+        left.into_iter().for_each(|place| self.remove(place));
         unfinished.iter().for_each(|place| self.send(*place));
         !unfinished.is_empty()
     }
@@ -198,9 +237,7 @@ impl Ring {
         if slot.under_way == 0 {
             return self.remove(place);
         }
-        slot.is_closing = true;
-        (slot.reader, slot.writer) = (None, None);
-        slot.shut_down();
+        slot.close();
     }
 
     fn remove(&mut self, place: usize) {
@@ -211,6 +248,12 @@ impl Ring {
     fn is_idle(&self) -> bool {
         self.slots.iter().flatten().all(|slot| slot.under_way == 0)
     }
+
+    /// Returns how many connections it has, those among them that are being closed.
+    #[cfg(test)]
+    pub(super) fn connections(&self) -> usize {
+        self.slots.iter().flatten().count()
+    }
 }
 
 impl Drop for Ring {
@@ -218,7 +261,7 @@ impl Drop for Ring {
     fn drop(&mut self) {
         self.slots.iter().flatten().for_each(Slot::shut_down);
         for _ in 0..END_WAITS_MAX {
-            self.turn(&mut Vec::new());
+            self.turn();
             if self.is_idle() {
                 return;
             }

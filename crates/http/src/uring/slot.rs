@@ -13,10 +13,12 @@ use super::Sending;
 pub(super) const ROOM_BYTES: usize = 4 << 10;
 
 /// What came of the receive through the ring.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Received {
-    /// None is under way.
+    /// None is under way, and nothing lies there.
     Nothing,
+    /// The same, but the last one was full, so that the socket may have more.
+    MoreInSocket,
     /// The kernel has the room.
     UnderWay,
     /// Bytes lie in the room, from the one place to the other, since then.
@@ -27,25 +29,39 @@ pub(super) enum Received {
     Failed { errno: i32 },
 }
 
+impl Received {
+    /// Returns what `count` bytes that filled `room` or not leave behind.
+    pub(super) fn after(count: usize, room: usize) -> Self {
+        if count == room { Self::MoreInSocket } else { Self::Nothing }
+    }
+
+    /// Tells whether something is known that nobody was told yet.
+    pub(super) fn is_known(self) -> bool {
+        matches!(self, Self::Bytes { .. } | Self::End { .. } | Self::Failed { .. })
+    }
+}
+
 /// One connection on the ring.
 pub(super) struct Slot {
     tcp: TcpStream,
     clock: SharedClock,
     /// What the kernel receives into; on the heap, so that it stays where it is.
-    room: Box<[u8; ROOM_BYTES]>,
+    room: Box<[u8]>,
     pub(super) received: Received,
     /// What is being sent, and how much of it the socket has taken.
     to_send: Vec<u8>,
     sent: usize,
     pub(super) sending: Sending,
+    /// Whether the ring is to tell when the socket takes bytes again.
+    pub(super) awaits_room: bool,
     /// Who waits for something to come.
-    pub(super) reader: Option<Waker>,
+    reader: Option<Waker>,
     /// Who waits for room to send.
-    pub(super) writer: Option<Waker>,
+    writer: Option<Waker>,
     /// How many entries the kernel has, or is to get, that name this slot.
     pub(super) under_way: u32,
     /// Whether nobody uses the connection any more.
-    pub(super) is_closing: bool,
+    is_closing: bool,
 }
 
 impl Slot {
@@ -53,11 +69,12 @@ impl Slot {
         Self {
             tcp,
             clock,
-            room: Box::new([0; ROOM_BYTES]),
+            room: vec![0; ROOM_BYTES].into_boxed_slice(),
             received: Received::Nothing,
             to_send: Vec::new(),
             sent: 0,
-            sending: Sending::Nothing,
+            sending: Sending::Over,
+            awaits_room: false,
             reader: None,
             writer: None,
             under_way: 0,
@@ -69,14 +86,22 @@ impl Slot {
         self.tcp.as_fd()
     }
 
+    /// Takes note that nobody uses the connection any more.
+    pub(super) fn close(&mut self) {
+        self.is_closing = true;
+        (self.reader, self.writer) = (None, None);
+        self.shut_down();
+    }
+
     /// Has nothing more come or go over the socket, so that the kernel gives back what it has.
     pub(super) fn shut_down(&self) {
         // One that the other side has closed already is not connected any more.
         let _ = self.tcp.shutdown(std::net::Shutdown::Both);
     }
 
-    pub(super) fn now(&self) -> Moment {
-        self.clock.now()
+    /// Tells whether nobody has it any more, neither its stream nor the kernel.
+    pub(super) fn is_left(&self) -> bool {
+        self.is_closing && self.under_way == 0
     }
 
     /// Returns where the kernel may write.
@@ -84,28 +109,27 @@ impl Slot {
         self.room.as_mut_ptr()
     }
 
-    /// Takes as much of what came as there is room for; returns how much, and whether more of it
-    /// may lie in the socket.
+    /// Takes as much of what came as there is room for, and returns how much.
     pub(super) fn take(
         &mut self,
         (from, to, at): (usize, usize, Moment),
         room: &mut [u8],
-    ) -> (usize, bool) {
+    ) -> usize {
         let count = room.len().min(to - from);
         room[..count].copy_from_slice(&self.room[from..from + count]);
         let from = from + count;
         self.received = match from == to {
-            true => Received::Nothing,
+            true => Received::after(to, ROOM_BYTES),
             false => Received::Bytes { from, to, at },
         };
-        (count, from == ROOM_BYTES)
+        count
     }
 
     /// Takes what is to be sent next; all that was before must have been.
-    pub(super) fn fill(&mut self, first: &[u8], second: &[u8]) {
+    pub(super) fn fill(&mut self, bytes: &[u8]) {
+        debug_assert_ne!(self.sending, Sending::UnderWay, "the kernel reads what is sent");
         self.to_send.clear();
-        self.to_send.extend_from_slice(first);
-        self.to_send.extend_from_slice(second);
+        self.to_send.extend_from_slice(bytes);
         self.sent = 0;
         self.sending = Sending::UnderWay;
     }
@@ -117,10 +141,12 @@ impl Slot {
 
     /// Takes note of what the kernel says of a receive, and returns who waited for it.
     pub(super) fn came(&mut self, result: i32) -> Option<Waker> {
-        let at = self.now();
+        let at = self.clock.now();
         self.received = match usize::try_from(result) {
             Ok(0) => Received::End { at },
             Ok(to) => Received::Bytes { from: 0, to, at },
+            // Who waits for it tries again.
+            Err(_) if -result == libc::EINTR => Received::Nothing,
             Err(_) => Received::Failed { errno: -result },
         };
         self.reader.take()
@@ -129,25 +155,41 @@ impl Slot {
     /// Takes note of what the kernel says of a send; returns whether there is more to send, and who
     /// is to be woken.
     pub(super) fn went(&mut self, result: i32) -> (bool, Option<Waker>) {
-        match usize::try_from(result) {
-            Ok(count) if self.sent + count < self.to_send.len() => {
-                self.sent += count;
-                return (true, None);
-            }
-            Ok(_) => self.sending = Sending::Taken(self.now()),
+        let count = match usize::try_from(result) {
+            Ok(count) => count,
+            Err(_) if -result == libc::EINTR => 0,
             Err(_) => {
                 self.sending = Sending::Failed { errno: -result };
                 // The answer may never come; who waits for it should hear of it.
                 return (false, self.writer.take().or_else(|| self.reader.take()));
             }
+        };
+        self.sent += count;
+        if self.sent < self.to_send.len() {
+            return (!self.is_closing, None);
         }
+        self.sending = Sending::Over;
         (false, self.writer.take())
     }
 
+    /// Takes note that the socket may take bytes again, and returns who waited for it.
+    pub(super) fn has_room(&mut self) -> Option<Waker> {
+        self.awaits_room = false;
+        self.writer.take()
+    }
+
     pub(super) fn wait_to_read(&mut self, cx: &Context<'_>) {
-        match &mut self.reader {
-            Some(waker) => waker.clone_from(cx.waker()),
-            none => *none = Some(cx.waker().clone()),
-        }
+        wait(&mut self.reader, cx);
+    }
+
+    pub(super) fn wait_to_write(&mut self, cx: &Context<'_>) {
+        wait(&mut self.writer, cx);
+    }
+}
+
+fn wait(waiting: &mut Option<Waker>, cx: &Context<'_>) {
+    match waiting {
+        Some(waker) => waker.clone_from(cx.waker()),
+        none => *none = Some(cx.waker().clone()),
     }
 }
