@@ -28,6 +28,9 @@ impl Channel {
     ) -> io::Result<Self> {
         let tcp = match (dialled, transport) {
             (Dialled::Plain(tcp), Transport::Auto | Transport::IoUring) => tcp,
+            (_, Transport::IoUring) => {
+                return Err(io::Error::other("it carries plain HTTP/1.1 alone, not TLS"));
+            }
             (dialled, _) => return Ok(Self::Runtime(Connection(dialled))),
         };
         match Stream::new(tcp, clock) {

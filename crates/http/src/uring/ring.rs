@@ -183,9 +183,9 @@ impl Ring {
                 return true;
             }
             let flags = if keeps_answers { EnterFlags::GETEVENTS } else { EnterFlags::empty() };
-            let taken = self.enter(unsent, flags).unwrap_or(0);
+            let taken = self.enter(unsent, flags);
             self.take_answers();
-            if taken < unsent {
+            if !taken.is_ok_and(|taken| taken == unsent) {
                 return false;
             }
             let overflows = self.ring.submission().cq_overflow();
