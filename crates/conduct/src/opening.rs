@@ -12,11 +12,14 @@ use plimsoll_http::{HttpVersion, NameServers, TlsConfig, TlsOptions, Transport, 
 use plimsoll_model::{Ability, Seed};
 use plimsoll_oracle::{Oracle, SCRIPT_SCHEMA, Script, ScriptError};
 use plimsoll_record::schema::{SEAWEEDFS, SEAWEEDFS_FILER, SWIFT};
+use plimsoll_workload::Pacing;
 use plimsoll_workload::plan::spec::{
     NullTarget, OracleTarget, QueueSpec, S3Target, SeaweedAssign, SeaweedTarget, SeaweedUpload,
     SwiftTarget, TargetSpec,
 };
-use plimsoll_workload::plan::{FieldPath, Members, Plan, Target as PlanTarget, TargetIndex};
+use plimsoll_workload::plan::{
+    FieldPath, Job, JobPacing, Members, Plan, Target as PlanTarget, TargetIndex, Work,
+};
 
 use crate::{
     CallerError, ConductError, FilesOn, RunTime, Scripted, Store, Target, in_one_line, input, swift,
@@ -89,10 +92,29 @@ fn transport_of(plan: &Plan, index: TargetIndex, reach: &dyn Reach) -> Transport
         Ability::Tar,
     ];
     let needs = plan.needs(index);
-    match !needs.is_empty() && needs.iter().all(|(need, _)| writes.contains(need)) {
-        true => reach.transport().for_writes(),
-        false => reach.transport(),
+    if !needs.is_empty() && needs.iter().all(|(need, _)| writes.contains(need)) {
+        return reach.transport().for_writes();
     }
+    match (reach.transport(), is_saturated(plan, index)) {
+        // A ring is a little later than sockets where each answer wakes the thread by itself.
+        (Transport::Auto, false) => Transport::Sockets,
+        (given, _) => given,
+    }
+}
+
+/// Tells whether all work on a target is in closed loops without pauses, so that many of its
+/// sessions are ready at the same time.
+fn is_saturated(plan: &Plan, index: TargetIndex) -> bool {
+    plan.stages.iter().all(|stage| {
+        let mut jobs = stage.jobs.iter().filter(|job| job.target == index).peekable();
+        (stage.search.is_none() || jobs.peek().is_none()) && jobs.all(is_closed)
+    })
+}
+
+/// Tells whether each worker of a job begins an operation as soon as its last one has ended.
+fn is_closed(job: &Job) -> bool {
+    let is_paced = job.pacing != JobPacing::Shared(Pacing::Closed) || job.think.is_some();
+    !is_paced && !matches!(job.work, Work::Replay { .. })
 }
 
 /// Returns the same where connections are over TLS or not, if they can be carried so.

