@@ -13,7 +13,7 @@ use plimsoll_workload::plan::{Plan, Secrets, TargetSecrets};
 use serde::{Deserialize, Serialize};
 
 use crate::args::requests::SignatureArg;
-use crate::args::s3::StoreArgs;
+use crate::args::s3::{StoreArgs, TransportArg};
 use crate::args::{CLIENT_CERT, CLIENT_KEY, TlsArgs};
 use crate::environment;
 use crate::secret::{Secret, secret_text};
@@ -50,6 +50,9 @@ pub(crate) struct AccessDoc {
     pub(crate) swift_identity: Option<IdentityDoc>,
     /// Whether each agent asks with credentials of its own.
     pub(crate) own_credentials: bool,
+    /// What carries connections.
+    #[serde(default)]
+    pub(crate) transport: TransportArg,
 }
 
 /// What nobody but the agents of a run may know of a store.
@@ -148,6 +151,7 @@ impl AccessDoc {
             identity: handed_on(identity)?,
             swift_identity: handed_on(of_swift)?,
             own_credentials,
+            transport: TransportArg::Auto,
         })
     }
 

@@ -26,7 +26,7 @@ use plimsoll_workload::plan::{Members, Plan, Target as PlanTarget, TargetSecrets
 
 use crate::access::AccessDoc;
 use crate::args::file::FileConductArgs;
-use crate::args::s3::{ConductArgs, StoreArgs};
+use crate::args::s3::{ConductArgs, StoreArgs, TransportArg};
 use crate::args::{OutputArgs, TimeOfDay, scrape};
 use crate::built::BUILT;
 use crate::fleet::{self, Mustered};
@@ -59,6 +59,8 @@ pub(crate) struct Settings<'a> {
     pub(crate) threads: Option<usize>,
     pub(crate) op_timeout: Duration,
     pub(crate) retries: u8,
+    /// What carries connections to stores.
+    pub(crate) transport: TransportArg,
     /// When measuring is to begin.
     pub(crate) syncstart: Option<TimeOfDay>,
     /// What of the server is profiled.
@@ -100,6 +102,7 @@ impl<'a> Settings<'a> {
             threads: None,
             op_timeout: OP_TIMEOUT,
             retries: 0,
+            transport: TransportArg::Auto,
             syncstart: None,
             serverprof: None,
             files: None,
@@ -132,6 +135,7 @@ impl<'a> Settings<'a> {
             threads: args.threads,
             op_timeout: args.op_timeout.0,
             retries: args.retries,
+            transport: args.transport,
             syncstart: args.syncstart,
             max_error_rate: args.max_error_rate.0,
             ..self
@@ -170,6 +174,7 @@ impl<'a> Settings<'a> {
         let args = &self.output.fleet;
         let access =
             AccessDoc::of(plan, self.store, stores, &self.secrets, args.agent_credentials)?;
+        let access = AccessDoc { transport: self.transport, ..access };
         let op_timeout_ns = u64::try_from(self.op_timeout.as_nanos()).unwrap_or(u64::MAX);
         let files = self.files.map(|files| FilesConductDoc {
             interface: files
@@ -217,10 +222,12 @@ impl<'a> Settings<'a> {
         Ok(found)
     }
 
-    /// Returns how stores are reached.
-    fn stores<'s>(&'s self, time: &'s RunTime, seed: Seed) -> Stores<'s> {
+    /// Returns how stores are reached; where agents measure them, what carries connections is for
+    /// these to find out.
+    fn stores<'s>(&'s self, time: &'s RunTime, seed: Seed, is_fleet: bool) -> Stores<'s> {
         let (args, found, secrets) = (self.store, Vec::new(), &self.secrets);
-        Stores { args, time, seed: seed.0, found, security: None, secrets }
+        let transport = if is_fleet { TransportArg::Auto } else { self.transport };
+        Stores { args, transport, time, seed: seed.0, found, security: None, secrets }
     }
 
     /// Tells whether nothing of the run is real.
@@ -284,7 +291,8 @@ pub(crate) fn judge(file: &WorkloadFile, settings: &Settings<'_>) -> Result<Arc<
     let plan = Arc::new(plan);
     let time = settings.time();
     let secrets = &settings.secrets;
-    let mut judged = Judged { args: settings.store, time: &time, is_embedded: false, secrets };
+    let (args, transport) = (settings.store, settings.transport);
+    let mut judged = Judged { args, transport, time: &time, is_embedded: false, secrets };
     let seed = plan.seed.unwrap_or(Seed(0));
     let Targets { all, .. } = Targets::of(&plan, &mut judged, &settings.stand_in, seed, &time)?;
     let is_embedded = judged.is_embedded;
@@ -335,7 +343,7 @@ impl Conducted {
         let mut request =
             request(Arc::clone(&plan), Vec::new(), time.clone(), settings.run_settings(false));
         let (seed, id) = (request.seed, request.id.clone());
-        let mut reached = settings.stores(&time, seed);
+        let mut reached = settings.stores(&time, seed, mustered.is_some());
         let mut on = Targets::of(&plan, &mut reached, &settings.stand_in, seed, &time)?;
         let content = content_of(&plan, mustered.as_ref())?;
         if mustered.is_some() {

@@ -15,8 +15,8 @@ use plimsoll_driver_s3::{
 use plimsoll_driver_seaweed::Security;
 use plimsoll_driver_swift::Access;
 use plimsoll_http::{
-    Endpoint, HostSelect, HttpVersion, PORT_PLAIN, PORT_TLS, Scheme, TlsIdentity, expand_hosts,
-    resolve_all, split_scheme,
+    Endpoint, HostSelect, HttpVersion, PORT_PLAIN, PORT_TLS, Scheme, TlsIdentity, Transport,
+    expand_hosts, resolve_all, split_scheme,
 };
 use plimsoll_model::Bytes;
 use plimsoll_oracle::Script;
@@ -24,7 +24,7 @@ use plimsoll_report::format;
 use plimsoll_workload::plan::{Plan, Secrets, TargetSecrets};
 
 use crate::args::requests::{Pair, RequestArgs, SignatureArg};
-use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs};
+use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs, TransportArg};
 use crate::args::{ByteSize, TlsArgs};
 use crate::environment;
 
@@ -50,6 +50,7 @@ const NO_STORE: &str = "this command has no store to work on";
 pub(crate) struct Stores<'a> {
     /// Without them there is none.
     pub(crate) args: Option<&'a StoreArgs>,
+    pub(crate) transport: TransportArg,
     pub(crate) time: &'a RunTime,
     /// Fixes the choices of scripts.
     pub(crate) seed: u64,
@@ -84,6 +85,10 @@ impl Reach for Stores<'_> {
 
     fn swift(&mut self, target: &str) -> Result<Access, CallerError> {
         Ok(swift(self.args, self.secrets.of(target)))
+    }
+
+    fn transport(&self) -> Transport {
+        self.transport.into()
     }
 
     fn only_judges(&self) -> bool {
@@ -130,6 +135,7 @@ pub(crate) fn swift_identity() -> Option<TlsIdentity> {
 pub(crate) struct Judged<'a> {
     /// Without them there is none.
     pub(crate) args: Option<&'a StoreArgs>,
+    pub(crate) transport: TransportArg,
     pub(crate) time: &'a RunTime,
     /// Whether one of them would be embedded.
     pub(crate) is_embedded: bool,
@@ -163,6 +169,10 @@ impl Reach for Judged<'_> {
 
     fn swift(&mut self, _target: &str) -> Result<Access, CallerError> {
         Ok(Access::default())
+    }
+
+    fn transport(&self) -> Transport {
+        self.transport.into()
     }
 
     fn only_judges(&self) -> bool {
@@ -367,9 +377,10 @@ mod tests {
         let own = Secrets::keys(secret("AK2"), secret("SK2-hush"));
         let secrets: TargetSecrets = [("b".to_owned(), own)].into_iter().collect();
         let time = RunTime::simulated();
-        let (args, found) = (Some(&flags), Vec::new());
+        let (args, found, secrets) = (Some(&flags), Vec::new(), &secrets);
+        let transport = TransportArg::Auto;
         let mut stores =
-            Stores { args, time: &time, seed: 1, found, security: None, secrets: &secrets };
+            Stores { args, transport, time: &time, seed: 1, found, security: None, secrets };
         let mut reach = |target: &str, spec: S3Target| {
             let reached = stores.store(target, AskedStore::Named(&spec));
             let config = reached.unwrap_or_else(|error| panic!("{error}")).config;

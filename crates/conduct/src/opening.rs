@@ -8,15 +8,18 @@ use plimsoll_driver_seaweed::{
     ttl_of,
 };
 use plimsoll_driver_swift::{Access, AccessError, SwiftConfig};
-use plimsoll_http::{NameServers, TlsConfig, TlsOptions, expand_hosts};
+use plimsoll_http::{HttpVersion, NameServers, TlsConfig, TlsOptions, Transport, expand_hosts};
 use plimsoll_model::{Ability, Seed};
 use plimsoll_oracle::{Oracle, SCRIPT_SCHEMA, Script, ScriptError};
 use plimsoll_record::schema::{SEAWEEDFS, SEAWEEDFS_FILER, SWIFT};
+use plimsoll_workload::Pacing;
 use plimsoll_workload::plan::spec::{
     NullTarget, OracleTarget, QueueSpec, S3Target, SeaweedAssign, SeaweedTarget, SeaweedUpload,
     SwiftTarget, TargetSpec,
 };
-use plimsoll_workload::plan::{FieldPath, Members, Plan, Target as PlanTarget, TargetIndex};
+use plimsoll_workload::plan::{
+    FieldPath, Job, JobPacing, Members, Plan, Target as PlanTarget, TargetIndex, Work,
+};
 
 use crate::{
     CallerError, ConductError, FilesOn, RunTime, Scripted, Store, Target, in_one_line, input, swift,
@@ -70,8 +73,55 @@ pub trait Reach {
         Ok(())
     }
 
+    /// Returns what carries connections to stores.
+    fn transport(&self) -> Transport;
+
     /// Tells whether the workload is only judged, so that nobody is asked anything.
     fn only_judges(&self) -> bool;
+}
+
+/// Returns what carries connections to a target of a plan, as the caller was told or as fits what
+/// is done there.
+fn transport_of(plan: &Plan, index: TargetIndex, reach: &dyn Reach) -> Transport {
+    let writes = [
+        Ability::Put,
+        Ability::Post,
+        Ability::Parts,
+        Ability::Append,
+        Ability::Fanout,
+        Ability::Tar,
+    ];
+    let needs = plan.needs(index);
+    if !needs.is_empty() && needs.iter().all(|(need, _)| writes.contains(need)) {
+        return reach.transport().for_writes();
+    }
+    match (reach.transport(), is_saturated(plan, index)) {
+        // A ring is a little later than sockets where each answer wakes the thread by itself.
+        (Transport::Auto, false) => Transport::Sockets,
+        (given, _) => given,
+    }
+}
+
+/// Tells whether all work on a target is in closed loops without pauses, so that many of its
+/// sessions are ready at the same time.
+fn is_saturated(plan: &Plan, index: TargetIndex) -> bool {
+    plan.stages.iter().all(|stage| {
+        let mut jobs = stage.jobs.iter().filter(|job| job.target == index).peekable();
+        (stage.search.is_none() || jobs.peek().is_none()) && jobs.all(is_closed)
+    })
+}
+
+/// Tells whether each worker of a job begins an operation as soon as its last one has ended.
+fn is_closed(job: &Job) -> bool {
+    let is_paced = job.pacing != JobPacing::Shared(Pacing::Closed) || job.think.is_some();
+    !is_paced && !matches!(job.work, Work::Replay { .. })
+}
+
+/// Returns the same where connections are over TLS or not, if they can be carried so.
+fn carried(transport: Transport, reach: &dyn Reach, tls: bool) -> Result<Transport, ConductError> {
+    let checked = transport.check(tls, HttpVersion::One, false, !reach.only_judges());
+    checked.map_err(|error| ConductError::Caller(error.into()))?;
+    Ok(transport)
 }
 
 /// The targets of a plan, as it is run.
@@ -129,17 +179,18 @@ impl Targets {
     ) -> Result<Target, ConductError> {
         let target = plan.target(index);
         refuse_unknown(target)?;
+        let transport = transport_of(plan, index, reach);
         let asked = match &target.spec {
             _ if is_on_files(plan, index.0) => return Ok(Target::Files(FilesOn::Machine)),
             Some(TargetSpec::Null(spec)) => return Ok(null_target(spec).into()),
             Some(TargetSpec::Seaweedfs(spec)) => {
                 let checks = plan.checks_what_was_there(index);
-                return open_seaweed(target, spec, checks, reach, time).map(Into::into);
+                return open_seaweed(target, spec, checks, transport, reach, time).map(Into::into);
             }
             Some(TargetSpec::Swift(spec)) => {
                 let takes_parts = plan.needs(index).iter().any(|(need, _)| *need == Ability::Parts);
                 let of = (&*target.name, &target.path);
-                return open_swift(of, spec, takes_parts, reach, time).map(Into::into);
+                return open_swift(of, spec, takes_parts, transport, reach, time).map(Into::into);
             }
             Some(TargetSpec::S3(spec)) => AskedStore::Named(spec),
             Some(TargetSpec::Oracle(spec)) => AskedStore::Embedded(script_of(spec)?),
@@ -147,7 +198,12 @@ impl Targets {
         };
         let named = matches!(asked, AskedStore::Named(_)).then_some(&target.name);
         let is_oracle = matches!(target.spec, Some(TargetSpec::Oracle(_)));
-        let opened = reach.store(&target.name, asked).and_then(|reached| {
+        let is_here = !reach.only_judges();
+        let opened = reach.store(&target.name, asked).and_then(|mut reached| {
+            let config = &mut reached.config;
+            config.transport = transport;
+            let (tls, proxied) = (config.tls.is_some(), config.proxies.is_some());
+            transport.check(tls, config.http_version, proxied, is_here)?;
             let is_shared = reached.embedded.is_none();
             let mut store = Store::s3(reached.config.clone(), is_shared)?;
             if is_oracle {
@@ -165,11 +221,12 @@ impl Targets {
 }
 
 /// Opens a SeaweedFS, by its masters or by its filers; `checks` tells whether what was there before
-/// the run is to be checked.
+/// the run is to be checked, `transport` what carries connections.
 fn open_seaweed(
     target: &PlanTarget,
     spec: &SeaweedTarget,
     checks: bool,
+    transport: Transport,
     reach: &mut dyn Reach,
     time: &RunTime,
 ) -> Result<Store, ConductError> {
@@ -179,6 +236,8 @@ fn open_seaweed(
     let only_judges = reach.only_judges();
     if spec.is_filer() {
         let config = filer_config(&target.path, spec, security)?;
+        let transport = carried(transport, reach, config.tls.is_some())?;
+        let config = FilerConfig { transport, ..config };
         return Ok(match only_judges {
             true => Store::judged(SEAWEEDFS_FILER, config.directory),
             false => Store::filer(FilerConfig { sums_reads: checks, ..config }, time),
@@ -186,18 +245,21 @@ fn open_seaweed(
     }
     let names = (!only_judges).then(NameServers::of_system);
     let config = seaweed_config(&target.path, spec, security, names.as_ref())?;
+    let transport = carried(transport, reach, config.tls.is_some())?;
+    let config = SeaweedConfig { transport, ..config };
     match only_judges {
         true => Ok(Store::judged(SEAWEEDFS, config.collection)),
         false => Store::seaweed(config, time),
     }
 }
 
-/// Opens a Swift; `name` and `path` are those of its target, and `takes_parts` tells whether
-/// objects are made of parts there.
+/// Opens a Swift; `name` and `path` are those of its target, `takes_parts` tells whether objects
+/// are made of parts there, and `transport` what carries connections.
 pub(crate) fn open_swift(
     (name, path): (&str, &FieldPath),
     spec: &SwiftTarget,
     takes_parts: bool,
+    transport: Transport,
     reach: &mut dyn Reach,
     time: &RunTime,
 ) -> Result<Store, ConductError> {
@@ -212,7 +274,9 @@ pub(crate) fn open_swift(
     if let Some(auth) = sign_in.address() {
         reach.may_sign_in(&auth.endpoint.to_string()).map_err(ConductError::Caller)?;
     }
-    let mut config = SwiftConfig { storage, ..swift::config(spec, access, sign_in) };
+    // Whether the account is spoken to over TLS is known when the sign-in has said where it is.
+    let transport = carried(transport, reach, storage.as_ref().is_some_and(|storage| storage.tls))?;
+    let mut config = SwiftConfig { storage, transport, ..swift::config(spec, access, sign_in) };
     config.has_segments |= takes_parts;
     Store::swift(config, time)
 }

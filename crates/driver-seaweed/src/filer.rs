@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use plimsoll_driver::Driver;
-use plimsoll_model::{SharedClock, WallTime};
+use plimsoll_model::{SharedClock, SocketsSeen, WallTime};
 
 pub use admin::FilerAdmin;
 pub use config::{FilerConfig, PORT};
@@ -50,7 +50,7 @@ impl FilerDriver {
         let directory = directory.unwrap_or(&self.config.directory);
         let config = Arc::new(self.config.in_directory(directory)?);
         Ok(FilerAdmin::new(|stall: Duration| {
-            let thread = FilerThread::new(&config, clock, self.wall_epoch, Some(stall));
+            let thread = FilerThread::new(&config, clock, self.wall_epoch, Some(stall), 1);
             FilerSession::new(Rc::new(thread), 0)
         }))
     }
@@ -60,11 +60,15 @@ impl Driver for FilerDriver {
     type Session = FilerSession;
 
     fn open_sessions(&self, clock: &SharedClock, count: usize) -> Vec<FilerSession> {
-        let thread = Rc::new(FilerThread::new(&self.config, clock, self.wall_epoch, None));
+        let thread = Rc::new(FilerThread::new(&self.config, clock, self.wall_epoch, None, count));
         let filers = self.config.filers.len();
         let first = self.opened.fetch_add(count, Ordering::Relaxed);
         let session = |number| FilerSession::new(Rc::clone(&thread), (first + number) % filers);
         (0..count).map(session).collect()
+    }
+
+    fn sockets_seen(&self) -> SocketsSeen {
+        plimsoll_http::seen::take()
     }
 
     fn endpoints(&self) -> Vec<String> {

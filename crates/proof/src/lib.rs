@@ -30,6 +30,7 @@ use plimsoll_conduct::{
     Observer, Recording, RunTime, Scripted, Stop, Store, embedded, in_one_line,
 };
 use plimsoll_engine::EngineConfig;
+use plimsoll_http::Transport;
 use plimsoll_model::{OpKind, Seed};
 use plimsoll_oracle::{Oracle, SCRIPT_SCHEMA, Script};
 use plimsoll_report::proof::{Check, Proof, Verdict};
@@ -87,6 +88,8 @@ pub struct Prover {
     pub seed: u64,
     /// How many searches for a load line are made of each store; at least 1.
     pub seeds: u64,
+    /// What carries connections to servers over real sockets.
+    pub transport: Transport,
     /// The other program that measures, for the proof that wants one.
     pub rival: Option<Rival>,
     /// Every workload with its script as they were measured, in YAML.

@@ -225,6 +225,7 @@ pub(crate) fn measure_at(
         endpoints,
         host_select: HostSelect::RoundRobin,
         connect_timeout: OP_TIMEOUT,
+        transport: prover.transport,
         ..embedded::config(&*locked(oracle)?, BUCKET, time.wall_epoch)
     };
     let target = Store::s3(config, false)?.into();

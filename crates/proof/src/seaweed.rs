@@ -115,6 +115,7 @@ fn measure(
     let config = SeaweedConfig {
         replication: "001".to_owned(),
         connect_timeout: OP_TIMEOUT,
+        transport: prover.transport,
         ..SeaweedConfig::new(masters.context("the stand-in's addresses")?, COLLECTION)
     };
     let engine =

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::facts::{ClientFacts, LoadFacts, RowFacts};
+use super::facts::{ClientFacts, LoadFacts, RowFacts, SocketFacts};
 
 /// How many lines there are of one client, and how many clients have lines of their own: a fleet
 /// has hundreds, and the one that matters is named by what decides.
@@ -167,10 +167,15 @@ pub(super) fn recorder(client: &ClientFacts) -> Option<String> {
     ))
 }
 
-/// Says how many connections there were.
+/// Says how many connections there were, and what carried them.
 pub(super) fn connections(client: &ClientFacts) -> Option<String> {
-    let sockets = client.sockets?;
-    Some(format!("{}{} made", of(client), plural(sockets.opened, "connection")))
+    let SocketFacts { opened, over_ring, .. } = client.sockets?;
+    let carried = match over_ring {
+        0 => "over sockets".to_owned(),
+        all if all == opened => "over io_uring".to_owned(),
+        some => format!("{some} of them over io_uring"),
+    };
+    Some(format!("{}{} made, {carried}", of(client), plural(opened, "connection")))
 }
 
 /// Says how long the way to the store and back is.

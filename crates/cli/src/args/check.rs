@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::s3::StoreArgs;
+use super::s3::{StoreArgs, TransportArg};
 use super::{Duration, PrintArgs};
 
 #[derive(Args, Debug)]
@@ -43,6 +43,10 @@ pub(crate) struct CheckArgs {
     #[arg(long, default_value = "10s", value_name = "DURATION", help_heading = "Load",
         value_parser = super::value::timeout)]
     pub(crate) op_timeout: Duration,
+    /// What carries plain HTTP/1.1 to the store; TLS, HTTP/2 and what goes through a proxy take
+    /// sockets
+    #[arg(long, value_enum, default_value_t, value_name = "NAME", help_heading = "Load")]
+    pub(crate) transport: TransportArg,
     /// How many violations are shown with their proof; all are counted
     #[arg(long, default_value_t = 10, value_name = "N", help_heading = "Output")]
     pub(crate) show: usize,

@@ -8,6 +8,7 @@ use clap::Args;
 use plimsoll_proof::Rival;
 
 use super::PrintArgs;
+use super::s3::TransportArg;
 
 #[derive(Args, Debug)]
 pub(crate) struct ProveArgs {
@@ -28,6 +29,9 @@ pub(crate) struct ProveArgs {
     /// --loopback
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) against: Option<Rival>,
+    /// With --loopback: what carries connections
+    #[arg(long, value_enum, default_value_t, value_name = "NAME")]
+    pub(crate) transport: TransportArg,
     /// Fixes every choice
     #[arg(long, default_value_t = 1, value_name = "NUMBER")]
     pub(crate) seed: u64,

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use plimsoll_dialects::warp::{self, WarpBenchmark as Of};
 
 use plimsoll_driver_s3::ProfileKinds;
+use plimsoll_http::Transport;
 use serde::{Deserialize, Serialize};
 
 use super::requests::{DataArgs, RequestArgs};
@@ -152,6 +153,32 @@ pub(crate) struct ConductArgs {
     /// Exit with 1 when more than this share of the operations failed
     #[arg(long, default_value = "1%", value_name = "PERCENT")]
     pub(crate) max_error_rate: Percent,
+    /// What carries plain HTTP/1.1 to stores; TLS, HTTP/2 and what goes through a proxy take
+    /// sockets
+    #[arg(long, value_enum, default_value_t, value_name = "NAME")]
+    pub(crate) transport: TransportArg,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+pub(crate) enum TransportArg {
+    /// io_uring where this machine lets a thread have a ring, else sockets
+    #[default]
+    Auto,
+    /// Sockets: a system call for each send and each receive
+    Sockets,
+    /// io_uring: one system call for what many connections send and receive
+    #[value(name = "io_uring")]
+    IoUring,
+}
+
+impl From<TransportArg> for Transport {
+    fn from(arg: TransportArg) -> Self {
+        match arg {
+            TransportArg::Auto => Self::Auto,
+            TransportArg::Sockets => Self::Sockets,
+            TransportArg::IoUring => Self::IoUring,
+        }
+    }
 }
 
 /// What the server tells of itself.

@@ -22,7 +22,7 @@ use plimsoll_fleet::protocol::{About, AgentId, MachineState, NAME_BYTES_MAX, Pla
 use plimsoll_fleet::station::{Identity, Input, Station};
 use plimsoll_fleet::token::Token;
 use plimsoll_fleet::wire::{ConductDoc, FilesConductDoc};
-use plimsoll_http::{Endpoint, expand_hosts};
+use plimsoll_http::{Endpoint, Transport, expand_hosts};
 use plimsoll_model::{Bytes, Interface, RunId, Seed, SharedClock};
 use plimsoll_record::{RunDirectory, is_alive};
 use plimsoll_workload::Share;
@@ -201,6 +201,10 @@ impl Reach for Told<'_> {
 
     fn may_sign_in(&self, host: &str) -> Result<(), CallerError> {
         self.limited.check(&[host.to_owned()])
+    }
+
+    fn transport(&self) -> Transport {
+        self.access.transport.into()
     }
 
     fn only_judges(&self) -> bool {

@@ -16,7 +16,7 @@ use plimsoll_workload::plan::{Change, Members, TargetSecrets};
 
 use super::clean_bucket;
 use crate::args::CleanArgs;
-use crate::args::s3::{LookupArg, StoreArgs};
+use crate::args::s3::{LookupArg, StoreArgs, TransportArg};
 use crate::lower::in_words;
 use crate::store::Stores;
 use crate::ui::Ui;
@@ -149,8 +149,8 @@ fn open(
     let time = &RunTime::machine();
     let hosts = args.host.clone().unwrap_or_default();
     let secrets = &TargetSecrets::default();
-    let mut reach =
-        Stores { args: Some(args), time, seed: 0, found: Vec::new(), security, secrets };
+    let (args, transport, found) = (Some(args), TransportArg::Auto, Vec::new());
+    let mut reach = Stores { args, transport, time, seed: 0, found, security, secrets };
     let store = open_target(manifest, target, &hosts, &mut reach, time);
     Ok((store.map_err(lower::with_advice)?, hosts))
 }

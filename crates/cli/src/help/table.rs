@@ -228,6 +228,7 @@ pub(super) const MOVED: [(&str, &[&str]); 5] = [
         super::RARE,
         &[
             "threads",
+            "transport",
             "syncstart",
             "resolve-host",
             "proxy",

@@ -61,6 +61,7 @@ mod secrets;
 mod signals;
 mod telemetry;
 mod traces;
+mod transport;
 mod verdicts;
 mod watching;
 mod weed_benchmark;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use plimsoll_http::{HttpVersion, Transport};
 use serde_json::Value;
 
 use crate::harness::{measured, printed, refused, run_line};
@@ -213,11 +214,20 @@ fn outages_are_told(proof: &Value) {
 
 #[test]
 fn over_real_sockets_counts_are_exact_whatever_the_machine_does() {
+    counts_are_exact_over("sockets");
+    // Not beside the other, which would take its processors.
+    if Transport::IoUring.check(false, HttpVersion::One, false, true).is_ok() {
+        counts_are_exact_over("io_uring");
+    }
+}
+
+fn counts_are_exact_over(transport: &str) {
     let place = tempfile::tempdir().unwrap();
     let here = place.path();
     // Without the load line, of which all is a matter of time.
     let names = ["quantiles", "stall", "errors", "bytes", "outages", "seaweed", "verdict"];
-    let output = run_line(here, &format!("prove --loopback --json --quiet {}", names.join(" ")));
+    let line = format!("prove --loopback --transport {transport} --json --quiet");
+    let output = run_line(here, &format!("{line} {}", names.join(" ")));
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(found["place"], "loopback");
     let proofs = found["proofs"].as_array().unwrap();

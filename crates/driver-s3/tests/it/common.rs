@@ -8,8 +8,10 @@ use plimsoll_driver::{
     ByteRange, Completion, ContentSink, ContentSource, DriverError, EntrySink, Operation, Session,
 };
 use plimsoll_driver_s3::{Credentials, S3Config, S3Session};
-use plimsoll_http::Endpoint;
+use plimsoll_http::{Endpoint, HttpVersion, Transport};
 use plimsoll_model::{Clock, ErrorClass, Moment, SharedClock, WallTime};
+
+use super::TRANSPORT;
 
 /// A clock that is a microsecond further on every time it is read.
 #[derive(Debug, Default)]
@@ -31,7 +33,20 @@ pub(crate) fn config(port: u16) -> S3Config {
     let wall_epoch = WallTime::from_unix_ns(1_369_353_600_000_000_000);
     S3Config {
         credentials: Credentials::keys("AKID", "secret", None),
+        transport: transport(),
         ..S3Config::new(vec![Endpoint::new("127.0.0.1", port)], "bucket", wall_epoch)
+    }
+}
+
+/// Returns what is to carry connections; sockets where this machine has nothing else.
+#[expect(clippy::print_stderr, reason = "tells whoever looks that less was tried")]
+fn transport() -> Transport {
+    match TRANSPORT.check(false, HttpVersion::One, false, true) {
+        Ok(()) => TRANSPORT,
+        Err(error) => {
+            eprintln!("over sockets instead: {error}");
+            Transport::Sockets
+        }
     }
 }
 

@@ -7,8 +7,8 @@ use plimsoll_driver::{Driver, Operation, Session};
 use plimsoll_driver_s3::{Credentials, S3Driver, S3Session};
 use plimsoll_model::ErrorClass;
 
-use crate::common::{self, Pattern, block_on, delete, failed, get, pattern, put, stat};
-use crate::fake::{Fake, Step, answer, answer_with, error_xml};
+use super::common::{self, Pattern, block_on, delete, failed, get, pattern, put, stat};
+use super::fake::{Fake, Step, answer, answer_with, error_xml};
 
 fn session(fake: &Fake) -> S3Session {
     let driver = S3Driver::new(common::config(fake.port)).unwrap();

@@ -4,8 +4,8 @@ use plimsoll_driver::Driver;
 use plimsoll_driver_s3::{S3Driver, S3Session};
 use plimsoll_model::ErrorClass;
 
-use crate::common::{self, block_on, failed, list};
-use crate::fake::{Fake, answer, error_xml};
+use super::common::{self, block_on, failed, list};
+use super::fake::{Fake, answer, error_xml};
 
 fn session(fake: &Fake) -> S3Session {
     let driver = S3Driver::new(common::config(fake.port)).unwrap();

@@ -7,8 +7,8 @@ use plimsoll_driver::{Completion, Driver, Operation, Session, Settled};
 use plimsoll_driver_s3::{Checksum, RequestOptions, S3Driver, S3Session};
 use plimsoll_model::ErrorClass;
 
-use crate::common::{self, Kept, Pattern, block_on, failed, pattern};
-use crate::fake::{Fake, Step, answer, answer_with, error_xml};
+use super::common::{self, Kept, Pattern, block_on, failed, pattern};
+use super::fake::{Fake, Step, answer, answer_with, error_xml};
 
 fn session(fake: &Fake, options: RequestOptions) -> S3Session {
     let mut config = common::config(fake.port);

@@ -5,12 +5,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use plimsoll_driver::{Admin, Driver, RootState, conformance};
 use plimsoll_driver_s3::{Credentials, S3Config, S3Driver, S3Session};
-use plimsoll_http::{TlsConfig, TlsOptions};
+use plimsoll_http::{TlsConfig, TlsOptions, Transport};
 use plimsoll_model::{ErrorClass, WallTime};
 use plimsoll_oracle::{Oracle, OracleConfig};
 use plimsoll_testkit::{LiveKind, live};
 
-use crate::common::{self, block_on, delete, failed, get, list, pattern, put, stat};
+use super::common::{self, block_on, delete, failed, get, list, pattern, put, stat};
 
 /// Keys that each break a careless encoder somewhere.
 const ODD_KEYS: [&str; 10] = [
@@ -204,17 +204,21 @@ fn everything_against_live_servers() {
         let mut config = config(address, &server.access_key, &server.secret_key);
         // The servers may have seen this test before.
         let now_ns = config.wall_epoch.as_unix_ns();
-        config.bucket = format!("driver-s3-whole-{now_ns}");
+        let over = format!("{:?}", config.transport).to_lowercase();
+        config.bucket = format!("driver-s3-whole-{over}-{now_ns}");
         config.tls = server.ca.clone().map(|ca_file| {
             TlsConfig::load(&TlsOptions { ca_file: Some(ca_file), ..TlsOptions::default() })
                 .unwrap()
         });
+        if config.tls.is_some() {
+            config.transport = Transport::Sockets;
+        }
         // It takes a backslash for a slash, but not where several are removed at once.
         let has_backslashes = server.kind != LiveKind::SeaweedS3;
         let taken = |key: &&str| has_backslashes || !key.contains('\\');
         let odd_keys: Vec<&str> = ODD_KEYS.into_iter().filter(taken).collect();
         check_all(&config, &odd_keys);
-        config.bucket = format!("driver-s3-signed-{now_ns}");
+        config.bucket = format!("driver-s3-signed-{over}-{now_ns}");
         (config.sign_payload, config.content_md5) = (true, true);
         check_all(&config, &odd_keys);
     }

@@ -1,0 +1,60 @@
+//! What carries connections, as the flag says and the record tells.
+
+use std::path::Path;
+
+use plimsoll_http::{HttpVersion, Transport};
+use serde_json::Value;
+
+use crate::harness::{printed, refused};
+
+/// Returns what the last stage of the run in `name` tells of its connections, and its report.
+fn told(here: &Path, name: &str, words: &str) -> (Value, String) {
+    let line = "--obj.size 8KiB --threads 1 --duration 300ms --json --quiet";
+    let objects = if words.starts_with("get") { "--objects 20" } else { "" };
+    let report = printed(here, &format!("s3 {words} {line} {objects} --run-dir {name}"));
+    let text = std::fs::read_to_string(here.join(name).join("run.json")).unwrap();
+    let manifest: Value = serde_json::from_str(&text).unwrap();
+    let stages = manifest["stages"].as_array().unwrap();
+    (stages.last().unwrap()["evidence"][0]["sockets"].clone(), report)
+}
+
+#[test]
+fn the_record_says_what_carried_connections() {
+    let place = tempfile::tempdir().unwrap();
+    let here = place.path();
+    let has_ring = Transport::IoUring.check(false, HttpVersion::One, false, true).is_ok();
+    for (name, words, is_ring) in [
+        ("plain", "get --concurrent 16", has_ring),
+        ("auto", "get --concurrent 16 --transport auto", has_ring),
+        // Where a ring costs more.
+        ("few", "get --concurrent 4", false),
+        ("writes", "put --concurrent 16", false),
+        ("paced", "get --concurrent 16 --rate 200/s --max-in-flight 32", false),
+        ("sockets", "get --concurrent 16 --transport sockets", false),
+    ] {
+        let (sockets, report) = told(here, name, words);
+        let opened = sockets["opened_count"].as_u64().unwrap();
+        assert!(opened > 0, "{sockets:#}");
+        let over_ring = if is_ring { opened } else { 0 };
+        assert_eq!(sockets["over_io_uring_count"], over_ring, "{sockets:#}");
+        let said = if is_ring { "over io_uring" } else { "over sockets" };
+        assert!(report.contains(&format!(" made, {said}")), "{report}");
+    }
+    if has_ring {
+        let sockets = told(here, "ring", "put --concurrent 1 --transport io_uring").0;
+        assert_eq!(sockets["over_io_uring_count"], sockets["opened_count"], "{sockets:#}");
+    }
+}
+
+#[test]
+fn a_ring_is_refused_for_what_it_cannot_carry() {
+    let place = tempfile::tempdir().unwrap();
+    let line = "--host 127.0.0.1:1 --access-key= --transport io_uring";
+    for (flag, what) in [("--tls --insecure", "TLS"), ("--http2", "HTTP/2")] {
+        let why = format!("--transport io_uring carries plain HTTP/1.1 alone, not {what}");
+        let said = refused(place.path(), &format!("s3 get {line} {flag}"));
+        assert!(said.contains(&why), "{said}");
+        let checked = refused(place.path(), &format!("check {line} {flag}"));
+        assert!(checked.contains(&why), "{checked}");
+    }
+}
