@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_http::{Endpoint, HostSelect, HttpVersion, Proxies, TlsConfig};
+use plimsoll_http::{Endpoint, HostSelect, HttpVersion, Proxies, TlsConfig, Transport};
 use plimsoll_model::WallTime;
 
 use crate::options::Settings;
@@ -52,6 +52,8 @@ pub struct S3Config {
     pub http_version: HttpVersion,
     /// The proxies on the way, if any.
     pub proxies: Option<Proxies>,
+    /// What carries connections.
+    pub transport: Transport,
     /// The wall time at the run's epoch, from which the time in signatures is reckoned.
     pub wall_epoch: WallTime,
     /// What else requests ask of the target.
@@ -154,6 +156,7 @@ impl S3Config {
             keep_alive: true,
             http_version: HttpVersion::One,
             proxies: None,
+            transport: Transport::Auto,
             wall_epoch,
             options: RequestOptions::default(),
         }

@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
-use plimsoll_http::TlsConfig;
+use plimsoll_http::{TlsConfig, Transport};
 
 use crate::ServerAddress;
 
@@ -87,6 +87,8 @@ pub struct SeaweedConfig {
     pub grpc_tls: Option<TlsConfig>,
     /// How long making a connection may take.
     pub connect_timeout: Duration,
+    /// What carries connections to volume servers and, for ids over HTTP, to masters.
+    pub transport: Transport,
     /// How long the first volumes may take to be made.
     pub growth_timeout: Duration,
 }
@@ -113,6 +115,7 @@ impl SeaweedConfig {
             masters_are_plain: false,
             grpc_tls: None,
             connect_timeout: Duration::from_secs(10),
+            transport: Transport::Auto,
             growth_timeout: Duration::from_secs(30),
         }
     }

@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::time::Duration;
 
 use plimsoll_driver::DriverError;
-use plimsoll_http::{Endpoint, TlsConfig, TlsOptions, Url};
+use plimsoll_http::{Endpoint, TlsConfig, TlsOptions, Transport, Url};
 use plimsoll_model::{ErrorClass, Secret};
 
 /// How long making a connection may take where nobody says otherwise.
@@ -162,6 +162,8 @@ pub struct SwiftConfig {
     pub tls: TlsOptions,
     /// How long making a connection may take.
     pub connect_timeout: Duration,
+    /// What carries connections to the account.
+    pub transport: Transport,
     /// How long a request may go without moving a byte; `None` leaves it to the caller.
     pub stall_timeout: Option<Duration>,
 }
@@ -181,6 +183,7 @@ impl SwiftConfig {
             checks_md5: false,
             tls: TlsOptions::default(),
             connect_timeout: CONNECT_TIMEOUT,
+            transport: Transport::Auto,
             stall_timeout: None,
         }
     }

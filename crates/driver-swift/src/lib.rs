@@ -58,6 +58,7 @@ impl Shared {
             connect_timeout: self.config.connect_timeout,
             tls: self.tls.clone(),
             stall_timeout: stall,
+            transport: self.config.transport,
             ..Options::default()
         };
         let endpoints = Rc::from([self.storage.endpoint.clone()]);

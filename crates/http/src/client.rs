@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use plimsoll_model::{Moment, SharedClock};
 
-use crate::connection::Connection;
+use crate::channel::Channel;
+use crate::connection::{Connection, Dialled};
 use crate::dial::dial;
 use crate::error::Failure;
 use crate::exchange::{Carrier, Marks, Turn};
@@ -16,7 +17,11 @@ use crate::http2::Http2Connection;
 use crate::proxy::{PROXY_WANTS_USER, Proxies, ProxyServer};
 use crate::response::ResponseParser;
 use crate::stall::Stall;
-use crate::{Endpoint, Exchange, ExchangeError, Request, ResponseSink, TlsConfig, seen};
+use crate::transport::in_words;
+use crate::{
+    Endpoint, Exchange, ExchangeError, ExchangeErrorKind, Request, ResponseSink, TlsConfig,
+    Transport, seen,
+};
 
 /// How much one read takes at most; measured with 1 MiB bodies on 32 connections: 64 KiB costs
 /// more, 256 KiB not less.
@@ -61,6 +66,8 @@ pub struct Options {
     pub version: HttpVersion,
     /// The proxies requests go through, `None` for none.
     pub proxies: Option<Proxies>,
+    /// What carries its connections.
+    pub transport: Transport,
 }
 
 impl Options {
@@ -71,7 +78,7 @@ impl Options {
 }
 
 impl Default for Options {
-    /// Plain HTTP/1.1 on kept connections, made within ten seconds and without a proxy.
+    /// Plain HTTP/1.1 on kept connections of sockets, made within ten seconds and without a proxy.
     fn default() -> Self {
         Self {
             connect_timeout: Duration::from_secs(10),
@@ -81,6 +88,7 @@ impl Default for Options {
             keep_alive: true,
             version: HttpVersion::One,
             proxies: None,
+            transport: Transport::Sockets,
         }
     }
 }
@@ -108,7 +116,7 @@ struct Slot {
     /// The proxy on the way to it.
     via: Option<Arc<ProxyServer>>,
     /// The idle connection, and since when it is idle.
-    kept: Option<(Connection, Moment)>,
+    kept: Option<(Channel, Moment)>,
     /// The same of HTTP/2.
     kept_two: Option<(Http2Connection, Moment)>,
     /// What the name of the host, or of the proxy, resolved to; empty before the first connection.
@@ -166,14 +174,14 @@ impl Client {
             body: request.body.reborrow(),
         };
         // The connection goes back into its slot only after a clean end.
-        let mut connection = match self.usable_connection(endpoint).await {
-            Ok(connection) => connection,
+        let mut channel = match self.usable_channel(endpoint).await {
+            Ok(channel) => channel,
             Err(failure) => return Err(self.error(failure, Marks::default(), 0)),
         };
         self.parser.start(request.method_is_head);
         let mut carrier = Carrier::new(
             &*self.clock,
-            &mut connection,
+            &mut channel,
             &mut self.parser,
             &mut self.send_buffer,
             request,
@@ -200,9 +208,10 @@ impl Client {
         let body_bytes = self.parser.body_bytes();
         match outcome {
             Ok(end) => {
-                seen::look(connection.tcp(), end.at);
+                seen::look(channel.socket(), end.at);
                 if end.reusable && self.options.keep_alive {
-                    self.slots[endpoint].kept = Some((connection, end.at));
+                    channel.rest();
+                    self.slots[endpoint].kept = Some((channel, end.at));
                 }
                 let status = self.parser.status();
                 if proxied_head.is_some() && status == PROXY_WANTS_USER {
@@ -281,7 +290,7 @@ impl Client {
                 return Ok(kept);
             }
         }
-        let connection = self.dial(endpoint).await?;
+        let connection = Connection(self.dial(endpoint).await?);
         let opened = Http2Connection::open(connection, self.clock.clone()).await;
         opened.map_err(|mut failure| {
             failure.message.insert_str(0, &self.endpoints[endpoint].to_string());
@@ -289,12 +298,12 @@ impl Client {
         })
     }
 
-    async fn dial(&mut self, endpoint: usize) -> Result<Connection, Failure> {
+    async fn dial(&mut self, endpoint: usize) -> Result<Dialled, Failure> {
         let Slot { via, addresses, .. } = &mut self.slots[endpoint];
         dial(&self.endpoints[endpoint], via.as_deref(), &self.options, addresses).await
     }
 
-    async fn usable_connection(&mut self, endpoint: usize) -> Result<Connection, Failure> {
+    async fn usable_channel(&mut self, endpoint: usize) -> Result<Channel, Failure> {
         if let Some((mut kept, idle_since)) = self.slots[endpoint].kept.take() {
             if self.clock.now().since(idle_since) >= IDLE_LOOK {
                 // The thread may have done other things all the while, and the runtime has not
@@ -305,7 +314,16 @@ impl Client {
                 return Ok(kept);
             }
         }
-        self.dial(endpoint).await
+        let dialled = self.dial(endpoint).await?;
+        let transport = match &self.slots[endpoint].via {
+            Some(_) => Transport::Sockets,
+            None => self.options.transport,
+        };
+        Channel::new(dialled, transport, &self.clock).map_err(|error| {
+            let (endpoint, why) = (&self.endpoints[endpoint], in_words(&error));
+            let message = format!("cannot connect to {endpoint} over io_uring: {why}");
+            Failure::new(ExchangeErrorKind::Connect, message)
+        })
     }
 
     /// Returns what the failure of an exchange under way comes to, naming whom it was with.

@@ -1,6 +1,7 @@
 //! One connection, plain or TLS, as something to be polled.
 
 use std::io::{self, IoSlice};
+use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -10,25 +11,28 @@ use tokio_rustls::client::TlsStream;
 
 use crate::seen;
 
-/// An open connection.
-pub(crate) enum Connection {
+/// What was dialled.
+pub(crate) enum Dialled {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
     /// TLS within the TLS that a proxy is spoken to in.
     Nested(Box<TlsStream<TlsStream<TcpStream>>>),
 }
 
+/// An open connection of the runtime's.
+pub(crate) struct Connection(pub(crate) Dialled);
+
 impl Connection {
     pub(crate) fn is_tls(&self) -> bool {
-        matches!(self, Self::Tls(_) | Self::Nested(_))
+        !matches!(self.0, Dialled::Plain(_))
     }
 
     /// Returns the socket below.
     pub(crate) fn tcp(&self) -> &TcpStream {
-        match self {
-            Self::Plain(tcp) => tcp,
-            Self::Tls(tls) => tls.get_ref().0,
-            Self::Nested(tls) => tls.get_ref().0.get_ref().0,
+        match &self.0 {
+            Dialled::Plain(tcp) => tcp,
+            Dialled::Tls(tls) => tls.get_ref().0,
+            Dialled::Nested(tls) => tls.get_ref().0.get_ref().0,
         }
     }
 
@@ -38,10 +42,10 @@ impl Connection {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        match self {
-            Self::Plain(tcp) => Pin::new(tcp).poll_read(cx, buffer),
-            Self::Tls(tls) => Pin::new(tls).poll_read(cx, buffer),
-            Self::Nested(tls) => Pin::new(tls).poll_read(cx, buffer),
+        match &mut self.0 {
+            Dialled::Plain(tcp) => Pin::new(tcp).poll_read(cx, buffer),
+            Dialled::Tls(tls) => Pin::new(tls).poll_read(cx, buffer),
+            Dialled::Nested(tls) => Pin::new(tls).poll_read(cx, buffer),
         }
     }
 
@@ -52,18 +56,18 @@ impl Connection {
         first: &[u8],
         second: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match self {
-            Self::Plain(tcp) => write_both(Pin::new(tcp), cx, first, second),
-            Self::Tls(tls) => write_both(Pin::new(&mut **tls), cx, first, second),
-            Self::Nested(tls) => write_both(Pin::new(&mut **tls), cx, first, second),
+        match &mut self.0 {
+            Dialled::Plain(tcp) => write_both(Pin::new(tcp), cx, first, second),
+            Dialled::Tls(tls) => write_both(Pin::new(&mut **tls), cx, first, second),
+            Dialled::Nested(tls) => write_both(Pin::new(&mut **tls), cx, first, second),
         }
     }
 
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self {
-            Self::Plain(_) => Poll::Ready(Ok(())),
-            Self::Tls(tls) => Pin::new(tls).poll_flush(cx),
-            Self::Nested(tls) => Pin::new(tls).poll_flush(cx),
+        match &mut self.0 {
+            Dialled::Plain(_) => Poll::Ready(Ok(())),
+            Dialled::Tls(tls) => Pin::new(tls).poll_flush(cx),
+            Dialled::Nested(tls) => Pin::new(tls).poll_flush(cx),
         }
     }
 
@@ -85,7 +89,7 @@ impl Connection {
 impl Drop for Connection {
     /// What the kernel knows of the connection goes with it.
     fn drop(&mut self) {
-        seen::closed(self.tcp());
+        seen::closed(self.tcp().as_fd());
     }
 }
 
@@ -113,10 +117,10 @@ impl AsyncWrite for Connection {
         cx: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Plain(tcp) => Pin::new(tcp).poll_write_vectored(cx, pieces),
-            Self::Tls(tls) => Pin::new(tls).poll_write_vectored(cx, pieces),
-            Self::Nested(tls) => Pin::new(tls).poll_write_vectored(cx, pieces),
+        match &mut self.get_mut().0 {
+            Dialled::Plain(tcp) => Pin::new(tcp).poll_write_vectored(cx, pieces),
+            Dialled::Tls(tls) => Pin::new(tls).poll_write_vectored(cx, pieces),
+            Dialled::Nested(tls) => Pin::new(tls).poll_write_vectored(cx, pieces),
         }
     }
 
@@ -129,10 +133,10 @@ impl AsyncWrite for Connection {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(tcp) => Pin::new(tcp).poll_shutdown(cx),
-            Self::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
-            Self::Nested(tls) => Pin::new(tls).poll_shutdown(cx),
+        match &mut self.get_mut().0 {
+            Dialled::Plain(tcp) => Pin::new(tcp).poll_shutdown(cx),
+            Dialled::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
+            Dialled::Nested(tls) => Pin::new(tls).poll_shutdown(cx),
         }
     }
 }

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::connection::Connection;
+use crate::connection::Dialled;
 use crate::error::Failure;
 use crate::proxy::ProxyServer;
 use crate::tls::{ALPN_TWO, identity_refusal};
@@ -39,7 +39,7 @@ pub(crate) async fn dial(
     via: Option<&ProxyServer>,
     options: &Options,
     addresses: &mut Vec<SocketAddr>,
-) -> Result<Connection, Failure> {
+) -> Result<Dialled, Failure> {
     let step = Cell::new(Step::Resolve);
     let limit = options.connect_timeout;
     let hop = via.map_or(endpoint, |proxy| &proxy.endpoint);
@@ -59,13 +59,13 @@ pub(crate) async fn dial(
         step.set(Step::Handshake);
         let server = Peer { endpoint, version: options.version, is_proxy: false };
         Ok(match (road, &options.tls) {
-            (Road::Plain(tcp), None) => Connection::Plain(tcp),
-            (Road::Tls(outer), None) => Connection::Tls(outer),
+            (Road::Plain(tcp), None) => Dialled::Plain(tcp),
+            (Road::Tls(outer), None) => Dialled::Tls(outer),
             (Road::Plain(tcp), Some(tls)) => {
-                Connection::Tls(Box::new(handshake(&server, tls, tcp).await?))
+                Dialled::Tls(Box::new(handshake(&server, tls, tcp).await?))
             }
             (Road::Tls(outer), Some(tls)) => {
-                Connection::Nested(Box::new(handshake(&server, tls, *outer).await?))
+                Dialled::Nested(Box::new(handshake(&server, tls, *outer).await?))
             }
         })
     });

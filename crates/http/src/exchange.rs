@@ -5,9 +5,8 @@ use std::io;
 use std::task::{Context, Poll, ready};
 
 use plimsoll_model::{Clock, Moment};
-use tokio::io::ReadBuf;
 
-use crate::connection::Connection;
+use crate::channel::Channel;
 use crate::error::Failure;
 use crate::response::{Ending, HEAD_BYTES_MAX, ParseError, ResponseParser, ResponseSink};
 use crate::stall::Overdue;
@@ -132,7 +131,7 @@ pub(crate) enum Turn {
 /// Carries one exchange; polled to its end.
 pub(crate) struct Carrier<'a> {
     clock: &'a dyn Clock,
-    connection: &'a mut Connection,
+    channel: &'a mut Channel,
     parser: &'a mut ResponseParser,
     sink: &'a mut dyn ResponseSink,
     sender: Sender<'a>,
@@ -144,7 +143,7 @@ pub(crate) struct Carrier<'a> {
 impl<'a> Carrier<'a> {
     pub(crate) fn new<'r: 'a>(
         clock: &'a dyn Clock,
-        connection: &'a mut Connection,
+        channel: &'a mut Channel,
         parser: &'a mut ResponseParser,
         send_buffer: &'a mut Vec<u8>,
         request: Request<'r>,
@@ -152,7 +151,7 @@ impl<'a> Carrier<'a> {
     ) -> Self {
         let sender = Sender::new(request.head, request.body, send_buffer);
         let marks = Marks::default();
-        Self { clock, connection, parser, sink, sender, send_error: None, marks }
+        Self { clock, channel, parser, sink, sender, send_error: None, marks }
     }
 
     pub(crate) fn marks(&self) -> Marks {
@@ -188,7 +187,7 @@ impl<'a> Carrier<'a> {
     /// the address.
     pub(crate) fn overdue(&mut self, overdue: &Overdue) -> Failure {
         let place = match self.parser.finish() {
-            _ if !self.sender.is_done() => "the request is not taken".to_owned(),
+            _ if self.is_early() => "the request is not taken".to_owned(),
             Ending::BeforeAnswer => "no answer came".to_owned(),
             Ending::InsideHead => "it is inside the answer's head".to_owned(),
             Ending::InsideBody | Ending::Complete => {
@@ -208,7 +207,7 @@ impl<'a> Carrier<'a> {
         if self.sender.is_done() || self.send_error.is_some() {
             return false;
         }
-        match self.sender.poll_piece(cx, self.connection) {
+        match self.sender.poll_piece(cx, self.channel) {
             Poll::Pending => false,
             Poll::Ready(Ok(())) if self.sender.is_done() => {
                 if self.sender.had_body() {
@@ -230,16 +229,14 @@ impl<'a> Carrier<'a> {
         cx: &mut Context<'_>,
         read_buffer: &mut [u8],
     ) -> Poll<Result<Option<End>, Failure>> {
-        let mut buffer = ReadBuf::new(read_buffer);
-        let read = ready!(self.connection.poll_read(cx, &mut buffer));
-        let at = self.clock.now();
-        Poll::Ready(match (read, buffer.filled()) {
-            (Ok(()), []) => self.ended(at),
-            (Ok(()), bytes) => self.received(bytes, at),
-            (Err(error), _) if error.kind() == io::ErrorKind::UnexpectedEof => {
+        let received = ready!(self.channel.poll_receive(cx, read_buffer, self.clock));
+        Poll::Ready(match received {
+            Ok((0, at)) => self.ended(at),
+            Ok((count, at)) => self.received(&read_buffer[..count], at),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 Err(self.broken_off(None))
             }
-            (Err(error), _) => Err(self.broken_off(Some(&error))),
+            Err(error) => Err(self.broken_off(Some(&error))),
         })
     }
 
@@ -254,7 +251,7 @@ impl<'a> Carrier<'a> {
         if self.marks.first_body_byte.is_none() && self.parser.body_bytes() > 0 {
             self.marks.first_body_byte = Some(at);
         }
-        if self.parser.status() == 400 && !self.connection.is_tls() && complains_of_plain(bytes) {
+        if self.parser.status() == 400 && !self.channel.is_tls() && complains_of_plain(bytes) {
             let message = " speaks TLS, but plain HTTP was sent; use `tls`";
             return Err(Failure::new(ExchangeErrorKind::Tls, message));
         }
@@ -265,7 +262,7 @@ impl<'a> Carrier<'a> {
 
     /// Tells whether something of the request is still to be sent.
     fn is_early(&self) -> bool {
-        !self.sender.is_done()
+        !self.sender.is_done() || !self.channel.has_taken_all()
     }
 
     /// The server closed the connection in good order.
@@ -285,7 +282,7 @@ impl<'a> Carrier<'a> {
         }
         let ending = self.parser.finish();
         let place = match ending {
-            Ending::BeforeAnswer if !self.sender.is_done() => " while the request was sent",
+            Ending::BeforeAnswer if self.is_early() => " while the request was sent",
             Ending::BeforeAnswer => " without an answer",
             Ending::InsideHead => " inside the answer's head",
             Ending::InsideBody | Ending::Complete => " inside the answer's body",
@@ -298,7 +295,8 @@ impl<'a> Carrier<'a> {
         if matches!(ending, Ending::InsideBody | Ending::Complete) {
             message.push_str(&self.body_progress());
         }
-        if let Some(error) = error.or(self.send_error.as_ref()) {
+        let send_error = self.send_error.take().or_else(|| self.channel.send_error());
+        if let Some(error) = error.or(send_error.as_ref()) {
             message.push_str(&format!(": {}", error.to_string().to_lowercase()));
         }
         Failure::new(kind, message)

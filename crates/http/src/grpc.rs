@@ -15,6 +15,7 @@ use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header,
 };
 
+use crate::connection::Connection;
 use crate::dial::dial;
 use crate::tls::identity_refusal;
 use crate::{Endpoint, ExchangeErrorKind, HttpVersion, Options};
@@ -129,7 +130,7 @@ impl GrpcChannel {
         };
         let mut builder = Builder::new();
         builder.enable_push(false).max_concurrent_streams(0);
-        let (requests, frames) = builder.handshake(opened).await.map_err(reset)?;
+        let (requests, frames) = builder.handshake(Connection(opened)).await.map_err(reset)?;
         let tls = options.tls.is_some();
         let authority = Authority::try_from(endpoint.authority(tls))
             .map_err(|_| GrpcError::protocol(endpoint, "under an invalid name"))?;

@@ -5,9 +5,10 @@
 //!
 //! The seam for another transport is [`response::ResponseParser`]: it is fed bytes, hands out the
 //! head and slices of the body, and says when the answer is complete; nothing in it knows where the
-//! bytes come from. [`Client`] is the transport on tokio (plain TCP and TLS). There are no hidden
-//! retries: a request goes out once.
+//! bytes come from. [`Client`] carries them on tokio: over its sockets (plain TCP and TLS), or over
+//! an `io_uring` of the thread (plain TCP). There are no hidden retries: a request goes out once.
 
+mod channel;
 mod client;
 mod connection;
 mod dial;
@@ -26,6 +27,8 @@ mod send;
 mod srv;
 mod stall;
 mod tls;
+mod transport;
+mod uring;
 mod url;
 
 pub use client::{Client, HttpVersion, Options};
@@ -39,4 +42,5 @@ pub use range::{HeldRange, parse_content_range};
 pub use response::{ResponseHead, ResponseSink};
 pub use srv::{NameServers, ServiceError, ServiceHost};
 pub use tls::{Pem, TlsConfig, TlsIdentity, TlsOptions, TlsSetupError};
+pub use transport::{Transport, TransportError};
 pub use url::{PORT_PLAIN, PORT_TLS, Url};

@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
 use plimsoll_model::{Moment, SOCKET_SAMPLES_MAX, SocketsSeen};
@@ -34,6 +34,11 @@ pub fn take() -> SocketsSeen {
 /// Takes note of a connection that was made.
 pub(crate) fn opened() {
     SEEN.with_borrow_mut(|seen| seen.opened += 1);
+}
+
+/// Takes note that a connection that was made goes over the ring of its thread.
+pub(crate) fn over_ring() {
+    SEEN.with_borrow_mut(|seen| seen.over_ring += 1);
 }
 
 /// Takes note of why one could not be made, where that is this machine's own.
@@ -67,22 +72,22 @@ fn descriptors_max() -> u64 {
 }
 
 /// Looks at a connection in use, if that is due.
-pub(crate) fn look(tcp: &TcpStream, now: Moment) {
+pub(crate) fn look(socket: BorrowedFd<'_>, now: Moment) {
     if now < LOOK_DUE.get() {
         return;
     }
     LOOK_DUE.set(now.after(LOOK_EVERY));
-    let Some(info) = Info::of(tcp) else { return };
+    let Some(info) = Info::of(socket) else { return };
     SEEN.with_borrow_mut(|seen| info.add_times(seen));
 }
 
 /// Looks at a connection that is about to be closed. A thread that ends may have nothing left to
 /// note it in.
-pub(crate) fn closed(tcp: &TcpStream) {
+pub(crate) fn closed(socket: BorrowedFd<'_>) {
     let _ = SEEN.try_with(|seen| {
         let Ok(mut seen) = seen.try_borrow_mut() else { return };
         let is_seen = seen.opened <= CLOSED_ALL_MAX || seen.opened.is_multiple_of(CLOSED_ONE_IN);
-        if let Some(info) = is_seen.then(|| Info::of(tcp)).flatten() {
+        if let Some(info) = is_seen.then(|| Info::of(socket)).flatten() {
             info.add_times(&mut seen);
             info.add_whole(&mut seen);
         }
@@ -113,14 +118,14 @@ struct Info {
 }
 
 impl Info {
-    fn of(tcp: &TcpStream) -> Option<Self> {
+    fn of(socket: BorrowedFd<'_>) -> Option<Self> {
         let mut bytes = [0; INFO_BYTES];
         let mut filled = INFO_BYTES as libc::socklen_t;
         // SAFETY: the kernel writes at most `filled` bytes into the buffer, which has as many, and
-        // the descriptor is open for as long as the stream is borrowed.
+        // the descriptor is open for as long as it is borrowed.
         let result = unsafe {
             libc::getsockopt(
-                tcp.as_raw_fd(),
+                socket.as_raw_fd(),
                 libc::IPPROTO_TCP,
                 libc::TCP_INFO,
                 bytes.as_mut_ptr().cast(),
@@ -167,6 +172,8 @@ impl Info {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
+
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
@@ -183,10 +190,10 @@ mod tests {
         other.read_exact(&mut [0; 8]).await.unwrap();
         other.write_all(b"answer").await.unwrap();
         tcp.read_exact(&mut [0; 6]).await.unwrap();
-        look(&tcp, Moment::from_ns(5));
+        look(tcp.as_fd(), Moment::from_ns(5));
         // Not due again for a second.
-        look(&tcp, Moment::from_ns(6));
-        closed(&tcp);
+        look(tcp.as_fd(), Moment::from_ns(6));
+        closed(tcp.as_fd());
         let seen = take();
         assert_eq!((seen.opened, seen.closed), (1, 1));
         assert_eq!((seen.segments_sent, seen.segments_received), (1, 1));

@@ -5,7 +5,7 @@ use std::io;
 use std::task::{Context, Poll, ready};
 
 use crate::Body;
-use crate::connection::Connection;
+use crate::channel::Channel;
 
 /// How much of a body made piece by piece is made and sent at a time; measured with 1 MiB bodies:
 /// 64 KiB costs more, 128 KiB not less.
@@ -68,11 +68,11 @@ impl<'a> Sender<'a> {
     pub(crate) fn poll_piece(
         &mut self,
         cx: &mut Context<'_>,
-        connection: &mut Connection,
+        channel: &mut Channel,
     ) -> Poll<io::Result<()>> {
         let piece = self.pieces.next_piece();
         if !self.head.is_empty() || !piece.is_empty() {
-            let count = ready!(connection.poll_write(cx, self.head, piece))?;
+            let count = ready!(channel.poll_write(cx, self.head, piece))?;
             if count == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
@@ -82,7 +82,7 @@ impl<'a> Sender<'a> {
             self.pieces.advance(count - of_head);
         }
         if self.head.is_empty() && self.pieces.is_empty() {
-            ready!(connection.poll_flush(cx))?;
+            ready!(channel.poll_flush(cx))?;
             self.done = true;
         }
         Poll::Ready(Ok(()))

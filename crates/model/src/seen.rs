@@ -43,6 +43,8 @@ pub const SOCKET_SAMPLES_MAX: usize = 1_024;
 pub struct SocketsSeen {
     /// How many were made.
     pub opened: u64,
+    /// Of these, over `io_uring`.
+    pub over_ring: u64,
     /// How many were looked at when they were closed.
     pub closed: u64,
     /// How many could not be made as no local port was free.
@@ -75,6 +77,7 @@ impl SocketsSeen {
     /// Adds what others told.
     pub fn merge(&mut self, mut other: Self) {
         self.opened += other.opened;
+        self.over_ring += other.over_ring;
         self.closed += other.closed;
         self.no_port += other.no_port;
         self.no_descriptor += other.no_descriptor;

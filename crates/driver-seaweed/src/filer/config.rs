@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_http::{Endpoint, TlsConfig};
+use plimsoll_http::{Endpoint, TlsConfig, Transport};
 
 use super::path::{self, PathError};
 use crate::SigningKeys;
@@ -40,6 +40,8 @@ pub struct FilerConfig {
     pub tls: Option<TlsConfig>,
     /// How long making a connection may take.
     pub connect_timeout: Duration,
+    /// What carries connections.
+    pub transport: Transport,
 }
 
 impl FilerConfig {
@@ -60,6 +62,7 @@ impl FilerConfig {
             keys: SigningKeys::default(),
             tls: None,
             connect_timeout: Duration::from_secs(10),
+            transport: Transport::Auto,
         })
     }
 

@@ -61,6 +61,7 @@ impl FilerThread {
             connect_timeout: config.connect_timeout,
             tls: config.tls.clone(),
             stall_timeout: stall,
+            transport: config.transport,
             ..Options::default()
         };
         let signer = |key: &Vec<u8>| Signer {

@@ -12,7 +12,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use plimsoll_http::{Body, Client};
 use tokio::net::TcpStream;
 
-use crate::support::{Kept, beside, call, client_of, options};
+use super::support::{Kept, beside, call, client_of, options};
 
 type AnyBody = BoxBody<Bytes, Infallible>;
 

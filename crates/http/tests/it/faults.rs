@@ -10,7 +10,7 @@ use plimsoll_http::{
     TlsOptions,
 };
 
-use crate::support::{
+use super::support::{
     CountingClock, accept, answer, block_on, call, client, client_of, client_with_clock, get,
     options, read_head, serve,
 };
@@ -147,7 +147,7 @@ fn a_silent_tls_port_is_given_up_in_time() {
     });
     block_on(async {
         let connect_timeout = Duration::from_millis(50);
-        let options = Options { connect_timeout, tls: Some(tls), ..Options::default() };
+        let options = Options { connect_timeout, ..options(Some(tls)) };
         let mut client = client_of("127.0.0.1", address.port(), options);
         let error = get(&mut client, "/").await.0.unwrap_err();
         assert_eq!(error.kind, Kind::ConnectTimeout);

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
+use plimsoll_http::Transport;
+
 mod against_hyper;
 mod faults;
 mod grpc;
@@ -12,3 +14,18 @@ mod proxy_kinds;
 mod srv;
 mod support;
 mod tls;
+
+/// What carries connections in the tests above.
+const TRANSPORT: Transport = Transport::Sockets;
+
+/// What holds over sockets, held over a ring.
+#[path = "."]
+#[allow(clippy::duplicate_mod, reason = "the same tests with another transport")]
+#[allow(dead_code, reason = "helpers of tests that are of sockets alone")]
+mod io_uring {
+    mod against_hyper;
+    mod faults;
+    mod support;
+
+    const TRANSPORT: super::Transport = super::Transport::IoUring;
+}
