@@ -5,18 +5,30 @@ use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, BufReader, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
 use crate::seen;
 
+/// How much is received at once below TLS: four records. rustls asks for 4 KiB at a time, which
+/// would be a system call each.
+const RECEIVED_BYTES_MAX: usize = 64 << 10;
+
+/// TLS over a socket.
+pub(crate) type Tls = TlsStream<BufReader<TcpStream>>;
+
+/// Returns a socket to speak TLS over.
+pub(crate) fn below_tls(tcp: TcpStream) -> BufReader<TcpStream> {
+    BufReader::with_capacity(RECEIVED_BYTES_MAX, tcp)
+}
+
 /// What was dialled.
 pub(crate) enum Dialled {
     Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+    Tls(Box<Tls>),
     /// TLS within the TLS that a proxy is spoken to in.
-    Nested(Box<TlsStream<TlsStream<TcpStream>>>),
+    Nested(Box<TlsStream<Tls>>),
 }
 
 /// An open connection of the runtime's.
@@ -31,8 +43,8 @@ impl Connection {
     pub(crate) fn tcp(&self) -> &TcpStream {
         match &self.0 {
             Dialled::Plain(tcp) => tcp,
-            Dialled::Tls(tls) => tls.get_ref().0,
-            Dialled::Nested(tls) => tls.get_ref().0.get_ref().0,
+            Dialled::Tls(tls) => tls.get_ref().0.get_ref(),
+            Dialled::Nested(tls) => tls.get_ref().0.get_ref().0.get_ref(),
         }
     }
 

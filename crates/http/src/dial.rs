@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::connection::Dialled;
+use crate::connection::{Dialled, Tls, below_tls};
 use crate::error::Failure;
 use crate::proxy::ProxyServer;
 use crate::tls::{ALPN_TWO, identity_refusal};
@@ -62,7 +62,7 @@ pub(crate) async fn dial(
             (Road::Plain(tcp), None) => Dialled::Plain(tcp),
             (Road::Tls(outer), None) => Dialled::Tls(outer),
             (Road::Plain(tcp), Some(tls)) => {
-                Dialled::Tls(Box::new(handshake(&server, tls, tcp).await?))
+                Dialled::Tls(Box::new(handshake(&server, tls, below_tls(tcp)).await?))
             }
             (Road::Tls(outer), Some(tls)) => {
                 Dialled::Nested(Box::new(handshake(&server, tls, *outer).await?))
@@ -175,7 +175,7 @@ fn connect_failure(endpoint: &Endpoint, error: &io::Error) -> Failure {
 /// What leads to a server: a socket, or the TLS in which a proxy is spoken to.
 enum Road {
     Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+    Tls(Box<Tls>),
 }
 
 /// Returns what leads through a proxy to `endpoint`, or, with requests that are made out to the
@@ -199,7 +199,7 @@ async fn through(
         return Ok(Road::Plain(tcp));
     };
     let hop = Peer { endpoint: &proxy.endpoint, version: HttpVersion::One, is_proxy: true };
-    let mut outer = handshake(&hop, tls, tcp).await?;
+    let mut outer = handshake(&hop, tls, below_tls(tcp)).await?;
     if tunnels {
         proxy.tunnel(endpoint, address, &mut outer).await?;
     }
