@@ -60,14 +60,17 @@ struct Work {
     connections: usize,
     /// The most µs per operation that DESIGN §6 allows; its other limits are relative to a peer.
     limit_us: Option<f64>,
+    /// The most instructions that an operation may take, where they are counted: a tenth more than
+    /// on 2026-11-26, by a Valgrind that knows no SHA instructions.
+    instructions_max: Option<f64>,
 }
 
 const MIB: usize = 1 << 20;
 
 const WORKS: [Work; 5] = [
-    Work::small("get", Some(2_000), Some(12.0)),
-    Work::small("put", None, None),
-    Work::small("stat", Some(2_000), None),
+    Work::small("get", Some(2_000), Some(12.0), 44_000.0),
+    Work::small("put", None, None, 58_000.0),
+    Work::small("stat", Some(2_000), None, 44_000.0),
     Work {
         verb: "get",
         size: "1MiB",
@@ -77,6 +80,7 @@ const WORKS: [Work; 5] = [
         counted: None,
         connections: 8,
         limit_us: None,
+        instructions_max: None,
     },
     // Of the parts, with what it costs to begin and to complete the uploads.
     Work {
@@ -97,16 +101,20 @@ const WORKS: [Work; 5] = [
         counted: Some("PUTPART"),
         connections: 8,
         limit_us: None,
+        instructions_max: None,
     },
 ];
 /// The most that the null driver may cost per operation, in µs, with everything recorded.
 const NULL_LIMIT_US: f64 = 0.5;
+/// The most instructions that it may take.
+const NULL_INSTRUCTIONS_MAX: f64 = 6_300.0;
 
 impl Work {
     const fn small(
         verb: &'static str,
         objects_count: Option<usize>,
         limit_us: Option<f64>,
+        instructions_max: f64,
     ) -> Self {
         Self {
             verb,
@@ -117,6 +125,7 @@ impl Work {
             counted: None,
             connections: 32,
             limit_us,
+            instructions_max: Some(instructions_max),
         }
     }
 
@@ -172,6 +181,27 @@ pub(crate) fn cost(plan: &Plan) -> Result<()> {
     for missing in peers::missing() {
         println!("\n{missing} is not on the path, so its rows are missing");
     }
+    print_instructions()
+}
+
+/// Prints how many instructions an operation takes where Valgrind can count them: that does not
+/// depend on how busy the machine is.
+fn print_instructions() -> Result<()> {
+    if process::on_path("valgrind").is_none() {
+        println!("\nvalgrind is not on the path, so no instructions are counted");
+        return Ok(());
+    }
+    println!(
+        "\n| work | instructions per operation, outside of the kernel | limit |\n|---|---:|---:|"
+    );
+    let store = Store::start()?;
+    for work in WORKS.iter().filter(|work| work.instructions_max.is_some()) {
+        let command = |duration| plimsoll::s3_command(&store, work, duration);
+        let count = plimsoll::instructions_per_op(&command)?;
+        println!("| {} | {count:.0} | {:.0} |", work.name(), work.instructions_max.unwrap_or(0.0));
+    }
+    let count = plimsoll::instructions_per_op(&plimsoll::null_command)?;
+    println!("| null driver | {count:.0} | {NULL_INSTRUCTIONS_MAX:.0} |");
     Ok(())
 }
 
