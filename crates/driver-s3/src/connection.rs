@@ -32,27 +32,39 @@ pub(crate) enum FirstByte {
 /// Counts an operation as in flight at its endpoint, also when its future is dropped half-way.
 pub(crate) struct Lease {
     chooser: Rc<HostChooser>,
-    clock: SharedClock,
+    connections: Rc<Connections>,
     pub(crate) endpoint: usize,
-    /// The bucket that it is about.
-    pub(crate) place: Arc<Place>,
+    /// The bucket that it is about, where that is not the target's own.
+    elsewhere: Option<Arc<Place>>,
     /// When the request under way is rendered, which is what its signature states.
     at: Cell<Moment>,
+    /// When the last request ended, if one did.
+    ended: Cell<Option<Moment>>,
     connect_failed: Cell<bool>,
 }
 
 impl Lease {
-    pub(crate) fn take(chooser: &Rc<HostChooser>, clock: &SharedClock, place: Arc<Place>) -> Self {
-        let begin = clock.now();
+    pub(crate) fn take(
+        chooser: &Rc<HostChooser>,
+        connections: &Rc<Connections>,
+        elsewhere: Option<Arc<Place>>,
+    ) -> Self {
+        let begin = connections.clock.now();
         let endpoint = chooser.choose(begin);
-        let (chooser, clock) = (chooser.clone(), clock.clone());
-        let (at, connect_failed) = (Cell::new(begin), Cell::new(false));
-        Self { chooser, clock, endpoint, place, at, connect_failed }
+        let (chooser, connections) = (Rc::clone(chooser), Rc::clone(connections));
+        let (at, ended, connect_failed) = (Cell::new(begin), Cell::new(None), Cell::new(false));
+        Self { chooser, connections, endpoint, elsewhere, at, ended, connect_failed }
+    }
+
+    /// Returns the bucket that it is about.
+    pub(crate) fn place(&self) -> &Arc<Place> {
+        self.elsewhere.as_ref().unwrap_or(&self.connections.target.place)
     }
 
     /// Notes that time has passed since the last request of the operation.
     pub(crate) fn refresh(&self) {
-        self.at.set(self.clock.now());
+        self.ended.set(None);
+        self.at.set(self.connections.clock.now());
     }
 
     pub(crate) fn endpoint_id(&self) -> EndpointId {
@@ -62,13 +74,15 @@ impl Lease {
 
     /// Returns the completion of an operation that ends here and now.
     pub(crate) fn ended(&self, result: Result<(), DriverError>) -> Completion {
-        Completion::bare(self.endpoint_id(), self.clock.now(), result)
+        Completion::bare(self.endpoint_id(), self.connections.clock.now(), result)
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.chooser.done(self.endpoint, self.clock.now(), self.connect_failed.get());
+        // One that was given up half-way ends here and now.
+        let ended = self.ended.get().unwrap_or_else(|| self.connections.clock.now());
+        self.chooser.done(self.endpoint, ended, self.connect_failed.get());
     }
 }
 
@@ -84,17 +98,17 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// Returns a bucket of the target by its name, its own where none is named.
-    pub(crate) fn place(&self, bucket: Option<&str>) -> Result<Arc<Place>, ConfigError> {
-        let Some(bucket) = bucket else { return Ok(Arc::clone(&self.target.place)) };
+    /// Returns a bucket of the target by its name, nothing for its own, which has none.
+    pub(crate) fn place(&self, bucket: Option<&str>) -> Result<Option<Arc<Place>>, ConfigError> {
+        let Some(bucket) = bucket else { return Ok(None) };
         if let Some(place) = self.places.borrow().get(bucket) {
-            return Ok(Arc::clone(place));
+            return Ok(Some(Arc::clone(place)));
         }
         // Connections are those to the target's own bucket: where names of hosts hold buckets, all
         // of them lead to the same servers.
         let place = Arc::new(Place::resolve(&self.config, bucket)?);
         self.places.borrow_mut().insert(bucket.to_owned(), Arc::clone(&place));
-        Ok(place)
+        Ok(Some(place))
     }
 
     pub(crate) fn open(&self) -> Connection {
@@ -262,7 +276,7 @@ impl Connection {
 
     fn render(&mut self, lease: &Lease, call: &S3Request<'_>, digests: &PayloadDigests) {
         let now = self.wall_time(lease);
-        let address = &lease.place.addresses[lease.endpoint];
+        let address = &lease.place().addresses[lease.endpoint];
         self.requests.render(call, digests, address, now);
     }
 
@@ -280,7 +294,10 @@ impl Connection {
         first_byte: FirstByte,
         expected: &[u16],
     ) -> Completion {
-        let bare = |end, result| Completion::bare(lease.endpoint_id(), end, result);
+        let bare = |end, result| {
+            lease.ended.set(Some(end));
+            Completion::bare(lease.endpoint_id(), end, result)
+        };
         let exchange = match outcome {
             Ok(exchange) => exchange,
             Err(error) => {

@@ -186,7 +186,7 @@ impl Connection {
             push("x-amz-algorithm", "AWS4-HMAC-SHA256".to_owned());
             push("x-amz-credential", signer.credential());
             push("x-amz-date", String::from_utf8_lossy(&stamp).into_owned());
-            let policy = policy(&lease.place.bucket, &fields, now.after(POLICY_TIME));
+            let policy = policy(&lease.place().bucket, &fields, now.after(POLICY_TIME));
             let signature = signer.sign_policy(&policy);
             fields.push(("policy".to_owned(), policy));
             let signature = String::from_utf8_lossy(&signature).into_owned();

@@ -101,7 +101,6 @@ impl Requests {
         now: WallTime,
     ) {
         self.follow_keys();
-        let target = self.target.clone();
         self.render_path(&address.path_prefix, call);
         self.query.clear();
         call.push_query(&mut self.query);
@@ -137,7 +136,7 @@ impl Requests {
             self.writer.signed_header("date", date);
         }
         self.writer.signed_header("host", address.host_header.as_bytes());
-        if target.headers.if_none_match && call.makes_object() {
+        if self.target.headers.if_none_match && call.makes_object() {
             self.writer.signed_header("if-none-match", b"*");
         }
         if let S3Request::Get { range: Some(range), .. } = call {
@@ -147,18 +146,13 @@ impl Requests {
                 .expect("writing to memory does not fail");
             self.writer.signed_header("range", &self.value);
         }
-        self.render_amz(&target.headers, call, digests, &dated);
+        self.render_amz(call, digests, &dated);
         self.writer.finish(digests.hash.as_bytes());
     }
 
     /// Renders the headers of S3's own, from `x-amz-a` to `x-minio-z`.
-    fn render_amz(
-        &mut self,
-        options: &OptionHeaders,
-        call: &S3Request<'_>,
-        digests: &PayloadDigests,
-        dated: &Dated,
-    ) {
+    fn render_amz(&mut self, call: &S3Request<'_>, digests: &PayloadDigests, dated: &Dated) {
+        let options: &OptionHeaders = &self.target.headers;
         let mut amz =
             Ascending { writer: &mut self.writer, options: options.of(call.header_set()) };
         match call {

@@ -301,11 +301,12 @@ impl S3Session {
     }
 
     pub(crate) fn lease(&mut self) -> Lease {
-        self.lease_in(Arc::clone(&self.connections.target.place))
+        self.lease_in(None)
     }
 
-    pub(crate) fn lease_in(&mut self, place: Arc<Place>) -> Lease {
-        let lease = Lease::take(&self.chooser, &self.connections.clock, place);
+    /// Begins an operation in a bucket of the target, its own where none is given.
+    pub(crate) fn lease_in(&mut self, place: Option<Arc<Place>>) -> Lease {
+        let lease = Lease::take(&self.chooser, &self.connections, place);
         self.endpoint = lease.endpoint_id();
         lease
     }

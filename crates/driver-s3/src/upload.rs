@@ -174,7 +174,7 @@ impl S3Session {
         };
         // Kept first, as whoever waits for the operation may stop waiting at any moment.
         if self.unfinished.len() < UNFINISHED_COUNT_MAX {
-            let (place, key) = (Arc::clone(&lease.place), key.to_owned());
+            let (place, key) = (Arc::clone(lease.place()), key.to_owned());
             self.unfinished.push(Unfinished { place, key, upload: upload.clone() });
         }
         let size = content.size();
@@ -237,7 +237,7 @@ impl S3Session {
         let mut settled = Settled { given_up_count: 0, left_count: uploads.len() as u64 };
         let each = async {
             for Unfinished { place, key, upload } in &uploads {
-                let lease = self.lease_in(Arc::clone(place));
+                let lease = self.lease_in(Some(Arc::clone(place)));
                 let call = S3Request::AbortUpload { key, upload };
                 // An upload that is not there any more has no parts.
                 let aborted = self.connection.call(&lease, &call, &[204, 200, 404]).await;

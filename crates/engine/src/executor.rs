@@ -5,30 +5,32 @@
 macro_rules! in_bucket {
     ($executor:ident, $session:ident, $operation:expr, $start:ident) => {{
         let bucket = $executor.bucket();
-        bounded($executor.facts, $session, bucket, $operation, $start).await
+        let timer = &mut $executor.timer;
+        bounded($executor.facts, timer, $session, bucket, $operation, $start).await
     }};
 }
 
 mod archives;
+mod bounded;
 mod built;
 mod shared;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
-use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
 use plimsoll_driver::{ByteRange, Completion, DriverError, Operation, Session};
-use plimsoll_model::{Clock, ErrorClass, Moment, ObjectId, OpKind, OpRecord, WorkerId};
+use plimsoll_model::{ErrorClass, Moment, ObjectId, OpKind, OpRecord, WorkerId};
 use plimsoll_workload::data::{Content, VERSIONS, WrongKind};
 use plimsoll_workload::objects::{Below, ObjectRef, ObjectSet, PlannedOp, RemovalOrder, Subject};
 use plimsoll_workload::plan::{OpAct, SetIndex, Work};
 use plimsoll_workload::{Verify, hash_text};
 
+use self::bounded::{OpTimer, bounded};
 use self::built::Built;
-use crate::clock::{STOP_CHECK, Waiting};
+use crate::clock::STOP_CHECK;
 use crate::job::JobFacts;
 use crate::records::Finished;
 use crate::source::{Issued, OpNames, UploadParts};
@@ -38,17 +40,12 @@ use crate::verify::{CheckingSink, Expected, FoundEntries, SourceContent, in_clas
 const RETRY_PAUSE_FIRST: Duration = Duration::from_millis(100);
 const RETRY_PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// How often an operation that takes long looks whether the user has asked to stop.
-const STOP_LOOK: Duration = Duration::from_secs(1);
-/// How long an operation that is under way may take after that: who has asked twice leaves without
-/// a report.
-const STOP_GRACE: Duration = Duration::from_secs(5);
-
 /// Turns planned operations into finished ones. Keeps the buffers that each operation needs.
 pub(crate) struct Executor<'a> {
     facts: &'a JobFacts<'a>,
     /// When the worker's time is up, if a time says so: nothing is tried again after it.
     deadline: Option<Moment>,
+    timer: OpTimer,
     key: String,
     /// The set that the present operation is about, and the bucket, 0-based among those of the set.
     place: (SetIndex, u32),
@@ -81,6 +78,7 @@ impl<'a> Executor<'a> {
         Self {
             facts,
             deadline,
+            timer: OpTimer::default(),
             key: String::new(),
             place: (SetIndex(0), 0),
             member: ObjectId::new(WorkerId(0), 0),
@@ -108,6 +106,7 @@ impl<'a> Executor<'a> {
         let mut attempts: u8 = 1;
         loop {
             (self.wrong, self.is_unchecked) = (None, false);
+            self.timer.begin(if attempts == 1 { start } else { self.facts.clock.now() });
             let mut completion = self.attempt(session, issued, start).await;
             completion.end = completion.end.max(start);
             let class = completion.result.as_ref().map_or_else(|e| e.class, |()| ErrorClass::Ok);
@@ -281,25 +280,26 @@ impl<'a> Executor<'a> {
     ) -> Completion {
         let (facts, key) = (self.facts, &self.key);
         let (offset, size) = range.unwrap_or((0, object.size.unwrap_or(0)));
-        let guard = self.guard(size);
-        let content = self.content(object.version);
-        let mut given = SourceContent { content, offset, size, guard };
+        // Only who writes needs to know what it holds, which takes a hash of the key.
+        let mut given;
         let operation = match kind {
             OpKind::Get => {
                 let version = names.as_version();
                 return self.get(session, (object, version), range, start).await;
             }
-            OpKind::Put if self.parts_of(size).is_some() => {
-                return self.put_in_parts(session, given, start).await;
+            OpKind::Put | OpKind::Post | OpKind::Append => {
+                let (content, guard) = (self.content(object.version), self.guard(size));
+                given = SourceContent { content, offset, size, guard };
+                if kind == OpKind::Put && self.parts_of(size).is_some() {
+                    return self.put_in_parts(session, given, start).await;
+                }
+                writing(kind, key, offset, &mut given)
             }
             OpKind::Delete if names.as_version().is_none() => {
                 self.batch.resize_with(1, String::new);
                 self.batch[0].clone_from(&self.key);
                 Operation::Delete { keys: &self.batch }
             }
-            OpKind::Put => Operation::Put { key, content: &mut given },
-            OpKind::Post => Operation::Post { key, content: &mut given },
-            OpKind::Append => Operation::Append { key, offset, content: &mut given },
             OpKind::Stat => Operation::Stat { key, version: names.as_version() },
             OpKind::Delete => {
                 let version = names.as_version().expect("the other deletes came before");
@@ -465,12 +465,27 @@ impl<'a> Executor<'a> {
             true => Operation::ListVersions { prefix, page_size, pages_max: pages, sink },
         };
         let bucket = if account { Some("") } else { self.bucket() };
-        let mut done = bounded(self.facts, session, bucket, list, start).await;
+        let timer = &mut self.timer;
+        let mut done = bounded(self.facts, timer, session, bucket, list, start).await;
         let most = pages.map_or(u64::MAX, |pages| u64::from(pages.get()) * u64::from(page.get()));
         if let (Ok(()), Some(wrong)) = (&done.result, found.judge(prefix, most)) {
             done.result = Err(wrong);
         }
         done
+    }
+}
+
+/// Returns the operation of that kind which writes content at an offset.
+fn writing<'o>(
+    kind: OpKind,
+    key: &'o str,
+    offset: u64,
+    content: &'o mut SourceContent<'_>,
+) -> Operation<'o> {
+    match kind {
+        OpKind::Put => Operation::Put { key, content },
+        OpKind::Post => Operation::Post { key, content },
+        _ => Operation::Append { key, offset, content },
     }
 }
 
@@ -534,53 +549,4 @@ fn expect_name(done: &mut Completion, key: &str, what: &str) {
         let message = format!("writing `{key}` gave no {what}");
         done.result = Err(DriverError::new(ErrorClass::Protocol, message));
     }
-}
-
-/// Executes `operation`, giving it up when it takes longer than the stage allows, or than a user
-/// waits who has asked to stop.
-async fn bounded<S: Session>(
-    facts: &JobFacts<'_>,
-    session: &mut S,
-    bucket: Option<&str>,
-    operation: Operation<'_>,
-    start: Moment,
-) -> Completion {
-    let mut is_stopped = false;
-    let given_up = match &facts.waiting {
-        Waiting::Machine => {
-            let mut executing = pin!(session.execute(bucket, operation));
-            let mut left = facts.op_timeout;
-            // One timer an operation, but for those that take longer than a look.
-            loop {
-                let look = left.min(STOP_LOOK);
-                if let Ok(completion) = tokio::time::timeout(look, executing.as_mut()).await {
-                    return completion;
-                }
-                left -= look;
-                if facts.stops.user.is_set() && left > STOP_GRACE {
-                    is_stopped = true;
-                    left = STOP_GRACE;
-                }
-                if left.is_zero() {
-                    break facts.clock.now();
-                }
-            }
-        }
-        Waiting::Virtual(time) => {
-            let latest = time.now().after(facts.op_timeout);
-            // A virtual driver answers at once and says when that will have been.
-            let completion = session.execute(bucket, operation).await;
-            time.sleep_until(completion.end.min(latest)).await;
-            if completion.end <= latest {
-                return completion;
-            }
-            latest
-        }
-    };
-    let message = match is_stopped {
-        true => format!("no answer within {} s after the run was stopped", STOP_GRACE.as_secs()),
-        false => format!("no answer within {} s", facts.op_timeout.as_secs_f64()),
-    };
-    let error = DriverError::new(ErrorClass::Timeout, message);
-    Completion::bare(session.endpoint(), given_up.max(start), Err(error))
 }

@@ -93,21 +93,25 @@ impl<const BYTES: usize> Between<BYTES> {
     const NONE: Self = Self([u8::MAX; BYTES]);
     const MAX: u64 = (1 << (8 * BYTES)) - 2;
 
+    #[inline]
     fn new(from: Moment, to: Moment) -> Self {
         let ns = to.as_ns().saturating_sub(from.as_ns()).min(Self::MAX).to_le_bytes();
         Self(std::array::from_fn(|byte| ns[byte]))
     }
 
+    #[inline]
     fn optional(from: Moment, to: Option<Moment>) -> Self {
         to.map_or(Self::NONE, |to| Self::new(from, to))
     }
 
+    #[inline]
     fn after(self, from: Moment) -> Moment {
         let mut ns = [0; 8];
         ns[..BYTES].copy_from_slice(&self.0);
         Moment::from_ns(from.as_ns() + u64::from_le_bytes(ns))
     }
 
+    #[inline]
     fn optional_after(self, from: Moment) -> Option<Moment> {
         (self != Self::NONE).then(|| self.after(from))
     }
@@ -147,6 +151,7 @@ const fn lower(bits: u32, of: u64) -> u64 {
 }
 
 impl From<&OpRecord> for PackedOp {
+    #[inline]
     fn from(op: &OpRecord) -> Self {
         debug_assert!(op.intended <= op.start && op.start <= op.end);
         debug_assert!(op.worker.0 >> STAGE_SHIFT == 0, "no more than owners of objects");
@@ -172,6 +177,7 @@ impl From<&OpRecord> for PackedOp {
 }
 
 impl From<&PackedOp> for OpRecord {
+    #[inline]
     fn from(packed: &PackedOp) -> Self {
         let intended = Moment::from_ns(lower(ATTEMPTS_SHIFT, packed.intended_ns));
         let start = packed.start.after(intended);

@@ -6,6 +6,7 @@ mod closing;
 mod columns;
 mod decoded;
 mod found;
+mod packed;
 mod pages;
 mod part;
 mod reader;

@@ -3,8 +3,6 @@
 
 mod cells;
 
-use std::collections::BTreeMap;
-
 use self::cells::Cells;
 use crate::CompactHistogram;
 use crate::histogram::OpenHistogram;
@@ -155,15 +153,26 @@ impl Series {
         self.open.as_mut().expect("it was opened")
     }
 
-    fn record(&mut self, sample: &Sample, start_ns: u64, end_ns: u64, interval_ns: u64) {
-        let index = (end_ns / interval_ns) as usize;
+    /// Counts an operation that ended in `interval`.
+    #[inline]
+    fn record(&mut self, sample: &Sample, start_ns: u64, end_ns: u64, interval: Interval) {
         let outcome = usize::from(sample.outcome).min(OUTCOMES_MAX - 1);
-        self.cells.change(index, |cell| cell.ended[outcome] += 1);
-        if outcome != 0 {
+        let is_ok = outcome == 0;
+        let lies_within = is_ok && start_ns >= interval.begins_ns;
+        self.cells.change(interval.index, |cell| {
+            cell.ended[outcome] += 1;
+            if lies_within {
+                cell.bytes += sample.bytes;
+                cell.objects_micro += sample.objects * MICRO;
+            }
+        });
+        if !is_ok {
             return;
         }
-        self.share(sample, start_ns, end_ns, interval_ns);
-        let open = self.open(index / INTERVALS_PER_STRETCH);
+        if !lies_within {
+            self.share(sample, start_ns, end_ns, interval.ns);
+        }
+        let open = self.open(interval.index / INTERVALS_PER_STRETCH);
         open.latency.record(sample.latency_ns);
         if let Some(ttfb_ns) = sample.ttfb_ns {
             open.ttfb.record(ttfb_ns);
@@ -193,52 +202,89 @@ impl Series {
     }
 }
 
+/// An interval, by times since the origin.
+#[derive(Clone, Copy, Debug)]
+struct Interval {
+    index: usize,
+    begins_ns: u64,
+    ns: u64,
+}
+
 /// Lanes of intervals, keyed by `K`; interval 0 begins at the origin.
 #[derive(Clone, Debug)]
 pub struct Timeline<K> {
     origin_ns: u64,
-    interval_ns: u64,
-    series: BTreeMap<K, Series>,
+    /// The interval in which the last operation ended: the next one mostly ends there, too.
+    interval: Interval,
+    /// In the order of their keys.
+    series: Vec<(K, Series)>,
+    /// Where the series lies that the last operation was of.
+    last: usize,
 }
 
 impl<K: Ord + Copy> Timeline<K> {
     /// Returns an empty time line.
     pub fn new(origin_ns: u64, interval_ns: u64) -> Self {
         assert!(interval_ns > 0);
-        Self { origin_ns, interval_ns, series: BTreeMap::new() }
+        let interval = Interval { index: 0, begins_ns: 0, ns: interval_ns };
+        Self { origin_ns, interval, series: Vec::new(), last: 0 }
     }
 
     /// Counts one finished operation. What happened before the origin counts as at the origin.
+    #[inline]
     pub fn record(&mut self, key: K, sample: &Sample) {
         let start_ns = sample.start_ns.saturating_sub(self.origin_ns);
         let end_ns = sample.end_ns.saturating_sub(self.origin_ns).max(start_ns);
-        let series = self.series.entry(key).or_default();
-        series.record(sample, start_ns, end_ns, self.interval_ns);
+        let Interval { begins_ns, ns, .. } = self.interval;
+        // Before it the difference wraps around and is large, too.
+        if end_ns.wrapping_sub(begins_ns) >= ns {
+            let index = end_ns / ns;
+            self.interval = Interval { index: index as usize, begins_ns: index * ns, ns };
+        }
+        let interval = self.interval;
+        self.series_of(key).record(sample, start_ns, end_ns, interval);
+    }
+
+    /// Returns the series of that key, which is made if there is none.
+    #[inline]
+    fn series_of(&mut self, key: K) -> &mut Series {
+        if self.series.get(self.last).is_none_or(|(of, _)| *of != key) {
+            self.last = self.place_of(key);
+        }
+        &mut self.series[self.last].1
+    }
+
+    #[cold]
+    fn place_of(&mut self, key: K) -> usize {
+        self.series.binary_search_by_key(&key, |(key, _)| *key).unwrap_or_else(|place| {
+            self.series.insert(place, (key, Series::default()));
+            place
+        })
     }
 
     /// Adds all of `other`, which must have the same origin and interval.
     pub fn merge(&mut self, other: &Self) {
         assert_eq!(self.origin_ns, other.origin_ns);
-        assert_eq!(self.interval_ns, other.interval_ns);
+        assert_eq!(self.interval.ns, other.interval.ns);
         for (key, theirs) in &other.series {
-            self.series.entry(*key).or_default().merge(theirs);
+            self.series_of(*key).merge(theirs);
         }
     }
 
     /// Puts a cell as it was stored; it is added to what is there.
     pub fn insert_cell(&mut self, key: K, interval: usize, cell: &Cell) {
-        self.series.entry(key).or_default().cells.change(interval, |mine| mine.merge(cell));
+        self.series_of(key).cells.change(interval, |mine| mine.merge(cell));
     }
 
     /// Puts the times of a stretch as they were stored; they are added to what is there.
     pub fn insert_times(&mut self, key: K, stretch: usize, times: &Times) {
-        self.series.entry(key).or_default().stretch(stretch).merge(times);
+        self.series_of(key).stretch(stretch).merge(times);
     }
 
     /// Puts every histogram at rest, so that [`Self::series`] shows all.
     pub fn close(&mut self) {
         // They are given back, too: a stage that is over needs them no more.
-        self.series.values_mut().for_each(|series| drop(series.rest()));
+        self.series.iter_mut().for_each(|(_, series)| drop(series.rest()));
     }
 
     /// Returns the series in key order.
@@ -256,7 +302,7 @@ impl<K: Ord + Copy> Timeline<K> {
 
     /// Returns how long an interval is.
     pub fn interval_ns(&self) -> u64 {
-        self.interval_ns
+        self.interval.ns
     }
 }
 
@@ -265,8 +311,8 @@ impl<K> Timeline<K> {
     /// Returns how many bytes the cells hold, and how many are held in all but the open
     /// histograms.
     fn held_bytes(&self) -> (usize, usize) {
-        let cells = self.series.values().map(|series| series.cells.held_bytes()).sum();
-        let times = self.series.values().map(|series| {
+        let cells = self.series.iter().map(|(_, series)| series.cells.held_bytes()).sum();
+        let times = self.series.iter().map(|(_, series)| {
             let bins = series.times.iter().flat_map(|times| [&times.latency, &times.ttfb]);
             let bins: usize = bins.map(CompactHistogram::held_bytes).sum();
             series.times.capacity() * size_of::<Times>() + bins

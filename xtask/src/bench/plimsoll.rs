@@ -11,6 +11,10 @@ use super::store::Store;
 use super::{Sample, Work, cpu};
 use crate::process;
 
+/// How long the runs are whose instructions are counted, under Valgrind some 30 times slower.
+const COUNTED_SHORT: Duration = Duration::from_secs(4);
+const COUNTED_LONG: Duration = Duration::from_secs(12);
+
 /// Returns where the release build lies.
 pub(super) fn program() -> PathBuf {
     process::root().join("target/release/plimsoll")
@@ -18,6 +22,11 @@ pub(super) fn program() -> PathBuf {
 
 /// Runs one `s3` command against the store.
 pub(super) fn s3(store: &Store, work: &Work, duration: Duration) -> Result<Sample> {
+    run(s3_command(store, work, duration), Some("1"), work.counted)
+}
+
+/// Returns one `s3` command against the store.
+pub(super) fn s3_command(store: &Store, work: &Work, duration: Duration) -> Command {
     let mut command = Command::new(program());
     command
         .env("PLIMSOLL_ACCESS_KEY", &store.access_key)
@@ -31,14 +40,19 @@ pub(super) fn s3(store: &Store, work: &Work, duration: Duration) -> Result<Sampl
     if let Some(authority) = &store.authority {
         command.arg("--tls").arg("--tls-ca").arg(authority);
     }
-    run(command, Some("1"), work.counted)
+    command
 }
 
 /// Runs the null driver with everything recorded.
 pub(super) fn null(duration: Duration) -> Result<Sample> {
+    run(null_command(duration), Some("1"), None)
+}
+
+/// Returns the command of the null driver.
+pub(super) fn null_command(duration: Duration) -> Command {
     let mut command = Command::new(program());
     command.args(["null", "--duration", &format!("{}s", duration.as_secs())]);
-    run(command, Some("1"), None)
+    command
 }
 
 /// Runs a command to its report; without a number of threads on as many as it takes by itself.
@@ -47,7 +61,7 @@ pub(super) fn run(
     threads: Option<&str>,
     counted: Option<&str>,
 ) -> Result<Sample> {
-    let runs = process::root().join(format!("target/tmp/bench-runs-{}", std::process::id()));
+    let runs = runs();
     std::fs::create_dir_all(&runs)?;
     command.args(threads.iter().flat_map(|threads| ["--threads", threads]));
     command.args(["--json", "--run-dir"]).arg(runs.join("run"));
@@ -64,6 +78,47 @@ pub(super) fn run(
         whole_us_per_op: Some(finished.cpu.as_secs_f64() * 1e6 / stage.ops_count),
         user_us_per_op: Some(finished.user.as_secs_f64() * 1e6 / stage.ops_count),
     })
+}
+
+/// Returns a folder of this process's own for what one run leaves.
+fn runs() -> PathBuf {
+    process::root().join(format!("target/tmp/bench-runs-{}", std::process::id()))
+}
+
+/// Returns how many instructions outside of the kernel an operation takes, by Valgrind: the
+/// difference between a long run and a short one, so that the start and what is prepared are in
+/// neither. What analyses the record and writes the report is in it.
+pub(super) fn instructions_per_op(command: &dyn Fn(Duration) -> Command) -> Result<f64> {
+    let (ops_few, few) = instructions(command(COUNTED_SHORT))?;
+    let (ops_many, many) = instructions(command(COUNTED_LONG))?;
+    Ok((many - few) / (ops_many - ops_few))
+}
+
+/// Returns how many operations a command measured and how many instructions the process took.
+fn instructions(command: Command) -> Result<(f64, f64)> {
+    let runs = runs();
+    std::fs::create_dir_all(&runs)?;
+    let log = runs.join("valgrind");
+    let mut counted = Command::new("valgrind");
+    counted.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+    counted.arg(format!("--log-file={}", log.display()));
+    counted.arg(command.get_program()).args(command.get_args());
+    counted.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    counted.args(["--threads", "1", "--json", "--run-dir"]).arg(runs.join("run"));
+    let finished = cpu::run(&mut counted);
+    let told = std::fs::read_to_string(&log);
+    std::fs::remove_dir_all(&runs)?;
+    let (finished, told) = (finished?, told.context("valgrind left no log")?);
+    let said: Value =
+        serde_json::from_str(&finished.stdout).context("plimsoll --json printed no JSON")?;
+    let ops = measured(&said, None).context("operations failed, or fields are missing")?.ops_count;
+    let count = collected(&told).with_context(|| format!("valgrind counted nothing: {told}"))?;
+    Ok((ops, count))
+}
+
+/// Reads how many instructions Callgrind counted.
+fn collected(told: &str) -> Option<f64> {
+    told.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok())
 }
 
 /// What the process says of its measured stage.
@@ -138,5 +193,12 @@ mod tests {
         assert_eq!(measured(&report(0), Some("PUT")), None);
         assert_eq!(measured(&report(1), None), None);
         assert_eq!(measured(&serde_json::json!({}), None), None);
+    }
+
+    #[test]
+    fn instructions_are_read_from_the_log_of_callgrind() {
+        let log = "==7== Events    : Ir\n==7== Collected : 57392494\n==7== \n";
+        assert_eq!(collected(log), Some(57_392_494.0));
+        assert_eq!(collected("==7== Events    : Ir\n"), None);
     }
 }

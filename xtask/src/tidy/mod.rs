@@ -6,6 +6,7 @@ mod docs;
 mod exceptions;
 mod graph;
 mod mask;
+mod profiles;
 mod source;
 mod words;
 
@@ -87,6 +88,7 @@ fn check(tree: &Tree) -> Result<Vec<String>> {
     findings.extend(graph::check(tree));
     findings.extend(cycles::check(tree));
     findings.extend(docs::check(tree));
+    findings.extend(profiles::check(tree));
     Ok(findings)
 }
 

@@ -1,219 +1,276 @@
 //! Rows of the op log as columns that wait to be encoded.
 
-use bytes::Bytes;
-use parquet::column::writer::{ColumnWriter, get_typed_column_writer_mut};
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::basic::Encoding;
 use parquet::errors::ParquetError;
 use plimsoll_model::{ErrorClass, Moment, OpKind, OpRecord};
 
-use super::row_group::RowGroup;
+use super::packed::{Number, push_deltas, push_hybrid, push_run, push_same};
+use super::row_group::{Dictionary, Packer, RowGroup};
 
-/// A column: the values that are known, and where not all are, a 1 for each row with one and a 0
-/// for each without.
+/// Values that wait. Most columns hold one value for thousands of rows, so as long as all are equal
+/// they are counted and nothing else.
 struct Values<T> {
-    values: Vec<T>,
-    levels: Option<Vec<i16>>,
+    first: T,
+    count: usize,
+    /// Each of them, from the first one on that differs.
+    each: Vec<T>,
 }
 
-impl<T> Values<T> {
-    fn required(rows: usize) -> Self {
-        Self { values: Vec::with_capacity(rows), levels: None }
+impl<T: Copy + PartialEq + Default> Values<T> {
+    fn new() -> Self {
+        Self { first: T::default(), count: 0, each: Vec::new() }
     }
 
-    fn optional(rows: usize) -> Self {
-        Self { levels: Some(Vec::with_capacity(rows)), ..Self::required(rows) }
-    }
-
+    #[inline]
     fn push(&mut self, value: T) {
-        self.values.push(value);
+        if self.count == 0 {
+            self.first = value;
+        } else if !self.each.is_empty() {
+            self.each.push(value);
+        } else if value != self.first {
+            self.begin_each(value);
+        }
+        self.count += 1;
     }
 
-    fn push_known(&mut self, value: Option<T>) {
-        let levels = self.levels.get_or_insert_default();
-        levels.push(i16::from(value.is_some()));
-        self.values.extend(value);
+    #[cold]
+    fn begin_each(&mut self, value: T) {
+        self.each.resize(self.count, self.first);
+        self.each.push(value);
     }
 
     fn clear(&mut self) {
-        self.values.clear();
-        self.levels.iter_mut().for_each(Vec::clear);
+        self.count = 0;
+        self.each.clear();
     }
 }
 
-/// A column that most logs know nothing for: it costs nothing until the first value is known.
-struct RareValues {
-    known: Values<i64>,
-    /// A 0 for each row that may wait.
-    unknown: Vec<i16>,
+impl<T: Number + Default> Values<T> {
+    /// Appends them as they stand in a page.
+    fn encode(&self, out: &mut Vec<u8>) -> Encoding {
+        match &self.each[..] {
+            [] => push_same(out, self.first, self.count),
+            each => push_deltas(out, each),
+        }
+        Encoding::DELTA_BINARY_PACKED
+    }
 }
 
-impl RareValues {
-    fn new(rows: usize) -> Self {
-        Self { known: Values::required(0), unknown: vec![0; rows] }
+/// A column in which rows may have no value.
+struct Optional<T> {
+    /// By row: 1 where there is one, else 0.
+    levels: Values<u8>,
+    known: Values<T>,
+}
+
+impl<T: Copy + PartialEq + Default> Optional<T> {
+    fn new() -> Self {
+        Self { levels: Values::new(), known: Values::new() }
     }
 
-    /// Adds the value of a row, behind those of `rows` others.
-    fn push_known(&mut self, value: Option<i64>, rows: usize) {
-        if value.is_some() || !self.known.values.is_empty() {
-            let levels = self.known.levels.get_or_insert_default();
-            levels.resize(rows, 0);
-            self.known.push_known(value);
+    #[inline]
+    fn push(&mut self, value: Option<T>) {
+        self.levels.push(u8::from(value.is_some()));
+        if let Some(value) = value {
+            self.known.push(value);
         }
     }
 
-    fn write(&self, writer: &mut ColumnWriter<'static>, rows: usize) -> Result<(), ParquetError> {
-        if !self.known.values.is_empty() {
-            return write::<Int64Type>(writer, &self.known);
+    fn clear(&mut self) {
+        self.levels.clear();
+        self.known.clear();
+    }
+}
+
+impl<T: Number + Default> Optional<T> {
+    fn encode(&self, out: &mut Vec<u8>) -> Encoding {
+        let begin = out.len();
+        out.extend_from_slice(&[0; size_of::<u32>()]);
+        match &self.levels.each[..] {
+            [] => push_run(out, self.levels.first, self.levels.count, 1),
+            each => push_hybrid(out, each, 1),
         }
-        let writer = get_typed_column_writer_mut::<Int64Type>(writer);
-        writer.write_batch(&[], Some(&self.unknown[..rows]), None).map(|_| ())
+        let len = (out.len() - begin - size_of::<u32>()) as u32;
+        out[begin..begin + size_of::<u32>()].copy_from_slice(&len.to_le_bytes());
+        self.known.encode(out)
+    }
+}
+
+/// Texts that are known by numbers.
+struct Texts {
+    all: Vec<String>,
+    numbers: Values<u16>,
+}
+
+impl Texts {
+    fn new(all: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { all: all.into_iter().map(Into::into).collect(), numbers: Values::new() }
+    }
+
+    fn encode(&self, out: &mut Vec<u8>, dictionary: &mut Dictionary) -> Encoding {
+        let mut key = |number: u16| dictionary.key(number, &self.all[usize::from(number)]);
+        let Values { first, count, each } = &self.numbers;
+        let one = each.is_empty().then(|| key(*first));
+        let keys: Vec<u32> = each.iter().map(|number| key(*number)).collect();
+        let width = dictionary.width();
+        out.push(width as u8);
+        match one {
+            Some(key) => push_run(out, key, *count, width),
+            None => push_hybrid(out, &keys, width),
+        }
+        Encoding::RLE_DICTIONARY
     }
 }
 
 /// Rows that wait to be encoded.
 pub(super) struct Columns {
     rows_max: usize,
-    kinds: Vec<ByteArray>,
-    endpoints: Vec<ByteArray>,
-    outcomes: Vec<ByteArray>,
+    rows: usize,
     stage: Values<i32>,
     job: Values<i32>,
     worker: Values<i32>,
-    kind: Values<ByteArray>,
-    endpoint: Values<ByteArray>,
-    object_owner: Values<i32>,
-    object_number: Values<i64>,
+    kind: Texts,
+    endpoint: Texts,
+    object_owner: Optional<i32>,
+    object_number: Optional<i64>,
     objects_count: Values<i32>,
-    bytes: Values<i64>,
+    bytes: Optional<i64>,
     schedule_delay: Values<i64>,
     start: Values<i64>,
-    last_byte_sent: Values<i64>,
-    first_byte_to_end: Values<i64>,
+    last_byte_sent: Optional<i64>,
+    first_byte_to_end: Optional<i64>,
     end: Values<i64>,
-    outcome: Values<ByteArray>,
+    outcome: Texts,
     attempts: Values<i32>,
-    assigned: RareValues,
+    assigned: Optional<i64>,
 }
 
 impl Columns {
-    /// Returns room for `rows_max` rows.
+    /// Returns columns in which up to `rows_max` rows may wait.
     pub(super) fn new(endpoints: &[String], rows_max: usize) -> Self {
-        let fixed = |text: &'static str| ByteArray::from(Bytes::from_static(text.as_bytes()));
         Self {
             rows_max,
-            kinds: OpKind::ALL.map(OpKind::name).map(fixed).to_vec(),
-            endpoints: endpoints.iter().map(|endpoint| ByteArray::from(&**endpoint)).collect(),
-            outcomes: ErrorClass::ALL.map(ErrorClass::name).map(fixed).to_vec(),
-            stage: Values::required(rows_max),
-            job: Values::required(rows_max),
-            worker: Values::required(rows_max),
-            kind: Values::required(rows_max),
-            endpoint: Values::required(rows_max),
-            object_owner: Values::optional(rows_max),
-            object_number: Values::optional(rows_max),
-            objects_count: Values::required(rows_max),
-            bytes: Values::optional(rows_max),
-            schedule_delay: Values::required(rows_max),
-            start: Values::required(rows_max),
-            last_byte_sent: Values::optional(rows_max),
-            first_byte_to_end: Values::optional(rows_max),
-            end: Values::required(rows_max),
-            outcome: Values::required(rows_max),
-            attempts: Values::required(rows_max),
-            assigned: RareValues::new(rows_max),
+            rows: 0,
+            stage: Values::new(),
+            job: Values::new(),
+            worker: Values::new(),
+            kind: Texts::new(OpKind::ALL.map(OpKind::name)),
+            endpoint: Texts::new(endpoints),
+            object_owner: Optional::new(),
+            object_number: Optional::new(),
+            objects_count: Values::new(),
+            bytes: Optional::new(),
+            schedule_delay: Values::new(),
+            start: Values::new(),
+            last_byte_sent: Optional::new(),
+            first_byte_to_end: Optional::new(),
+            end: Values::new(),
+            outcome: Texts::new(ErrorClass::ALL.map(ErrorClass::name)),
+            attempts: Values::new(),
+            assigned: Optional::new(),
         }
     }
 
     /// Returns how many endpoints are known.
+    #[inline]
     pub(super) fn endpoints_count(&self) -> usize {
-        self.endpoints.len()
+        self.endpoint.all.len()
     }
 
     /// Returns how many rows wait.
+    #[inline]
     pub(super) fn len(&self) -> usize {
-        self.stage.values.len()
+        self.rows
     }
 
     /// Tells whether there is room for no further row.
+    #[inline]
     pub(super) fn is_full(&self) -> bool {
-        self.len() >= self.rows_max
+        self.rows >= self.rows_max
     }
 
     /// Adds one row, whose endpoint is known. Two moments become differences: these are often 0,
     /// and then cost nothing.
+    #[inline]
     pub(super) fn push(&mut self, op: &OpRecord) {
         debug_assert!(op.intended <= op.start && op.start <= op.end);
         debug_assert!(op.first_byte.is_none_or(|first_byte| first_byte <= op.end));
         let ns = |moment: Moment| moment.as_ns() as i64;
-        self.assigned.push_known(op.assigned.map(ns), self.len());
+        self.rows += 1;
         self.stage.push(op.stage.0.into());
         self.job.push(op.job.0.into());
         self.worker.push(op.worker.0 as i32);
-        self.kind.push(self.kinds[op.kind as usize].clone());
-        self.endpoint.push(self.endpoints[usize::from(op.endpoint.0)].clone());
-        self.object_owner.push_known(op.object.map(|object| object.owner().0 as i32));
-        self.object_number.push_known(op.object.map(|object| object.number() as i64));
+        self.kind.numbers.push(op.kind as u16);
+        self.endpoint.numbers.push(op.endpoint.0);
+        self.object_owner.push(op.object.map(|object| object.owner().0 as i32));
+        self.object_number.push(op.object.map(|object| object.number() as i64));
         self.objects_count.push(op.objects_count as i32);
         // 63 bits hold 292 years and 9 EB.
         let moves_bytes = op.kind.moves_bytes() || op.bytes > 0;
-        self.bytes.push_known(moves_bytes.then_some(op.bytes as i64));
+        self.bytes.push(moves_bytes.then_some(op.bytes as i64));
         self.schedule_delay.push(ns_between(op.intended, op.start));
         self.start.push(ns(op.start));
-        self.last_byte_sent.push_known(op.last_byte_sent.map(ns));
-        self.first_byte_to_end.push_known(op.first_byte.map(|at| ns_between(at, op.end)));
+        self.last_byte_sent.push(op.last_byte_sent.map(ns));
+        self.first_byte_to_end.push(op.first_byte.map(|at| ns_between(at, op.end)));
         self.end.push(ns(op.end));
-        self.outcome.push(self.outcomes[op.outcome as usize].clone());
+        self.outcome.numbers.push(op.outcome as u16);
         self.attempts.push(op.attempts.into());
+        self.assigned.push(op.assigned.map(ns));
     }
 
-    /// Adds the waiting rows to a row group; they wait on until they are cleared.
-    pub(super) fn encode(&self, group: &mut RowGroup) -> Result<(), ParquetError> {
-        let mut columns = group.columns();
-        let mut next = || columns.next().expect("a writer for each column");
-        write::<Int32Type>(next(), &self.stage)?;
-        write::<Int32Type>(next(), &self.job)?;
-        write::<Int32Type>(next(), &self.worker)?;
-        write::<ByteArrayType>(next(), &self.kind)?;
-        write::<ByteArrayType>(next(), &self.endpoint)?;
-        write::<Int32Type>(next(), &self.object_owner)?;
-        write::<Int64Type>(next(), &self.object_number)?;
-        write::<Int32Type>(next(), &self.objects_count)?;
-        write::<Int64Type>(next(), &self.bytes)?;
-        write::<Int64Type>(next(), &self.schedule_delay)?;
-        write::<Int64Type>(next(), &self.start)?;
-        write::<Int64Type>(next(), &self.last_byte_sent)?;
-        write::<Int64Type>(next(), &self.first_byte_to_end)?;
-        write::<Int64Type>(next(), &self.end)?;
-        write::<ByteArrayType>(next(), &self.outcome)?;
-        write::<Int32Type>(next(), &self.attempts)?;
-        self.assigned.write(next(), self.len())
+    /// Adds the waiting rows to a row group, as a page of each column; they wait on until they are
+    /// cleared.
+    pub(super) fn encode(
+        &self,
+        group: &mut RowGroup,
+        packer: &mut Packer,
+    ) -> Result<(), ParquetError> {
+        type Fill<'a> = &'a dyn Fn(&mut Vec<u8>, &mut Dictionary) -> Encoding;
+        // In the order of the schema.
+        let columns: [Fill<'_>; 17] = [
+            &|out, _| self.stage.encode(out),
+            &|out, _| self.job.encode(out),
+            &|out, _| self.worker.encode(out),
+            &|out, dictionary| self.kind.encode(out, dictionary),
+            &|out, dictionary| self.endpoint.encode(out, dictionary),
+            &|out, _| self.object_owner.encode(out),
+            &|out, _| self.object_number.encode(out),
+            &|out, _| self.objects_count.encode(out),
+            &|out, _| self.bytes.encode(out),
+            &|out, _| self.schedule_delay.encode(out),
+            &|out, _| self.start.encode(out),
+            &|out, _| self.last_byte_sent.encode(out),
+            &|out, _| self.first_byte_to_end.encode(out),
+            &|out, _| self.end.encode(out),
+            &|out, dictionary| self.outcome.encode(out, dictionary),
+            &|out, _| self.attempts.encode(out),
+            &|out, _| self.assigned.encode(out),
+        ];
+        for (index, fill) in columns.into_iter().enumerate() {
+            group.page(index, self.rows, packer, fill)?;
+        }
+        Ok(())
     }
 
     /// Forgets the waiting rows.
     pub(super) fn clear(&mut self) {
-        let Self { stage, job, worker, object_owner, objects_count, attempts, .. } = self;
-        let small = [stage, job, worker, object_owner, objects_count, attempts];
-        small.into_iter().for_each(Values::clear);
+        let Self { stage, job, worker, objects_count, attempts, .. } = self;
+        [stage, job, worker, objects_count, attempts].into_iter().for_each(Values::clear);
+        let Self { schedule_delay, start, end, .. } = self;
+        [schedule_delay, start, end].into_iter().for_each(Values::clear);
         let Self { kind, endpoint, outcome, .. } = self;
-        [kind, endpoint, outcome].into_iter().for_each(Values::clear);
-        let Self { object_number, bytes, schedule_delay, start, end, .. } = self;
-        [object_number, bytes, schedule_delay, start, end].into_iter().for_each(Values::clear);
-        self.last_byte_sent.clear();
-        self.first_byte_to_end.clear();
-        self.assigned.known.clear();
+        [kind, endpoint, outcome].into_iter().for_each(|texts| texts.numbers.clear());
+        let Self { object_number, bytes, last_byte_sent, first_byte_to_end, assigned, .. } = self;
+        let large = [object_number, bytes, last_byte_sent, first_byte_to_end, assigned];
+        large.into_iter().for_each(Optional::clear);
+        self.object_owner.clear();
+        self.rows = 0;
     }
-}
-
-fn write<T: DataType>(
-    writer: &mut ColumnWriter<'static>,
-    column: &Values<T::T>,
-) -> Result<(), ParquetError> {
-    let writer = get_typed_column_writer_mut::<T>(writer);
-    writer.write_batch(&column.values, column.levels.as_deref(), None).map(|_| ())
 }
 
 /// Returns the time from `from` to `to`; it is never negative, and neither is what the reader
 /// accepts.
+#[inline]
 fn ns_between(from: Moment, to: Moment) -> i64 {
     to.as_ns().saturating_sub(from.as_ns()) as i64
 }

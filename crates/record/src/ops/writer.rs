@@ -4,19 +4,18 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
     ColumnChunkMetaData, FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataWriter,
     RowGroupMetaData,
 };
-use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr};
+use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::{ColumnPath, SchemaDescriptor};
+use parquet::schema::types::SchemaDescriptor;
 use plimsoll_model::{Moment, OpRecord, PackedOp, RunId, WallTime};
 
 use super::columns::Columns;
-use super::row_group::RowGroup;
+use super::row_group::{Packer, RowGroup};
 use super::{
     KEY_CHECKSUM, KEY_ENDPOINTS, KEY_EPOCH, KEY_RUN_ID, KEY_SCHEMA, OPS_SCHEMA, TAIL_DIGITS,
     open_name, part_name, part_number, schema, tail_name,
@@ -60,8 +59,8 @@ struct OpenPart {
 
 impl OpenPart {
     /// Writes the rows that are encoded as a row group.
-    fn flush(&mut self) -> Result<(), ParquetError> {
-        self.group.take().map_or(Ok(()), |group| group.write_to(&mut self.file))
+    fn flush(&mut self, packer: &mut Packer) -> Result<(), ParquetError> {
+        self.group.take().map_or(Ok(()), |group| group.write_to(&mut self.file, packer))
     }
 }
 
@@ -76,6 +75,7 @@ pub struct OpLogWriter {
     schema: SchemaDescriptor,
     properties: WriterPropertiesPtr,
     columns: Columns,
+    packer: Packer,
     saves: bool,
     oldest_end: Option<Moment>,
     /// When the oldest operation ended that is not saved.
@@ -98,6 +98,7 @@ impl OpLogWriter {
             directory: directory.clone(),
             properties: Arc::new(properties(run_id, epoch, endpoints)),
             columns: Columns::new(endpoints, ROWS_BUFFERED_MAX),
+            packer: Packer::new(),
             schema: SchemaDescriptor::new(schema()),
             saves: true,
             oldest_end: None,
@@ -176,8 +177,9 @@ impl OpLogWriter {
     /// Moves the waiting rows into the open part, which is begun if there is none.
     fn encode(&mut self) -> Result<(), RecordError> {
         let mut part = self.taken_part()?;
-        let group = part.group.get_or_insert_with(|| RowGroup::new(&self.schema, &self.properties));
-        self.columns.encode(group).map_err(|source| self.failed(part.number, source))?;
+        let group = part.group.get_or_insert_with(|| RowGroup::new(&self.schema));
+        let encoded = self.columns.encode(group, &mut self.packer);
+        encoded.map_err(|source| self.failed(part.number, source))?;
         part.rows += self.columns.len() as u64;
         self.columns.clear();
         self.part = Some(part);
@@ -208,7 +210,7 @@ impl OpLogWriter {
     fn save(&mut self) -> Result<(), RecordError> {
         self.unsaved_end = None;
         let mut part = self.taken_part()?;
-        let tail = part.flush().and_then(|()| self.tail(&mut part.file));
+        let tail = part.flush(&mut self.packer).and_then(|()| self.tail(&mut part.file));
         let tail = tail.map_err(|source| self.failed(part.number, source))?;
         let ops = self.directory.ops()?;
         let (name, new_name) = (tail_name(part.number), format!("{}.tmp", tail_name(part.number)));
@@ -221,7 +223,7 @@ impl OpLogWriter {
     }
 
     /// Returns how the part would end: after how many bytes, the waiting rows, and the footer.
-    fn tail(&self, part: &mut SerializedFileWriter<Sealing>) -> Result<Vec<u8>, ParquetError> {
+    fn tail(&mut self, part: &mut SerializedFileWriter<Sealing>) -> Result<Vec<u8>, ParquetError> {
         part.flush()?;
         let begins = part.bytes_written();
         let mut groups = part.flushed_row_groups().to_vec();
@@ -240,12 +242,12 @@ impl OpLogWriter {
     }
 
     /// Returns the waiting rows as a row group that begins at 0.
-    fn waiting(&self) -> Result<(Vec<u8>, RowGroupMetaData), ParquetError> {
-        let mut group = RowGroup::new(&self.schema, &self.properties);
-        self.columns.encode(&mut group)?;
+    fn waiting(&mut self) -> Result<(Vec<u8>, RowGroupMetaData), ParquetError> {
+        let mut group = RowGroup::new(&self.schema);
+        self.columns.encode(&mut group, &mut self.packer)?;
         let mut file = self.file(Vec::new())?;
         let begins = file.bytes_written();
-        group.write_to(&mut file)?;
+        group.write_to(&mut file, &mut self.packer)?;
         file.flush()?;
         let group = file.flushed_row_groups()[0].clone();
         let bytes = file.inner()[begins..].to_vec();
@@ -260,7 +262,7 @@ impl OpLogWriter {
             self.encode()?;
         }
         let Some(mut part) = self.part.take() else { return Ok(()) };
-        let finished = part.flush().and_then(|()| part.file.finish());
+        let finished = part.flush(&mut self.packer).and_then(|()| part.file.finish());
         let OpenPart { number, rows, mut file, .. } = part;
         let finished = finished.and_then(|_| Ok(file.inner_mut().seal()?));
         finished.map_err(|source| self.failed(number, source))?;
@@ -317,7 +319,7 @@ fn footer(
     Ok(ParquetMetaData::new(metadata, groups))
 }
 
-/// Returns how the columns are encoded.
+/// Returns what a file says of itself. How columns are encoded is [`RowGroup`]'s to say.
 fn properties(run_id: &RunId, epoch: WallTime, endpoints: &[String]) -> WriterProperties {
     let endpoints = serde_json::Value::from(endpoints.to_vec());
     let metadata = [
@@ -329,21 +331,9 @@ fn properties(run_id: &RunId, epoch: WallTime, endpoints: &[String]) -> WriterPr
         (KEY_CHECKSUM, UNSEALED.to_owned()),
     ];
     let metadata = metadata.map(|(key, value)| KeyValue::new(key.to_owned(), value)).to_vec();
-    let level = ZstdLevel::try_new(1).expect("zstd has a level 1");
-    let mut properties = WriterProperties::builder()
+    WriterProperties::builder()
         .set_created_by(format!("plimsoll {}", env!("CARGO_PKG_VERSION")))
         .set_key_value_metadata(Some(metadata))
-        .set_max_row_group_row_count(Some(PART_ROWS_MAX as usize))
-        .set_compression(Compression::ZSTD(level))
-        .set_write_batch_size(ROWS_BUFFERED_MAX)
-        .set_encoding(Encoding::DELTA_BINARY_PACKED)
-        .set_dictionary_enabled(false)
-        .set_statistics_enabled(EnabledStatistics::None)
-        .set_offset_index_disabled(true);
-    for text in ["kind", "endpoint", "outcome"] {
-        properties = properties
-            .set_column_dictionary_enabled(ColumnPath::from(text), true)
-            .set_column_encoding(ColumnPath::from(text), Encoding::PLAIN);
-    }
-    properties.build()
+        .set_offset_index_disabled(true)
+        .build()
 }

@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use parquet::file::reader::SerializedFileReader;
 use parquet::record::{Field, Row};
-use plimsoll_model::{EndpointId, Moment, OpKind, OpRecord, PackedOp, RunId};
+use plimsoll_model::{
+    EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpRecord, PackedOp, RunId, StageId,
+    WorkerId,
+};
 use plimsoll_record::{
     OpLog, OpLogTotals, OpLogWriter, PART_AGE_MAX, PART_ROWS_MAX, RecordError, RunDirectory,
     SAVE_AGE, Salvage,
@@ -41,6 +44,74 @@ fn every_column_comes_back_in_order() {
     let bytes = fs::metadata(part(&directory, "part-000000.parquet")).unwrap().len();
     assert_eq!(totals, OpLogTotals { rows: 40_000, parts: 1, bytes });
     assert!(read(&directory) == ops);
+}
+
+/// A small generator (SplitMix64), so that a failure can be had again.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    /// Returns a number below 2^`bits`: always 5 of a calm column, mostly 5 of a mixed one, and of
+    /// a wild one anything.
+    fn of(&mut self, shape: u64, bits: u32) -> u64 {
+        let any = self.next() >> (64 - bits);
+        match shape {
+            0 => 5,
+            1 if self.next() % 500 > 0 => 5,
+            _ => any,
+        }
+    }
+}
+
+#[test]
+fn columns_come_back_whether_they_are_calm_mixed_or_wild() {
+    for seed in 0..12 {
+        let mut random = Random(seed);
+        let shapes: [u64; 14] = std::array::from_fn(|_| random.next() % 3);
+        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = shapes;
+        let row = |random: &mut Random| {
+            let known = |random: &mut Random, shape| random.of(shape, 3) == 5;
+            let intended = Moment::from_ns(random.of(a, 55));
+            let after = |from: Moment, ns: u64| Moment::from_ns(from.as_ns() + ns);
+            let start = after(intended, random.of(b, 40));
+            let end = after(start, random.of(c, 46));
+            let within = |random: &mut Random, bits| after(start, random.of(2, bits)).min(end);
+            OpRecord {
+                stage: StageId(random.of(d, 8) as u8),
+                job: JobId(random.of(d, 8) as u8),
+                worker: WorkerId(random.of(e, 24) as u32),
+                kind: OpKind::ALL[random.of(f, 3) as usize],
+                endpoint: EndpointId(random.of(g, 1).min(1) as u16),
+                object: known(random, h)
+                    .then(|| ObjectId::new(WorkerId(random.of(i, 20) as u32), random.of(i, 39))),
+                objects_count: random.of(j, 32) as u32,
+                bytes: random.of(k, 47),
+                intended,
+                start,
+                first_byte: known(random, l).then(|| within(random, 45)),
+                assigned: known(random, m).then(|| within(random, 39)),
+                last_byte_sent: known(random, n).then(|| within(random, 45)),
+                end,
+                outcome: ErrorClass::ALL[random.of(f, 3) as usize],
+                attempts: random.of(d, 8) as u8,
+            }
+        };
+        // Batches of which the last one is not full, nor its last block.
+        let ops: Vec<OpRecord> = (0..20_077).map(|_| row(&mut random)).collect();
+        let place = tempfile::tempdir().unwrap();
+        let directory = new_run(place.path());
+        let mut writer = writer(&directory);
+        writer.append(&ops).unwrap();
+        writer.finish().unwrap();
+        assert!(read(&directory) == ops, "seed {seed}");
+    }
 }
 
 /// Returns a column of the first part as the file holds it.
