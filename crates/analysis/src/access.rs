@@ -75,6 +75,32 @@ impl AccessTable {
         accesses.first = accesses.first.min(access);
         accesses.last = accesses.last.max(access);
         accesses.count += 1;
+        self.let_go();
+    }
+
+    /// Adds what another table of the same kind counted.
+    ///
+    /// The level of all is that of the records in one table: what is let go depends on the objects
+    /// alone, and what is not was followed from its first record on.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.level = self.level.max(other.level);
+        let level = self.level;
+        self.objects.retain(|hash, _| hash.trailing_zeros() >= level);
+        for (hash, theirs) in other.objects {
+            if hash.trailing_zeros() < self.level {
+                continue;
+            }
+            let new = Accesses { count: 0, ..theirs };
+            let mine = self.objects.entry(hash).or_insert(new);
+            mine.first = mine.first.min(theirs.first);
+            mine.last = mine.last.max(theirs.last);
+            mine.count += theirs.count;
+            self.let_go();
+        }
+    }
+
+    /// Follows fewer objects where they are too many.
+    fn let_go(&mut self) {
         while self.objects.len() > OBJECTS_MAX {
             self.level += 1;
             let level = self.level;

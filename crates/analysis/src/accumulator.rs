@@ -429,7 +429,7 @@ impl Accumulator {
 
 /// Adds `theirs`; most of many are empty, and an empty one need not be gone through bin by
 /// bin.
-fn merge_times(mine: &mut Histogram, theirs: &Histogram) {
+pub(crate) fn merge_times(mine: &mut Histogram, theirs: &Histogram) {
     if !theirs.is_empty() {
         mine.merge(theirs);
     }

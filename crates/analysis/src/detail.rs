@@ -9,7 +9,7 @@ use plimsoll_stats::{CoarseHistogram, Histogram, Percentile};
 use serde::Serialize;
 
 use crate::access::{AccessSummary, AccessTable};
-use crate::accumulator::{Accumulator, Frame, MICRO};
+use crate::accumulator::{Accumulator, Frame, MICRO, merge_times};
 use crate::ended::{Ended, EndedInterval};
 use crate::figures::{Failures, Figures};
 use crate::times::Times;
@@ -359,6 +359,19 @@ impl KindDetail {
         }
     }
 
+    /// Adds what another one counted of the same kind.
+    pub(crate) fn merge(&mut self, other: Self) {
+        for (mine, theirs) in self.segments.iter_mut().zip(&other.segments) {
+            mine.latency.merge(&theirs.latency);
+            mine.ttfb.merge(&theirs.ttfb);
+        }
+        self.ended.merge(other.ended);
+        for (class, theirs) in other.sizes {
+            self.sizes.entry(class).or_default().merge(&theirs);
+        }
+        self.access.merge(other.access);
+    }
+
     pub(crate) fn sizes(&self) -> Vec<SizeClass> {
         self.sizes.iter().map(|(class, sizes)| sizes.summary(*class)).collect()
     }
@@ -384,6 +397,15 @@ impl SizeAccumulator {
         }
         let rate = u128::from(bytes) * 1_000_000_000 / u128::from(ns(latency).max(1));
         self.rate.record(u64::try_from(rate).unwrap_or(u64::MAX));
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.bytes += other.bytes;
+        let limits = self.limits.into_iter().chain(other.limits);
+        self.limits = limits.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        merge_times(&mut self.latency, &other.latency);
+        merge_times(&mut self.ttfb, &other.ttfb);
+        merge_times(&mut self.rate, &other.rate);
     }
 
     fn summary(&self, class: u32) -> SizeClass {

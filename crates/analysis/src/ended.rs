@@ -58,6 +58,19 @@ impl Ended {
         }
     }
 
+    /// Adds what another one counted of the same stage.
+    pub(crate) fn merge(&mut self, other: Self) {
+        for (index, theirs) in other.0 {
+            let mine = self.0.entry(index).or_default();
+            mine.ok += theirs.ok;
+            mine.failed += theirs.failed;
+            mine.bytes += theirs.bytes;
+            mine.service_ns += theirs.service_ns;
+            mine.ttfb_ns += theirs.ttfb_ns;
+            mine.with_ttfb += theirs.with_ttfb;
+        }
+    }
+
     /// Returns the intervals in which something ended.
     pub(crate) fn intervals(
         &self,

@@ -89,6 +89,19 @@ impl InFlight {
         step.ended_ok += u64::from(op.outcome.is_ok());
     }
 
+    /// Adds what another one counted of the same stage.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let steps = self.steps.len().max(other.steps.len());
+        self.steps.resize(steps, Step::default());
+        for (mine, theirs) in self.steps.iter_mut().zip(&other.steps) {
+            mine.started += theirs.started;
+            mine.ended += theirs.ended;
+            mine.ended_ok += theirs.ended_ok;
+            mine.service_ns += theirs.service_ns;
+            mine.service_count += theirs.service_count;
+        }
+    }
+
     fn step(&mut self, at: Moment) -> &mut Step {
         let index = index_of(at.as_ns().saturating_sub(self.started_ns));
         if index >= self.steps.len() {

@@ -22,7 +22,7 @@ use serde::Serialize;
 
 use crate::{Failures, serial};
 
-pub(crate) use tell::{RowTelling, Telling};
+pub(crate) use tell::{RowTelling, Telling, Witness};
 pub(crate) use watch::RowWatch;
 
 /// How many outages and brown-outs of a row are told one by one; all are counted.
@@ -144,9 +144,20 @@ impl ClassFailures {
     fn add(&mut self, op: &OpRecord) {
         self.first = self.first.min(op.end);
         self.last = self.last.max(op.end);
-        match self.by_endpoint.binary_search_by_key(&op.endpoint, |at| at.endpoint) {
-            Ok(at) => self.by_endpoint[at].count += 1,
-            Err(at) => self.by_endpoint.insert(at, FailedAt { endpoint: op.endpoint, count: 1 }),
+        self.add_at(FailedAt { endpoint: op.endpoint, count: 1 });
+    }
+
+    /// Adds others of the same class.
+    fn merge(&mut self, other: &Self) {
+        self.first = self.first.min(other.first);
+        self.last = self.last.max(other.last);
+        other.by_endpoint.iter().for_each(|of| self.add_at(*of));
+    }
+
+    fn add_at(&mut self, of: FailedAt) {
+        match self.by_endpoint.binary_search_by_key(&of.endpoint, |at| at.endpoint) {
+            Ok(at) => self.by_endpoint[at].count += of.count,
+            Err(at) => self.by_endpoint.insert(at, of),
         }
     }
 }

@@ -17,8 +17,10 @@ pub mod history;
 mod in_flight;
 mod ledger;
 pub mod load_line;
+mod measuring;
 mod serial;
 mod series;
+mod source;
 mod span;
 mod standstills;
 mod steadiness;
@@ -29,11 +31,12 @@ pub mod warp;
 mod window;
 
 #[cfg(test)]
+mod apart_tests;
+#[cfg(test)]
 mod rows_tests;
 #[cfg(test)]
 mod tests;
 
-use std::convert::Infallible;
 use std::time::Duration;
 
 use plimsoll_model::{EndpointId, Moment, OpKind, OpRecord, StageId};
@@ -57,43 +60,14 @@ pub use ledger::{
     BrownOut, BrownOuts, ClassFailures, FailedAt, FailedOf, FailureSpan, Gap, Ledger, Outage,
     StoodStill,
 };
+pub use measuring::{analyze, measure};
+pub use source::OpSource;
 pub use span::{KindSpan, MeasuredSpan, Span, SpanRule, StageSurvey, Survey};
 pub use standstills::{Standstills, common as common_standstills};
 pub use steadiness::{Cliff, Steadiness};
 pub use steps::{StepAsked, StepFigures, find_steps};
 pub use times::Times;
 pub use window::Window;
-
-use accumulator::Frame;
-use ledger::{RowTelling, RowWatch, Telling};
-use series::Series;
-use span::RowSurvey;
-
-/// Gives operation records, in any order, the same ones on every scan.
-pub trait OpSource {
-    /// Why a scan can fail.
-    type Error;
-
-    /// Shows every record to `visit`.
-    fn scan(&self, visit: &mut dyn FnMut(&OpRecord)) -> Result<(), Self::Error>;
-}
-
-impl OpSource for [OpRecord] {
-    type Error = Infallible;
-
-    fn scan(&self, visit: &mut dyn FnMut(&OpRecord)) -> Result<(), Infallible> {
-        self.iter().for_each(visit);
-        Ok(())
-    }
-}
-
-impl OpSource for Vec<OpRecord> {
-    type Error = Infallible;
-
-    fn scan(&self, visit: &mut dyn FnMut(&OpRecord)) -> Result<(), Infallible> {
-        self.as_slice().scan(visit)
-    }
-}
 
 /// A set of stages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -423,167 +397,6 @@ impl RowAnalysis {
     /// Returns how long the measured span is; `None` without an operation that counts.
     pub fn took(&self) -> Option<Duration> {
         (self.workers_active > 0).then(|| self.span.length())
-    }
-}
-
-/// Returns the figures of one stage; reads the source twice.
-pub fn analyze<S: OpSource + ?Sized>(
-    source: &S,
-    question: &Question<'_>,
-) -> Result<StageAnalysis, S::Error> {
-    let survey = Survey::of(source)?;
-    let mut answers = measure(source, &survey, std::slice::from_ref(question))?;
-    Ok(answers.pop().expect("one question has one answer"))
-}
-
-/// Returns the answer to each question; reads the source once more than the survey did, and twice
-/// where there are failures or stalls to tell of.
-pub fn measure<S: OpSource + ?Sized>(
-    source: &S,
-    survey: &Survey,
-    questions: &[Question<'_>],
-) -> Result<Vec<StageAnalysis>, S::Error> {
-    let mut asked: Vec<_> =
-        questions.iter().map(|question| Measuring::new(survey, question)).collect();
-    source.scan(&mut |op| asked.iter_mut().for_each(|asked| asked.add(op)))?;
-    let mut telling: Vec<Telling<'_>> = asked.iter_mut().map(Measuring::telling).collect();
-    if telling.iter().any(|of| of.wants_more) {
-        source.scan(&mut |op| telling.iter_mut().for_each(|of| of.add(op)))?;
-    }
-    let answer = |(of, told): (Measuring<'_>, Telling<'_>)| of.answer(told.rows);
-    Ok(asked.into_iter().zip(telling).map(answer).collect())
-}
-
-/// A question on its way to the answer.
-struct Measuring<'a> {
-    question: &'a Question<'a>,
-    rows: Vec<MeasuringRow<'a>>,
-}
-
-/// A row of it.
-struct MeasuringRow<'a> {
-    asked: RowAsked,
-    survey: RowSurvey,
-    span: MeasuredSpan,
-    series: Series<'a>,
-    watch: Option<RowWatch<'a>>,
-    in_flight: Option<InFlight>,
-    ramp: RampCounts,
-}
-
-impl<'a> Measuring<'a> {
-    fn new(survey: &Survey, question: &'a Question<'a>) -> Self {
-        let stage = survey.stages(question.stages);
-        let rows = stage.rows(question).into_iter().zip(question.rows.each());
-        let rows = rows.map(|(survey, asked)| MeasuringRow::new(question, survey, *asked));
-        Self { question, rows: rows.collect() }
-    }
-
-    fn add(&mut self, op: &OpRecord) {
-        let Some((row, worker)) = self.question.row_of(op) else { return };
-        let row = &mut self.rows[row];
-        // An `fsync` comes with the writes and not by the schedule.
-        if let (Some(in_flight), false) = (&mut row.in_flight, op.kind == OpKind::Sync) {
-            in_flight.add(op);
-        }
-        if !self.question.asks_for(op) {
-            return;
-        }
-        if worker.is_some_and(|worker| !worker.counts(op)) {
-            match op.outcome.is_ok() {
-                true => row.ramp.ops_ok += 1,
-                false => row.ramp.failed.add(op.outcome),
-            }
-            return;
-        }
-        row.series.add(op);
-        row.watch.as_mut().into_iter().for_each(|watch| watch.add(op));
-    }
-
-    /// Returns what a second scan is to tell.
-    fn telling(&mut self) -> Telling<'a> {
-        let question = self.question;
-        let mut wants_more = false;
-        let found = self.rows.iter_mut().map(|row| {
-            let found = row.watch.take()?.found()?;
-            wants_more |= found.wants_more();
-            Some(found.telling(question))
-        });
-        let rows = found.collect();
-        Telling { question, wants_more, rows }
-    }
-
-    fn answer(self, told: Vec<Option<RowTelling<'_>>>) -> StageAnalysis {
-        let question = self.question;
-        let answer = |(row, told): (MeasuringRow<'_>, Option<RowTelling<'_>>)| {
-            row.answer(question, told.map(RowTelling::told))
-        };
-        StageAnalysis { rows: self.rows.into_iter().zip(told).map(answer).collect() }
-    }
-}
-
-impl<'a> MeasuringRow<'a> {
-    fn new(question: &'a Question<'a>, survey: RowSurvey, asked: RowAsked) -> Self {
-        let span = survey.measured_span(question, &asked);
-        let first_done = survey.first_done.filter(|_| asked.span == Span::FromRamps);
-        let frame = Frame::new(&span, (question.started, first_done), |span_ns| {
-            question.segment_ns(span_ns)
-        });
-        let frame = frame.opened(asked.open, question.depth > Depth::Figures);
-        let series = Series::new(question, frame);
-        let is_filtered = question.kind.is_some() || question.endpoint.is_some();
-        let in_flight = (asked.open && !is_filtered).then(|| InFlight::new(question.started));
-        let watch = Some(RowWatch::new(question, question.rows.each().len()));
-        Self { asked, survey, span, series, watch, in_flight, ramp: RampCounts::default() }
-    }
-
-    fn answer(
-        self,
-        question: &Question<'_>,
-        ledger: Option<(Ledger, Option<Steadiness>)>,
-    ) -> RowAnalysis {
-        let steadiness = ledger.as_ref().and_then(|(_, steadiness)| *steadiness);
-        let steadiness = steadiness.filter(|_| !self.asked.open);
-        let (survey, series, frame) = (self.survey, &self.series, self.series.frame());
-        let total = series.merged(|_, _| true);
-        let kinds = series.kinds().into_iter().map(|kind| {
-            let counted = series.merged(|of, _| of == kind);
-            let share = counted.counts.started as f64 / total.counts.started as f64;
-            let whole = total.counts.started > 0 && question.kind.is_none();
-            let mix_percent = whole.then_some(share * 100.0);
-            let endpoints = series.endpoints(Some(kind));
-            KindAnalysis { kind, mix_percent, figures: counted.figures(frame), endpoints }
-        });
-        let mut analysis = RowAnalysis {
-            started: question.started,
-            ended: question.ended,
-            span: self.span,
-            segment: frame.segment_length(),
-            segments_count: frame.segments_count as u64,
-            workers_count: survey.workers,
-            workers_active: survey.active,
-            first_done: survey.first_done,
-            last_done: survey.last_done,
-            worker_took_max: survey.took_max,
-            worker_took_sum: survey.took_sum,
-            ramp: self.ramp,
-            clients: survey.clients.into_iter().collect(),
-            kinds: kinds.collect(),
-            total: total.figures(frame),
-            endpoints: series.endpoints(None),
-            in_flight: self.in_flight,
-            ledger: ledger.map(|(ledger, _)| ledger),
-            steadiness,
-            is_part: question.is_of_part(),
-            advice: Vec::new(),
-            details: series.details(),
-        };
-        analysis.advice = advice::collect(&analysis, (question, &self.asked), &total);
-        if analysis.ledger.as_ref().is_some_and(|ledger| ledger.outages_count > 0) {
-            // The ledger says so exactly.
-            analysis.advice.retain(|of| !matches!(of, Advice::NothingSucceeded { .. }));
-        }
-        analysis
     }
 }
 

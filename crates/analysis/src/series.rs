@@ -47,6 +47,13 @@ impl<'a> Series<'a> {
         }
     }
 
+    /// Adds what another one counted of the same row.
+    pub(crate) fn merge(&mut self, other: Self) {
+        merge(&mut self.endpoints, other.endpoints);
+        merge(&mut self.clients, other.clients);
+        merge_kinds(&mut self.kinds, other.kinds, KindDetail::merge);
+    }
+
     fn iter(&self) -> impl Iterator<Item = (OpKind, EndpointId, &Accumulator)> {
         iter(&self.endpoints).map(|(kind, endpoint, counted)| (kind, EndpointId(endpoint), counted))
     }
@@ -129,6 +136,26 @@ impl<'a> Series<'a> {
 
     pub(crate) fn frame(&self) -> &Frame {
         &self.frame
+    }
+}
+
+/// Adds accumulators by number and kind to others.
+fn merge(mine: &mut Vec<ByKind<Accumulator>>, theirs: Vec<ByKind<Accumulator>>) {
+    if mine.len() < theirs.len() {
+        mine.resize_with(theirs.len(), Default::default);
+    }
+    for (mine, theirs) in mine.iter_mut().zip(theirs) {
+        merge_kinds(mine, theirs, |mine, theirs| mine.merge(&theirs));
+    }
+}
+
+fn merge_kinds<T>(mine: &mut ByKind<T>, theirs: ByKind<T>, merge: impl Fn(&mut T, T)) {
+    for (mine, theirs) in mine.iter_mut().zip(theirs) {
+        match (mine, theirs) {
+            (Some(mine), Some(theirs)) => merge(mine, *theirs),
+            (mine @ None, theirs) => *mine = theirs,
+            (Some(_), None) => {}
+        }
     }
 }
 

@@ -1,11 +1,13 @@
 //! The measured span: the stretch of a stage in which all workers ran.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use plimsoll_model::{Moment, OpKind, OpRecord, StageId, WorkerId};
 use serde::Serialize;
 
+use crate::source::counted;
 use crate::{OpSource, Question, RowAsked, Rows, Stages, ns, serial};
 
 /// How the measured span is to be laid.
@@ -107,25 +109,50 @@ pub struct Survey {
     stages: BTreeMap<StageId, StageSurvey>,
 }
 
+/// A survey that is being made.
+#[derive(Default)]
+struct Surveying {
+    whole: Survey,
+    /// The stage that the last record was of, of which records come in a row.
+    current: Option<(StageId, StageSurvey)>,
+}
+
+impl Surveying {
+    fn add(&mut self, op: &OpRecord) {
+        match &mut self.current {
+            Some((stage, seen)) if *stage == op.stage => seen.add(op),
+            _ => {
+                self.whole.merge(self.current.take().into_iter());
+                let mut seen = self.whole.stages.remove(&op.stage).unwrap_or_default();
+                seen.add(op);
+                self.current = Some((op.stage, seen));
+            }
+        }
+    }
+}
+
 impl Survey {
     /// Reads the source once.
     pub fn of<S: OpSource + ?Sized>(source: &S) -> Result<Self, S::Error> {
-        let mut survey = Self::default();
-        // Records of one stage come in a row.
-        let mut current: Option<(StageId, StageSurvey)> = None;
-        source.scan(&mut |op| match &mut current {
-            Some((stage, seen)) if *stage == op.stage => seen.add(op),
-            _ => {
-                if let Some((stage, seen)) = current.take() {
-                    survey.stages.insert(stage, seen);
-                }
-                let mut seen = survey.stages.remove(&op.stage).unwrap_or_default();
-                seen.add(op);
-                current = Some((op.stage, seen));
-            }
+        let whole = counted(source, Surveying::default, Surveying::add, |mine, theirs| {
+            mine.whole.merge(std::mem::take(&mut mine.current).into_iter());
+            mine.whole.merge(theirs.whole.stages.into_iter().chain(theirs.current));
         })?;
-        survey.stages.extend(current);
+        let Surveying { whole: mut survey, current } = whole;
+        survey.merge(current.into_iter());
         Ok(survey)
+    }
+
+    /// Adds what was seen of stages.
+    fn merge(&mut self, stages: impl Iterator<Item = (StageId, StageSurvey)>) {
+        for (stage, seen) in stages {
+            match self.stages.entry(stage) {
+                Entry::Occupied(mut mine) => mine.get_mut().join(&seen),
+                Entry::Vacant(none) => {
+                    none.insert(seen);
+                }
+            }
+        }
     }
 
     /// Returns the stages that occurred.

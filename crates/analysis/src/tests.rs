@@ -443,7 +443,7 @@ struct Drawn {
     outcome: usize,
 }
 
-fn drawn() -> impl Strategy<Value = OpRecord> {
+pub(crate) fn drawn() -> impl Strategy<Value = OpRecord> {
     let times = (0u64..3_000_000_000, 0u64..2_000_000_000, prop_oneof![Just(0), 0u64..1_000]);
     let what = (
         0usize..3,

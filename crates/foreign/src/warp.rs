@@ -1,6 +1,7 @@
 //! warp's files: the raw `.csv.zst`, row by row, and the aggregated `.json.zst`.
 
 pub mod aggregated;
+mod ahead;
 pub(crate) mod input;
 pub mod raw;
 

@@ -43,6 +43,9 @@ pub struct OpRecord {
     pub attempts: u8,
 }
 
+/// Sees operations, on a thread of its own.
+pub type Visit<'a> = dyn FnMut(&OpRecord) + Send + 'a;
+
 impl OpRecord {
     /// Returns the latency: intended start to end.
     pub fn latency(&self) -> Duration {

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use plimsoll_analysis::{
-    Depth, Question, RowAnalysis, RowAsked, Rows as RowsAsked, Span, StageAnalysis, Standstills,
-    Survey, Window, WorkerRow, measure,
+    Depth, OpSource, Question, RowAnalysis, RowAsked, Rows as RowsAsked, Span, StageAnalysis,
+    Standstills, Survey, Window, WorkerRow, measure,
 };
 use plimsoll_model::Moment;
 use plimsoll_record::schema::{self, LoopModel, Manifest, StageKind};
 
 use crate::asked::Asked;
 use crate::clients::{ClientStage, Clients, RowJobs, Rows, lay_out};
-use crate::error::{AskedFor, ResultsError};
+use crate::error::{AskedFor, ReadError, ResultsError};
 use crate::names::row_name;
 use crate::open::{Origin, Record, RecordStage};
 use crate::standstills::standstills;
@@ -40,6 +40,15 @@ impl Record {
         if asked.steady {
             return self.analyze_steady(asked);
         }
+        self.analyze_from(&self.source, asked)
+    }
+
+    /// Returns the same by the operations that a source gives.
+    pub(crate) fn analyze_from<S: OpSource<Error = ReadError>>(
+        &self,
+        source: &S,
+        asked: &Asked,
+    ) -> Result<Vec<AnalyzedStage>, ResultsError> {
         let wanted = self.wanted(asked)?;
         let endpoint = asked.host.as_deref().map(|host| self.endpoint(host)).transpose()?;
         if asked.is_windowed() && asked.stage.is_none() {
@@ -77,7 +86,7 @@ impl Record {
                 Question { rows, ..question(of, standstills) }
             })
             .collect();
-        let answers = self.answers(asked, &questions)?;
+        let answers = self.answers(source, asked, &questions)?;
         let index = |stage: &RecordStage| {
             self.stages.iter().position(|each| std::ptr::eq(each, stage)).unwrap_or_default()
         };
@@ -147,18 +156,19 @@ impl Record {
         Err(ResultsError::Asked { field, reason })
     }
 
-    fn answers(
+    fn answers<S: OpSource<Error = ReadError>>(
         &self,
+        source: &S,
         asked: &Asked,
         questions: &[Question<'_>],
     ) -> Result<Vec<StageAnalysis>, ResultsError> {
         if !asked.is_windowed() {
-            return Ok(measure(&self.source, &self.survey, questions)?);
+            return Ok(measure(source, &self.survey, questions)?);
         }
         let mut answers = Vec::new();
         for question in questions {
             let (stages, offset, limit) = (question.stages, asked.offset, asked.limit);
-            let window = Window { source: &self.source, stages, offset, limit };
+            let window = Window { source, stages, offset, limit };
             let survey = Survey::of(&window)?;
             answers.append(&mut measure(&window, &survey, std::slice::from_ref(question))?);
         }

@@ -30,10 +30,13 @@ mod scraped;
 mod standstills;
 mod steady;
 mod steps;
+mod threads;
 mod verdict;
 mod warp_file;
 mod warp_record;
 
+#[cfg(test)]
+mod apart_tests;
 #[cfg(test)]
 mod references_tests;
 #[cfg(test)]

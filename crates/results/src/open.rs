@@ -7,7 +7,7 @@ use plimsoll_analysis::{OpSource, Stages, Survey};
 use plimsoll_foreign::warp::aggregated::{self, Aggregated};
 use plimsoll_foreign::warp::raw::ScanEnd;
 use plimsoll_foreign::warp::{self, FileKind};
-use plimsoll_model::{EndpointId, Moment, OpKind, OpRecord, StageId};
+use plimsoll_model::{EndpointId, Moment, OpKind, OpRecord, StageId, Visit};
 use plimsoll_record::schema::{Manifest, RunState, StageKind};
 use plimsoll_record::{OpLog, ReadManifest, RecordError, RunDirectory, Salvage};
 use plimsoll_report::stage_title;
@@ -15,6 +15,7 @@ use plimsoll_report::stage_title;
 use crate::clients::{Clients, agents_of_workers};
 use crate::error::{AskedFor, ReadError, ResultsError};
 use crate::names::client_names;
+use crate::threads::threads_count;
 use crate::warp_file::{Bytes, WarpFile};
 
 /// What lies at a path.
@@ -104,6 +105,20 @@ impl OpSource for Source {
         match self {
             Self::Log(log) => log.scan(visit).map(|_| ()).map_err(ReadError::from),
             Self::Warp(file) => file.scan(visit),
+        }
+    }
+
+    fn threads(&self) -> usize {
+        match self {
+            Self::Log(log) => log.threads(),
+            Self::Warp(file) => file.threads(),
+        }
+    }
+
+    fn scan_apart(&self, visits: &mut [&mut Visit<'_>]) -> Result<(), ReadError> {
+        match self {
+            Self::Log(log) => log.scan_apart(visits).map(|_| ()).map_err(ReadError::from),
+            Self::Warp(file) => file.scan_apart(visits),
         }
     }
 }
@@ -216,7 +231,8 @@ fn is_warp_name(path: &Path) -> bool {
 
 fn of_run(path: &Path, directory: RunDirectory) -> Result<Record, ResultsError> {
     let ReadManifest { mut manifest, has_checksum } = directory.read_manifest_checked()?;
-    let Salvage { mut log, mut losses, remarks } = OpLog::salvage(&directory)?;
+    let Salvage { log, mut losses, remarks } = OpLog::salvage(&directory)?;
+    let mut log = log.read_by(threads_count());
     let (source, survey) = loop {
         let source = Source::Log(log);
         match Survey::of(&source) {

@@ -6,19 +6,29 @@ use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::thread::{self, Builder, Scope};
 
 use plimsoll_analysis::OpSource;
 use plimsoll_foreign::warp::WarpError;
 use plimsoll_foreign::warp::raw::{self, Names, ScanEnd, Texts};
-use plimsoll_model::OpRecord;
+use plimsoll_model::{OpRecord, Visit};
 
 use crate::error::ReadError;
+use crate::threads::threads_count;
 
 /// How many operations are kept from the first scan for those after it; a longer file is read
 /// again, so that memory does not grow with it.
 const KEPT_OPS_MAX: usize = 1 << 19;
 /// How many bytes of error texts are kept with them.
 const KEPT_TEXT_BYTES_MAX: usize = 16 << 20;
+
+/// So many operations are worth a thread.
+const THREAD_OPS_MIN: usize = 1 << 14;
+/// How many operations are handed to a thread at once, and how many such batches wait for it.
+const BATCH_OPS: usize = 1_024;
+const BATCHES_MAX: usize = 4;
 
 /// A foreign file, or what came through the standard input.
 pub(crate) enum Bytes {
@@ -38,7 +48,7 @@ impl Bytes {
         Ok(Self::Memory(all.into()))
     }
 
-    pub(crate) fn reader(&self) -> Result<Box<dyn Read + '_>, ReadError> {
+    pub(crate) fn reader(&self) -> Result<Box<dyn Read + Send + '_>, ReadError> {
         Ok(match self {
             Self::Memory(bytes) => Box::new(Cursor::new(bytes)),
             Self::File(path) => {
@@ -99,7 +109,7 @@ impl WarpFile {
             return Ok(());
         }
         let mut names = self.names.borrow_mut();
-        let end = raw::scan(self.bytes.reader()?, &mut names, &mut |op, texts| {
+        let end = raw::scan_ahead(self.bytes.reader()?, &mut names, &mut |op, texts| {
             if is_first {
                 kept.keep(op, texts.error);
             }
@@ -115,7 +125,7 @@ impl WarpFile {
         visit: &mut dyn FnMut(&OpRecord, &Texts<'_>),
     ) -> Result<(), ReadError> {
         let mut names = self.names.borrow_mut();
-        let end = raw::scan(self.bytes.reader()?, &mut names, visit);
+        let end = raw::scan_ahead(self.bytes.reader()?, &mut names, visit);
         end.map(|_| ()).map_err(|source| self.bytes.failed(source))
     }
 }
@@ -125,6 +135,116 @@ impl OpSource for WarpFile {
 
     fn scan(&self, visit: &mut dyn FnMut(&OpRecord)) -> Result<(), ReadError> {
         self.scan_errors(&mut |op, _| visit(op))
+    }
+
+    fn threads(&self) -> usize {
+        let is_kept = self.end.borrow().is_some() && self.kept.borrow().is_whole();
+        if is_kept {
+            threads_count().min(self.kept.borrow().ops.len() / THREAD_OPS_MIN).max(1)
+        } else {
+            1
+        }
+    }
+
+    /// Shows what is kept stretch by stretch. A file that is read has one thread that cuts it into
+    /// operations, as their names are numbered in their order, and one that counts them.
+    fn scan_apart(&self, visits: &mut [&mut Visit<'_>]) -> Result<(), ReadError> {
+        let is_first = self.end.borrow().is_none();
+        if !is_first && self.kept.borrow().is_whole() {
+            share(&self.kept.borrow().ops, visits);
+            return Ok(());
+        }
+        behind(&mut *visits[0], |visit| self.scan(visit))
+    }
+}
+
+/// Shows operations to visits, each on a thread of its own; whoever is free takes the next ones.
+fn share(ops: &[OpRecord], visits: &mut [&mut Visit<'_>]) {
+    let next = AtomicUsize::new(0);
+    let show = |visit: &mut Visit<'_>| {
+        while let Some(batch) = ops.chunks(BATCH_OPS).nth(next.fetch_add(1, Ordering::Relaxed)) {
+            batch.iter().for_each(&mut *visit);
+        }
+    };
+    let Some((own, others)) = visits.split_first_mut() else { return };
+    thread::scope(|scope| {
+        let show = &show;
+        for visit in others {
+            let thread = Builder::new().name("count".to_owned());
+            // Where the system has no more threads, those that there are show all.
+            let _ = thread.spawn_scoped(scope, move || show(&mut **visit));
+        }
+        show(&mut **own);
+    });
+}
+
+/// Has a scan show its operations to `visit` on a thread of its own, so many at a time; those of a
+/// short one without a thread.
+fn behind<E>(
+    visit: &mut Visit<'_>,
+    scan: impl FnOnce(&mut dyn FnMut(&OpRecord)) -> Result<(), E>,
+) -> Result<(), E> {
+    thread::scope(|scope| {
+        let mut counting = Counting::Here(visit);
+        let mut batch = Vec::with_capacity(BATCH_OPS);
+        let scanned = scan(&mut |op| {
+            batch.push(*op);
+            if batch.len() == BATCH_OPS {
+                counting.begin(scope);
+                counting.count(&mut batch);
+            }
+        });
+        counting.count(&mut batch);
+        scanned
+    })
+}
+
+/// Where operations are counted.
+enum Counting<'scope, 'v> {
+    Here(&'scope mut Visit<'v>),
+    /// On a thread, which is sent batches and sends those back that it has counted.
+    There(SyncSender<Vec<OpRecord>>, Receiver<Vec<OpRecord>>),
+    /// Nowhere, while a thread begins.
+    Moving,
+}
+
+impl<'scope, 'v: 'scope> Counting<'scope, 'v> {
+    /// Has a thread count from now on, if there is one to be had.
+    fn begin(&mut self, scope: &'scope Scope<'scope, '_>) {
+        let visit = match std::mem::replace(self, Self::Moving) {
+            Self::Here(visit) => visit,
+            other => return *self = other,
+        };
+        let (give, take) = channel::<&'scope mut Visit<'v>>();
+        let (send, receive) = sync_channel::<Vec<OpRecord>>(BATCHES_MAX);
+        let (used, free) = channel();
+        let thread = Builder::new().name("count".to_owned()).spawn_scoped(scope, move || {
+            let Ok(visit) = take.recv() else { return };
+            for mut batch in receive {
+                batch.drain(..).for_each(|op| visit(&op));
+                // The scan may have come to its end.
+                let _ = used.send(batch);
+            }
+        });
+        *self = match thread {
+            Err(_) => Self::Here(visit),
+            Ok(_) => match give.send(visit) {
+                Ok(()) => Self::There(send, free),
+                Err(unsent) => Self::Here(unsent.0),
+            },
+        };
+    }
+
+    fn count(&mut self, batch: &mut Vec<OpRecord>) {
+        match self {
+            Self::Here(visit) => batch.drain(..).for_each(|op| visit(&op)),
+            Self::There(send, free) => {
+                let next = free.try_recv().unwrap_or_else(|_| Vec::with_capacity(BATCH_OPS));
+                // Nobody takes it only where `visit` has panicked, which the scope tells.
+                let _ = send.send(std::mem::replace(batch, next));
+            }
+            Self::Moving => unreachable!("nothing is counted while a thread begins"),
+        }
     }
 }
 
@@ -181,9 +301,8 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn what_is_kept_is_shown_as_it_came_and_too_much_is_not_kept() {
-        let op = |outcome| OpRecord {
+    fn op(outcome: ErrorClass) -> OpRecord {
+        OpRecord {
             stage: StageId(0),
             job: JobId(0),
             worker: WorkerId(0),
@@ -200,7 +319,11 @@ mod tests {
             end: Moment::from_ns(2),
             outcome,
             attempts: 1,
-        };
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_shown_as_it_came_and_too_much_is_not_kept() {
         let rows =
             [(ErrorClass::Ok, ""), (ErrorClass::Server, "bad"), (ErrorClass::Timeout, "late")];
         let mut kept = Kept::default();
@@ -215,5 +338,34 @@ mod tests {
         assert!(!kept.is_whole() && kept.ops.is_empty());
         kept.keep(&op(ErrorClass::Ok), "");
         assert!(!kept.is_whole() && kept.ops.is_empty());
+    }
+
+    #[test]
+    fn threads_are_shown_every_operation_once() {
+        let ops: Vec<OpRecord> = (0..10 * BATCH_OPS as u64 + 7)
+            .map(|number| {
+                let at = Moment::from_ns(number);
+                OpRecord { intended: at, start: at, end: at, ..op(ErrorClass::Ok) }
+            })
+            .collect();
+        // A thread behind a scan sees what the scan shows, in its order.
+        for count in [0, 1, BATCH_OPS, BATCH_OPS + 1, ops.len()] {
+            let mut seen = Vec::new();
+            let shown = behind(&mut |op: &OpRecord| seen.push(*op), |visit| {
+                ops[..count].iter().for_each(visit);
+                Err::<(), _>("the scan's own")
+            });
+            assert!(seen == ops[..count] && shown == Err("the scan's own"), "{count}");
+        }
+        let mut seen = vec![Vec::new(); 3];
+        let mut visits: Vec<_> =
+            seen.iter_mut().map(|seen| move |op: &OpRecord| seen.push(*op)).collect();
+        let mut visits: Vec<&mut Visit<'_>> =
+            visits.iter_mut().map(|visit| visit as &mut Visit<'_>).collect();
+        share(&ops, &mut visits);
+        drop(visits);
+        let mut all = seen.concat();
+        all.sort_by_key(|op| op.start);
+        assert!(all == ops);
     }
 }

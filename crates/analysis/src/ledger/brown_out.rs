@@ -50,6 +50,13 @@ impl Latencies {
         super::watch::at(&mut self.intervals, index).get_or_insert_default().record(ns(latency));
     }
 
+    /// Adds what another one counted of the same row.
+    pub(super) fn merge(&mut self, other: Self) {
+        super::watch::merge(&mut self.intervals, other.intervals, |mine, theirs| {
+            mine.merge(&theirs);
+        });
+    }
+
     /// Returns when the latency was above the limit. An interval that an outage touches, or a
     /// standstill of a client, tells of that and is passed over: `apart` has their bounds.
     pub(super) fn brown_outs(&self, apart: &[(u64, u64)]) -> Option<BrownOuts> {

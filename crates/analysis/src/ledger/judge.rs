@@ -16,7 +16,7 @@ const UNSEEN: f64 = 0.5;
 const ALONE_TIMES: u64 = 20;
 
 /// What the operations of a row say of gaps that may be stalls.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Judge {
     /// The longest first.
     gaps: Vec<Judged>,
@@ -30,7 +30,7 @@ pub(super) struct Judge {
 }
 
 /// A gap that is judged.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Judged {
     stall: Stall,
     /// Operations that were under way from the middle of the wait to its end.
@@ -97,6 +97,16 @@ impl Judge {
                 slow.beyond_ns = slow.beyond_ns.saturating_add(beyond);
             }
         }
+    }
+
+    /// Adds what another one saw of the same gaps.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.busy_ns = self.busy_ns.saturating_add(other.busy_ns);
+        for (mine, theirs) in self.gaps.iter_mut().zip(&other.gaps) {
+            mine.witnesses = mine.witnesses.saturating_add(theirs.witnesses);
+        }
+        let own = self.slow.iter_mut().flatten();
+        own.zip(other.slow.iter().flatten()).for_each(|(mine, theirs)| *mine = mine.and(*theirs));
     }
 
     /// Returns the gaps that are stalls. Going down from the longest, what one of them explains

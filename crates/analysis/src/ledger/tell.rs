@@ -13,7 +13,7 @@ use super::{FailedAt, FailedOf, FailureSpan, Ledger, Outage, TOLD_MAX};
 use crate::{Failures, Question, Steadiness};
 
 /// An outage as it is told.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct OutageTelling {
     stall: Stall,
     first_failure: Option<Moment>,
@@ -25,16 +25,22 @@ struct OutageTelling {
 /// The ledger of a row, to be completed by a second scan.
 #[derive(Debug)]
 pub(crate) struct RowTelling<'a> {
-    question: &'a Question<'a>,
     ledger: Ledger,
+    latencies: Latencies,
+    steadiness: Option<Steadiness>,
+    seen: RowWitness<'a>,
+}
+
+/// What a second scan sees of a row.
+#[derive(Clone, Debug)]
+struct RowWitness<'a> {
+    question: &'a Question<'a>,
     failed: Option<(u64, u64)>,
     success_before: Option<Moment>,
     /// The gaps in which something failed.
     outages: Vec<OutageTelling>,
     /// The others.
     silent: Judge,
-    latencies: Latencies,
-    steadiness: Option<Steadiness>,
 }
 
 /// The outage ledgers of the rows of a question on their way to the answer.
@@ -44,11 +50,43 @@ pub(crate) struct Telling<'a> {
     pub(crate) rows: Vec<Option<RowTelling<'a>>>,
 }
 
-impl Telling<'_> {
+/// What a second scan sees of the rows of a question.
+pub(crate) struct Witness<'a> {
+    question: &'a Question<'a>,
+    rows: Vec<Option<RowWitness<'a>>>,
+}
+
+impl<'a> Telling<'a> {
+    /// Returns who sees the records of a second scan, or some of them.
+    pub(crate) fn witness(&self) -> Witness<'a> {
+        let rows = self.rows.iter().map(|row| row.as_ref().map(|row| row.seen.clone()));
+        Witness { question: self.question, rows: rows.collect() }
+    }
+
+    /// Takes over what was seen of all records.
+    pub(crate) fn hear(&mut self, witness: Witness<'a>) {
+        for (row, seen) in self.rows.iter_mut().zip(witness.rows) {
+            if let (Some(row), Some(seen)) = (row, seen) {
+                row.seen = seen;
+            }
+        }
+    }
+}
+
+impl Witness<'_> {
     pub(crate) fn add(&mut self, op: &OpRecord) {
         let Some((row, worker)) = self.question.row_of(op) else { return };
         if self.question.asks_for(op) && worker.is_none_or(|worker| worker.counts(op)) {
             self.rows[row].as_mut().into_iter().for_each(|row| row.add(op));
+        }
+    }
+
+    /// Adds what another one saw.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.rows.iter_mut().zip(&other.rows) {
+            if let (Some(mine), Some(theirs)) = (mine, theirs) {
+                mine.merge(theirs);
+            }
         }
     }
 }
@@ -59,21 +97,23 @@ impl Watching {
         let (failed, silent) = self.suspects.into_iter().partition(|stall: &Stall| stall.failed);
         let failed: Vec<Stall> = failed;
         RowTelling {
-            question,
             ledger: self.ledger,
-            failed: self.failed,
-            success_before: None,
-            outages: failed.into_iter().map(OutageTelling::of).collect(),
-            silent: Judge::of(silent),
             latencies: self.latencies,
             steadiness: self.steadiness,
+            seen: RowWitness {
+                question,
+                failed: self.failed,
+                success_before: None,
+                outages: failed.into_iter().map(OutageTelling::of).collect(),
+                silent: Judge::of(silent),
+            },
         }
     }
 }
 
-impl RowTelling<'_> {
+impl RowWitness<'_> {
     /// Sees an operation.
-    pub(crate) fn add(&mut self, op: &OpRecord) {
+    fn add(&mut self, op: &OpRecord) {
         let end = op.end.as_ns();
         let client = self.question.client_of.get(op.worker.0 as usize).copied();
         self.silent.add(op, client);
@@ -99,15 +139,26 @@ impl RowTelling<'_> {
         }
     }
 
+    fn merge(&mut self, other: &Self) {
+        self.success_before = self.success_before.max(other.success_before);
+        for (mine, theirs) in self.outages.iter_mut().zip(&other.outages) {
+            mine.merge(theirs);
+        }
+        self.silent.merge(&other.silent);
+    }
+}
+
+impl RowTelling<'_> {
     /// Returns the ledger, and how steady the row was.
     pub(crate) fn told(self) -> (Ledger, Option<Steadiness>) {
-        let failures = self.failed.map(|(first, last)| FailureSpan {
-            success_before: self.success_before,
+        let seen = self.seen;
+        let failures = seen.failed.map(|(first, last)| FailureSpan {
+            success_before: seen.success_before,
             first: Moment::from_ns(first),
             last: Moment::from_ns(last),
         });
-        let silent = self.silent.stalls().into_iter().map(OutageTelling::of);
-        let mut told: Vec<OutageTelling> = self.outages.into_iter().chain(silent).collect();
+        let silent = seen.silent.stalls().into_iter().map(OutageTelling::of);
+        let mut told: Vec<OutageTelling> = seen.outages.into_iter().chain(silent).collect();
         let of_all = told.iter().map(|of| &of.stall).filter(|stall| stall.is_of_all());
         let of_all: Vec<Stall> = of_all.cloned().collect();
         // What all of the row tells is not told of its parts as well.
@@ -117,7 +168,7 @@ impl RowTelling<'_> {
         told.truncate(TOLD_MAX);
         let outages = told.into_iter().map(OutageTelling::told).collect();
         let apart = of_all.iter().map(|stall| (stall.from, stall.until));
-        let standstills = self.question.standstills.of_any();
+        let standstills = seen.question.standstills.of_any();
         let apart: Vec<_> = apart.chain(standstills.map(|(_, of)| of.bounds_ns())).collect();
         let brown_outs = self.latencies.brown_outs(&apart);
         let ledger = Ledger { failures, outages_count, outages, brown_outs, ..self.ledger };
@@ -133,6 +184,18 @@ impl OutageTelling {
             failed: Failures::default(),
             at: BTreeMap::new(),
             of: BTreeMap::new(),
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        let first = self.first_failure.into_iter().chain(other.first_failure);
+        self.first_failure = first.min();
+        self.failed.merge(&other.failed);
+        for (endpoint, count) in &other.at {
+            *self.at.entry(*endpoint).or_default() += count;
+        }
+        for (client, count) in &other.of {
+            *self.of.entry(*client).or_default() += count;
         }
     }
 

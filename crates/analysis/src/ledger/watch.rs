@@ -2,6 +2,7 @@
 //! last success are known exactly, so that every gap across a border is.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::time::Duration;
 
 use plimsoll_model::{EndpointId, Moment, OpRecord, Standstill};
@@ -77,13 +78,35 @@ impl Cells {
             cell.failed_wanted = cell.failed_wanted.min(wanted);
             return;
         }
-        if end < cell.first_ok {
-            cell.first_ok = end;
-            cell.class = class;
-        }
+        cell.add_first(end, class);
         cell.last_ok = cell.last_ok.max(end);
         cell.ok_wanted = cell.ok_wanted.min(wanted);
         cell.oks = cell.oks.saturating_add(1);
+    }
+
+    /// Adds what others counted of the same stretch.
+    fn merge(&mut self, other: Self) {
+        if self.cells.len() < other.cells.len() {
+            self.cells.resize(other.cells.len(), EMPTY);
+        }
+        for (mine, theirs) in self.cells.iter_mut().zip(other.cells) {
+            mine.add_first(theirs.first_ok, theirs.class);
+            mine.last_ok = mine.last_ok.max(theirs.last_ok);
+            mine.ok_wanted = mine.ok_wanted.min(theirs.ok_wanted);
+            mine.failed_wanted = mine.failed_wanted.min(theirs.failed_wanted);
+            mine.oks = mine.oks.saturating_add(theirs.oks);
+        }
+    }
+}
+
+impl Cell {
+    /// Takes a success for the first one if it is. Of those that ended in the same nanosecond the
+    /// lowest class is, whichever was seen first: no order of records matters.
+    fn add_first(&mut self, end: u64, class: u16) {
+        let (first_ok, own) = (self.first_ok, self.class);
+        if end < first_ok || (end == first_ok && class < own) {
+            (self.first_ok, self.class) = (end, class);
+        }
     }
 }
 
@@ -162,6 +185,25 @@ impl<'a> RowWatch<'a> {
         }
         at(&mut self.services, class).get_or_insert_default().record(ns(op.service_time()));
         self.latencies.add(end, op.latency());
+    }
+
+    /// Adds what another one counted of the same row.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.whole.merge(other.whole);
+        merge(&mut self.endpoints, other.endpoints, Cells::merge);
+        merge(&mut self.clients, other.clients, Cells::merge);
+        merge(&mut self.services, other.services, |mine, theirs| mine.merge(&theirs));
+        self.latencies.merge(other.latencies);
+        let failed = self.failed.into_iter().chain(other.failed);
+        self.failed = failed.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        for (class, theirs) in other.failed_by_class {
+            match self.failed_by_class.entry(class) {
+                Entry::Occupied(mut mine) => mine.get_mut().merge(&theirs),
+                Entry::Vacant(none) => {
+                    none.insert(theirs);
+                }
+            }
+        }
     }
 
     /// Returns what was found, as far as one scan tells; `None` where no operation ended.
@@ -246,6 +288,20 @@ pub(super) fn at<T>(list: &mut Vec<Option<T>>, index: u16) -> &mut Option<T> {
         list.resize_with(index + 1, || None);
     }
     &mut list[index]
+}
+
+/// Adds those of a list to the others with their numbers.
+pub(super) fn merge<T>(mine: &mut Vec<Option<T>>, theirs: Vec<Option<T>>, add: impl Fn(&mut T, T)) {
+    if mine.len() < theirs.len() {
+        mine.resize_with(theirs.len(), || None);
+    }
+    for (mine, theirs) in mine.iter_mut().zip(theirs) {
+        match (mine, theirs) {
+            (Some(mine), Some(theirs)) => add(mine, theirs),
+            (mine @ None, theirs) => *mine = theirs,
+            (Some(_), None) => {}
+        }
+    }
 }
 
 /// Returns the longest gap between two successes: across a border of cells exactly, and otherwise

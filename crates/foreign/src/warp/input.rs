@@ -2,11 +2,13 @@
 
 use std::io::{self, BufReader, Read};
 use std::ops::Range;
+use std::thread::Scope;
 
+use super::ahead::Ahead;
 use super::{FileKind, WarpError};
 
 /// By how many bytes the buffer is filled.
-const CHUNK_BYTES: usize = 256 << 10;
+pub(super) const CHUNK_BYTES: usize = 256 << 10;
 /// How many bytes are decompressed at once: as many good ones are lost before a damaged one.
 const READ_BYTES: usize = 32 << 10;
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -17,7 +19,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 ///
 /// How far a damaged stream can be read depends on the pieces it is handed to zstd in; filled up,
 /// they are the same for a file and a pipe.
-struct Watched<R> {
+pub(super) struct Watched<R> {
     inner: R,
     has_failed: bool,
 }
@@ -43,14 +45,34 @@ impl<R: Read> Read for Watched<R> {
 /// The first bytes, read to look at them, and all others.
 type Whole<R> = io::Chain<io::Cursor<Vec<u8>>, Watched<R>>;
 
-enum Source<R: Read> {
+pub(super) enum Source<R: Read> {
     Plain(Whole<R>),
     Zstd(Box<zstd::stream::read::Decoder<'static, BufReader<Whole<R>>>>),
 }
 
+/// What comes behind the bytes that were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// Perhaps more.
+    More,
+    /// Nothing.
+    None,
+    /// What cannot be decompressed.
+    Broken,
+}
+
+/// Who reads the source.
+enum Reader<R: Read> {
+    /// Whoever wants the next chunk.
+    Own(Source<R>),
+    /// A thread of its own.
+    Ahead(Ahead),
+}
+
 /// An input, compressed or not, as plain bytes.
 pub(crate) struct Input<R: Read> {
-    source: Source<R>,
+    reader: Reader<R>,
+    is_compressed: bool,
     buffer: Vec<u8>,
     /// Which bytes of the buffer are filled and not yet consumed.
     unread: Range<usize>,
@@ -73,13 +95,34 @@ impl<R: Read> Input<R> {
         } else {
             Source::Plain(whole)
         };
-        let mut input =
-            Self { source, buffer: Vec::new(), unread: 0..0, is_at_end: false, is_broken: false };
+        let mut input = Self {
+            reader: Reader::Own(source),
+            is_compressed: is_zstd,
+            buffer: Vec::new(),
+            unread: 0..0,
+            is_at_end: false,
+            is_broken: false,
+        };
         input.fill()?;
         if input.unread().starts_with(BYTE_ORDER_MARK) {
             input.consume(BYTE_ORDER_MARK.len());
         }
         Ok(input)
+    }
+
+    /// Has the rest of a compressed input decompressed by a thread of its own. What is read, and
+    /// how far a damaged stream is, stays the same.
+    pub(crate) fn read_ahead<'scope>(self, scope: &'scope Scope<'scope, '_>) -> Self
+    where
+        R: Send + 'scope,
+    {
+        let reader = match self.reader {
+            Reader::Own(source) if self.is_compressed && !self.is_at_end => {
+                Ahead::of(source, scope).map_or_else(Reader::Own, Reader::Ahead)
+            }
+            reader => reader,
+        };
+        Self { reader, ..self }
     }
 
     /// Returns which format the bytes have, by the first that is not white space.
@@ -94,7 +137,7 @@ impl<R: Read> Input<R> {
 
     /// Tells whether the input is compressed.
     pub(crate) fn is_compressed(&self) -> bool {
-        matches!(self.source, Source::Zstd(_))
+        self.is_compressed
     }
 
     /// Tells whether the compressed stream broke off or proved damaged.
@@ -120,32 +163,50 @@ impl<R: Read> Input<R> {
             self.unread = 0..self.unread.len();
         }
         let before = self.unread.end;
+        if self.is_at_end {
+            return Ok(false);
+        }
         let wanted = before + CHUNK_BYTES;
         if self.buffer.len() < wanted {
             self.buffer.resize(wanted, 0);
         }
-        // A chunk is always filled up, so that a reader of few bytes at a time costs no rescans.
-        while !self.is_at_end && self.unread.end < wanted {
-            let until = wanted.min(self.unread.end + READ_BYTES);
-            let into = &mut self.buffer[self.unread.end..until];
-            let result = match &mut self.source {
-                Source::Plain(reader) => reader.read(into),
-                Source::Zstd(decoder) => decoder.read(into),
+        let chunk = &mut self.buffer[before..wanted];
+        let (count, rest) = match &mut self.reader {
+            Reader::Own(source) => source.fill(chunk)?,
+            Reader::Ahead(ahead) => ahead.fill(chunk)?,
+        };
+        self.unread.end = before + count;
+        (self.is_at_end, self.is_broken) = (rest != Rest::More, rest == Rest::Broken);
+        Ok(self.unread.end > before)
+    }
+}
+
+impl<R: Read> Source<R> {
+    /// Fills a chunk up, so that a reader of few bytes at a time costs no rescans. Returns how many
+    /// bytes were read, and what comes behind them.
+    pub(super) fn fill(&mut self, chunk: &mut [u8]) -> Result<(usize, Rest), WarpError> {
+        let mut filled = 0;
+        while filled < chunk.len() {
+            let until = chunk.len().min(filled + READ_BYTES);
+            let into = &mut chunk[filled..until];
+            let result = match self {
+                Self::Plain(reader) => reader.read(into),
+                Self::Zstd(decoder) => decoder.read(into),
             };
             match result {
-                Ok(0) => self.is_at_end = true,
-                Ok(count) => self.unread.end += count,
+                Ok(0) => return Ok((filled, Rest::None)),
+                Ok(count) => filled += count,
                 Err(error) if self.has_reader_failed() => return Err(WarpError::Read(error)),
-                Err(_) => (self.is_at_end, self.is_broken) = (true, true),
+                Err(_) => return Ok((filled, Rest::Broken)),
             }
         }
-        Ok(self.unread.end > before)
+        Ok((filled, Rest::More))
     }
 
     fn has_reader_failed(&self) -> bool {
-        let whole = match &self.source {
-            Source::Plain(whole) => whole,
-            Source::Zstd(decoder) => decoder.get_ref().get_ref(),
+        let whole = match self {
+            Self::Plain(whole) => whole,
+            Self::Zstd(decoder) => decoder.get_ref().get_ref(),
         };
         whole.get_ref().1.has_failed
     }

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
-use plimsoll_model::OpRecord;
+use plimsoll_model::{OpRecord, Visit};
 
 use super::decoded::{Decoded, ROWS_PER_BATCH};
 use super::found::Found;
@@ -26,6 +28,7 @@ pub struct OpLog {
     run_id: Option<String>,
     /// Whether a part without a checksum is none of this log.
     sealed_only: bool,
+    threads_max: usize,
 }
 
 /// Where the rows of a part are.
@@ -61,7 +64,14 @@ impl OpLog {
         }
         let run_id = run_of(directory)?;
         let parts = found.closed.iter().copied().map(PartPlace::Closed).collect();
-        Ok(Self { ops, parts, unfinished: found.open.len(), run_id, sealed_only: true })
+        Ok(Self {
+            ops,
+            parts,
+            unfinished: found.open.len(),
+            run_id,
+            sealed_only: true,
+            threads_max: 1,
+        })
     }
 
     /// Returns what is left of the op log of the run in `directory`, of parts that were never
@@ -78,7 +88,8 @@ impl OpLog {
         let ops = directory.ops()?;
         let run_id = run_of(directory)?;
         let unfinished = found.open.len();
-        let mut log = Self { ops, parts, unfinished, run_id, sealed_only: false };
+        let (sealed_only, threads_max) = (false, 1);
+        let mut log = Self { ops, parts, unfinished, run_id, sealed_only, threads_max };
         let (mut damages, mut unsealed) = (Vec::new(), 0usize);
         for place in log.parts.clone() {
             match log.read(place) {
@@ -136,21 +147,88 @@ impl OpLog {
         self.parts.len()
     }
 
+    /// Has up to so many threads read it.
+    pub fn read_by(self, threads: usize) -> Self {
+        Self { threads_max: threads, ..self }
+    }
+
+    /// Returns how many threads [`Self::scan_apart`] makes use of: no more than there are parts.
+    pub fn threads(&self) -> usize {
+        self.parts.len().min(self.threads_max).max(1)
+    }
+
     /// Hands every operation to `visit`, part by part in the order they were written, and returns
     /// how many there were.
     pub fn scan(&self, visit: &mut dyn FnMut(&OpRecord)) -> Result<u64, RecordError> {
         let mut rows = 0;
-        for &place in &self.parts {
-            let path = self.ops.path_of(&place.name());
-            let Some(part) = self.read(place)? else {
-                return Err(RecordError::Missing { path });
-            };
-            if self.sealed_only && !part.is_sealed {
-                return Err(RecordError::damaged(&path, "it has no checksum"));
-            }
-            rows += scan_part(part, &path, visit)?;
+        for place in &self.parts {
+            rows += self.scan_place(*place, visit)?;
         }
         Ok(rows)
+    }
+
+    /// Hands every operation to one of `visits`, each on a thread of its own, and returns how many
+    /// there were. A thread reads a part after the other and holds one in memory; whoever is free
+    /// takes the next one.
+    ///
+    /// Fails as [`Self::scan`] does: by the first part, in the order they were written, that cannot
+    /// be read.
+    pub fn scan_apart(&self, visits: &mut [&mut Visit<'_>]) -> Result<u64, RecordError> {
+        let next = AtomicUsize::new(0);
+        let scan = |visit: &mut Visit<'_>| {
+            let mut rows = 0;
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(place) = self.parts.get(at) else { return Ok(rows) };
+                rows += self.scan_place(*place, visit).map_err(|error| {
+                    // Parts before it have all been taken, and those behind it need not be.
+                    next.store(self.parts.len(), Ordering::Relaxed);
+                    (at, error)
+                })?;
+            }
+        };
+        let Some((own, others)) = visits.split_first_mut() else { return Ok(0) };
+        let scanned: Vec<Result<u64, (usize, RecordError)>> = thread::scope(|scope| {
+            let scan = &scan;
+            // Where the system has no more threads, those that there are read all parts.
+            let threads = others.iter_mut().map_while(|visit| {
+                let thread = thread::Builder::new().name("op-log".to_owned());
+                thread.spawn_scoped(scope, move || scan(&mut **visit)).ok()
+            });
+            let threads: Vec<_> = threads.collect();
+            let own = scan(&mut **own);
+            let joined = threads.into_iter().map(|thread| {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            });
+            std::iter::once(own).chain(joined).collect()
+        });
+        let (mut rows, mut failed) = (0, None);
+        for scanned in scanned {
+            match scanned {
+                Ok(of_thread) => rows += of_thread,
+                Err(error) => {
+                    let is_first = failed.as_ref().is_none_or(|(at, _)| error.0 < *at);
+                    failed = if is_first { Some(error) } else { failed };
+                }
+            }
+        }
+        failed.map_or(Ok(rows), |(_, error)| Err(error))
+    }
+
+    /// Hands every operation of a part to `visit`, and returns how many there were.
+    fn scan_place(
+        &self,
+        place: PartPlace,
+        visit: &mut dyn FnMut(&OpRecord),
+    ) -> Result<u64, RecordError> {
+        let path = self.ops.path_of(&place.name());
+        let Some(part) = self.read(place)? else {
+            return Err(RecordError::Missing { path });
+        };
+        if self.sealed_only && !part.is_sealed {
+            return Err(RecordError::damaged(&path, "it has no checksum"));
+        }
+        scan_part(part, &path, visit)
     }
 
     /// Reads a part; `None` where nothing of it was saved.

@@ -9,7 +9,7 @@ use parquet::file::reader::SerializedFileReader;
 use parquet::record::{Field, Row};
 use plimsoll_model::{
     EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpRecord, PackedOp, RunId, StageId,
-    WorkerId,
+    Visit, WorkerId,
 };
 use plimsoll_record::{
     OpLog, OpLogTotals, OpLogWriter, PART_AGE_MAX, PART_ROWS_MAX, RecordError, RunDirectory,
@@ -462,6 +462,51 @@ fn a_part_of_another_version_is_refused() {
     fs::write(&path, bytes).unwrap();
     let refused = OpLog::open(&directory).unwrap().scan(&mut |_| ()).unwrap_err().to_string();
     assert!(refused.contains("has the schema `plimsoll.ops/2`"), "{refused}");
+}
+
+/// Reads a log by so many threads; what each of them saw, in order, and how many rows there were.
+fn read_apart(log: &OpLog, threads: usize) -> (Vec<Vec<OpRecord>>, Result<u64, RecordError>) {
+    let mut seen = vec![Vec::new(); threads];
+    let mut visits: Vec<_> =
+        seen.iter_mut().map(|seen| move |op: &OpRecord| seen.push(*op)).collect();
+    let mut visits: Vec<&mut Visit<'_>> =
+        visits.iter_mut().map(|visit| visit as &mut Visit<'_>).collect();
+    let rows = log.scan_apart(&mut visits);
+    drop(visits);
+    (seen, rows)
+}
+
+#[test]
+fn several_threads_see_every_operation_once() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = three_parts(place.path());
+    let log = OpLog::open(&directory).unwrap();
+    let expected = read(&directory);
+    for threads in [1, 2, 3, 8] {
+        let (seen, rows) = read_apart(&log, threads);
+        assert_eq!(rows.unwrap(), 150);
+        let mut all: Vec<OpRecord> = seen.concat();
+        all.sort_by_key(|op| (op.start, op.end));
+        assert!(all == expected, "{threads} threads");
+    }
+    assert_eq!(log.read_by(2).threads(), 2);
+    let log = OpLog::open(&directory).unwrap();
+    assert_eq!((log.threads(), log.read_by(8).threads()), (1, 3), "no more than parts");
+}
+
+#[test]
+fn several_threads_name_the_first_damaged_part() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = three_parts(place.path());
+    for name in ["part-000001.parquet", "part-000002.parquet"] {
+        fs::write(part(&directory, name), b"PAR1 is not enough PAR1").unwrap();
+    }
+    let log = OpLog::open(&directory).unwrap();
+    let expected = log.scan(&mut |_| ()).unwrap_err().to_string();
+    assert!(expected.contains("part-000001.parquet"), "{expected}");
+    for threads in [1, 2, 3, 8] {
+        assert_eq!(read_apart(&log, threads).1.unwrap_err().to_string(), expected);
+    }
 }
 
 fn three_parts(path: &Path) -> RunDirectory {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::Read;
+use std::thread;
 
 use plimsoll_model::{ErrorClass, JobId, Moment, OpKind, OpRecord, StageId};
 
@@ -58,7 +59,24 @@ pub fn scan(
     names: &mut Names,
     visit: &mut dyn FnMut(&OpRecord, &Texts<'_>),
 ) -> Result<ScanEnd, WarpError> {
+    scan_input(Input::open(compressed)?, names, visit)
+}
+
+/// Does what [`scan`] does, and has the input decompressed by a thread of its own meanwhile.
+pub fn scan_ahead(
+    compressed: impl Read + Send,
+    names: &mut Names,
+    visit: &mut dyn FnMut(&OpRecord, &Texts<'_>),
+) -> Result<ScanEnd, WarpError> {
     let input = Input::open(compressed)?;
+    thread::scope(|scope| scan_input(input.read_ahead(scope), names, visit))
+}
+
+fn scan_input(
+    input: Input<impl Read>,
+    names: &mut Names,
+    visit: &mut dyn FnMut(&OpRecord, &Texts<'_>),
+) -> Result<ScanEnd, WarpError> {
     if input.kind()? == FileKind::Aggregated {
         return Err(WarpError::IsAggregated);
     }

@@ -25,13 +25,26 @@ struct Scanned {
     end: ScanEnd,
 }
 
-fn try_scan(input: impl Read) -> Result<Scanned, WarpError> {
+/// Shows every operation of a file.
+type Show<'a> = &'a mut dyn FnMut(&OpRecord, &Texts<'_>);
+
+fn scanned(
+    scan: impl FnOnce(&mut Names, Show<'_>) -> Result<ScanEnd, WarpError>,
+) -> Result<Scanned, WarpError> {
     let (mut names, mut ops) = (Names::default(), Vec::new());
-    let end = scan(input, &mut names, &mut |op, texts| {
+    let end = scan(&mut names, &mut |op, texts| {
         ops.push((*op, texts.file.to_owned(), texts.error.to_owned()));
     })?;
     assert_eq!(end.rows, ops.len() as u64);
     Ok(Scanned { ops, names, end })
+}
+
+fn try_scan(input: impl Read) -> Result<Scanned, WarpError> {
+    scanned(|names, show| scan(input, names, show))
+}
+
+fn try_scan_ahead(input: impl Read + Send) -> Result<Scanned, WarpError> {
+    scanned(|names, show| scan_ahead(input, names, show))
 }
 
 fn scan_text(text: &str) -> Scanned {
@@ -484,6 +497,14 @@ fn a_failing_reader_is_not_taken_for_a_damaged_file() {
         let result = try_scan(head.chain(Failing));
         assert!(matches!(result.map(|_| ()), Err(WarpError::Read(_))));
     }
+    // So long that a thread of its own is the first to find out.
+    let name = |index: u64| format!("{:016x}", index.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let rows = (0..30_000).map(|index| ROW.replace("p/1.rnd", &name(index))).collect::<String>();
+    let mut long = compress(format!("{HEADER}{rows}").as_bytes());
+    assert!(long.len() > 200_000, "{} bytes would be read at once", long.len());
+    long.truncate(long.len() - 1);
+    let result = try_scan_ahead(long.chain(Failing));
+    assert!(matches!(result.map(|_| ()), Err(WarpError::Read(_))));
 }
 
 /// A reader that gives few bytes at a time.
@@ -509,6 +530,36 @@ fn how_the_bytes_arrive_does_not_matter() {
         for size in [1, 7] {
             let trickled = try_scan(Trickle(&bytes, size)).unwrap();
             assert_eq!((&trickled.ops, &trickled.end), (&whole.ops, &whole.end));
+        }
+    }
+}
+
+#[test]
+fn a_thread_that_reads_ahead_changes_nothing() {
+    // Many more chunks than are kept ahead, the last one not full.
+    let text = format!("{HEADER}{}", ROW.repeat(30_000));
+    let long = compress(text.as_bytes());
+    let names = ["list-full.csv.zst", "get-2hosts-full-v.csv.zst", "append-errors-full.csv.zst"];
+    let mut files: Vec<Vec<u8>> = names.map(file).into();
+    files.extend([long, text.into_bytes(), compress(b""), compress(HEADER.as_bytes())]);
+    let same = |bytes: &[u8]| match (try_scan(bytes), try_scan_ahead(bytes)) {
+        (Ok(here), Ok(ahead)) => {
+            assert!(ahead.ops == here.ops && ahead.names == here.names && ahead.end == here.end);
+        }
+        (here, ahead) => {
+            let refusal =
+                |of: Result<Scanned, WarpError>| of.map(|_| ()).map_err(|of| of.to_string());
+            assert_eq!(refusal(ahead), refusal(here));
+        }
+    };
+    for whole in files {
+        same(&whole);
+        for part in [1, 3, 5, 7] {
+            let cut = whole.len() * part / 8;
+            same(&whole[..cut]);
+            let mut damaged = whole.clone();
+            damaged[cut..].iter_mut().take(64).for_each(|byte| *byte = !*byte);
+            same(&damaged);
         }
     }
 }
