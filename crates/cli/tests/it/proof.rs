@@ -214,18 +214,18 @@ fn outages_are_told(proof: &Value) {
 
 #[test]
 fn over_real_sockets_counts_are_exact_whatever_the_machine_does() {
-    counts_are_exact_over("sockets");
+    // Without the load line, of which all is a matter of time.
+    let names = ["quantiles", "stall", "errors", "bytes", "outages", "seaweed", "verdict"];
+    counts_are_exact_over("sockets", &names);
     // Not beside the other, which would take its processors.
     if Transport::IoUring.check(false, HttpVersion::One, false, true).is_ok() {
-        counts_are_exact_over("io_uring");
+        counts_are_exact_over("io_uring", &["quantiles", "stall", "errors", "bytes"]);
     }
 }
 
-fn counts_are_exact_over(transport: &str) {
+fn counts_are_exact_over(transport: &str, names: &[&str]) {
     let place = tempfile::tempdir().unwrap();
     let here = place.path();
-    // Without the load line, of which all is a matter of time.
-    let names = ["quantiles", "stall", "errors", "bytes", "outages", "seaweed", "verdict"];
     let line = format!("prove --loopback --transport {transport} --json --quiet");
     let output = run_line(here, &format!("{line} {}", names.join(" ")));
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -257,13 +257,9 @@ fn counts_are_exact_over(transport: &str) {
         );
         match proof["verdict"].as_str().unwrap() {
             "pass" => assert!(times.iter().all(|check| check["holds"] == true), "{proof:#}"),
-            // A machine can be late for some of the times of a proof; when none of them holds, it
-            // is the instrument that is wrong.
-            "fail" => assert!(
-                times.iter().any(|check| check["holds"] == false)
-                    && times.iter().any(|check| check["holds"] == true),
-                "{proof:#}"
-            ),
+            // A busy machine can be late for each time of a proof; that the instrument is right
+            // about times is proven in virtual time.
+            "fail" => assert!(times.iter().any(|check| check["holds"] == false), "{proof:#}"),
             "skip" if proof["name"] != "errors" => {
                 let reason = proof["reason"].as_str().unwrap();
                 assert!(reason.starts_with("noisy machine (operations start up to "), "{reason}");

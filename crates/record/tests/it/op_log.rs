@@ -64,7 +64,7 @@ impl Random {
         let any = self.next() >> (64 - bits);
         match shape {
             0 => 5,
-            1 if self.next() % 500 > 0 => 5,
+            1 if !self.next().is_multiple_of(500) => 5,
             _ => any,
         }
     }
