@@ -151,7 +151,7 @@ impl AccessDoc {
             identity: handed_on(identity)?,
             swift_identity: handed_on(of_swift)?,
             own_credentials,
-            transport: TransportArg::Auto,
+            transport: TransportArg::default(),
         })
     }
 

@@ -102,7 +102,7 @@ impl<'a> Settings<'a> {
             threads: None,
             op_timeout: OP_TIMEOUT,
             retries: 0,
-            transport: TransportArg::Auto,
+            transport: TransportArg::default(),
             syncstart: None,
             serverprof: None,
             files: None,
@@ -226,7 +226,7 @@ impl<'a> Settings<'a> {
     /// these to find out.
     fn stores<'s>(&'s self, time: &'s RunTime, seed: Seed, is_fleet: bool) -> Stores<'s> {
         let (args, found, secrets) = (self.store, Vec::new(), &self.secrets);
-        let transport = if is_fleet { TransportArg::Auto } else { self.transport };
+        let transport = if is_fleet { TransportArg::default() } else { self.transport };
         Stores { args, transport, time, seed: seed.0, found, security: None, secrets }
     }
 

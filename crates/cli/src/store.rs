@@ -378,7 +378,7 @@ mod tests {
         let secrets: TargetSecrets = [("b".to_owned(), own)].into_iter().collect();
         let time = RunTime::simulated();
         let (args, found, secrets) = (Some(&flags), Vec::new(), &secrets);
-        let transport = TransportArg::Auto;
+        let transport = TransportArg::default();
         let mut stores =
             Stores { args, transport, time: &time, seed: 1, found, security: None, secrets };
         let mut reach = |target: &str, spec: S3Target| {

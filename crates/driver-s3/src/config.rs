@@ -156,7 +156,7 @@ impl S3Config {
             keep_alive: true,
             http_version: HttpVersion::One,
             proxies: None,
-            transport: Transport::Auto,
+            transport: Transport::Sockets,
             wall_epoch,
             options: RequestOptions::default(),
         }

@@ -115,7 +115,7 @@ impl SeaweedConfig {
             masters_are_plain: false,
             grpc_tls: None,
             connect_timeout: Duration::from_secs(10),
-            transport: Transport::Auto,
+            transport: Transport::Sockets,
             growth_timeout: Duration::from_secs(30),
         }
     }

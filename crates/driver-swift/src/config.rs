@@ -183,7 +183,7 @@ impl SwiftConfig {
             checks_md5: false,
             tls: TlsOptions::default(),
             connect_timeout: CONNECT_TIMEOUT,
-            transport: Transport::Auto,
+            transport: Transport::Sockets,
             stall_timeout: None,
         }
     }

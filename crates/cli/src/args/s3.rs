@@ -161,10 +161,10 @@ pub(crate) struct ConductArgs {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub(crate) enum TransportArg {
-    /// io_uring where this machine lets a thread have a ring, else sockets
-    #[default]
+    /// io_uring for closed loops of 8 sessions a thread and more, where this machine has it
     Auto,
     /// Sockets: a system call for each send and each receive
+    #[default]
     Sockets,
     /// io_uring: one system call for what many connections send and receive
     #[value(name = "io_uring")]

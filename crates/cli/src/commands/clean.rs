@@ -149,7 +149,7 @@ fn open(
     let time = &RunTime::machine();
     let hosts = args.host.clone().unwrap_or_default();
     let secrets = &TargetSecrets::default();
-    let (args, transport, found) = (Some(args), TransportArg::Auto, Vec::new());
+    let (args, transport, found) = (Some(args), TransportArg::default(), Vec::new());
     let mut reach = Stores { args, transport, time, seed: 0, found, security, secrets };
     let store = open_target(manifest, target, &hosts, &mut reach, time);
     Ok((store.map_err(lower::with_advice)?, hosts))

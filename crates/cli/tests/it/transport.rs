@@ -27,12 +27,12 @@ fn the_record_says_what_carried_connections() {
     let here = place.path();
     let has_ring = Transport::IoUring.check(false, HttpVersion::One, false, true).is_ok();
     for (name, words, is_ring) in [
-        ("plain", "get --concurrent 16", has_ring),
+        ("plain", "get --concurrent 16", false),
         ("auto", "get --concurrent 16 --transport auto", has_ring),
         // Where a ring costs more.
-        ("few", "get --concurrent 4", false),
-        ("writes", "put --concurrent 16", false),
-        ("paced", "get --concurrent 16 --rate 200/s --max-in-flight 32", false),
+        ("few", "get --concurrent 4 --transport auto", false),
+        ("writes", "put --concurrent 16 --transport auto", false),
+        ("paced", "get --concurrent 16 --rate 200/s --max-in-flight 32 --transport auto", false),
         ("sockets", "get --concurrent 16 --transport sockets", false),
     ] {
         let (sockets, report) = told(here, name, words);

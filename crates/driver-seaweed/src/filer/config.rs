@@ -62,7 +62,7 @@ impl FilerConfig {
             keys: SigningKeys::default(),
             tls: None,
             connect_timeout: Duration::from_secs(10),
-            transport: Transport::Auto,
+            transport: Transport::Sockets,
         })
     }
 
