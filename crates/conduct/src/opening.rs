@@ -8,7 +8,7 @@ use plimsoll_driver_seaweed::{
     ttl_of,
 };
 use plimsoll_driver_swift::{Access, AccessError, SwiftConfig};
-use plimsoll_http::{HttpVersion, NameServers, TlsConfig, TlsOptions, Transport, expand_hosts};
+use plimsoll_http::{NameServers, TlsConfig, TlsOptions, Transport, expand_hosts};
 use plimsoll_model::{Ability, Seed};
 use plimsoll_oracle::{Oracle, SCRIPT_SCHEMA, Script, ScriptError};
 use plimsoll_record::schema::{SEAWEEDFS, SEAWEEDFS_FILER, SWIFT};
@@ -119,9 +119,8 @@ fn is_closed(job: &Job) -> bool {
 
 /// Returns the same where connections are over TLS or not, if they can be carried so.
 fn carried(transport: Transport, reach: &dyn Reach, tls: bool) -> Result<Transport, ConductError> {
-    let checked = transport.check(tls, HttpVersion::One, false, !reach.only_judges());
-    checked.map_err(|error| ConductError::Caller(error.into()))?;
-    Ok(transport)
+    let carried = transport.direct(tls, !reach.only_judges());
+    carried.map_err(|error| ConductError::Caller(error.into()))
 }
 
 /// The targets of a plan, as it is run.
@@ -200,10 +199,7 @@ impl Targets {
         let is_oracle = matches!(target.spec, Some(TargetSpec::Oracle(_)));
         let is_here = !reach.only_judges();
         let opened = reach.store(&target.name, asked).and_then(|mut reached| {
-            let config = &mut reached.config;
-            config.transport = transport;
-            let (tls, proxied) = (config.tls.is_some(), config.proxies.is_some());
-            transport.check(tls, config.http_version, proxied, is_here)?;
+            reached.config.carry_by(transport, is_here)?;
             let is_shared = reached.embedded.is_none();
             let mut store = Store::s3(reached.config.clone(), is_shared)?;
             if is_oracle {

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use plimsoll_http::{Endpoint, HostSelect, HttpVersion, Proxies, TlsConfig, Transport};
+use plimsoll_http::{
+    Endpoint, HostSelect, HttpVersion, Proxies, TlsConfig, Transport, TransportError,
+};
 use plimsoll_model::WallTime;
 
 use crate::options::Settings;
@@ -160,6 +162,13 @@ impl S3Config {
             wall_epoch,
             options: RequestOptions::default(),
         }
+    }
+
+    /// Has connections carried by `transport`, if it can carry them; `is_here` tells whether they
+    /// are made on this machine.
+    pub fn carry_by(&mut self, transport: Transport, is_here: bool) -> Result<(), TransportError> {
+        self.transport = transport;
+        transport.check(self.tls.is_some(), self.http_version, self.proxies.is_some(), is_here)
     }
 
     /// Returns the first thing that cannot work, apart from addressing.

@@ -80,6 +80,11 @@ impl Transport {
             _ => Ok(()),
         }
     }
+
+    /// Returns the same for HTTP/1.1 without a proxy, over TLS or not, if it can be carried so.
+    pub fn direct(self, tls: bool, is_here: bool) -> Result<Self, TransportError> {
+        self.check(tls, HttpVersion::One, false, is_here).map(|()| self)
+    }
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use plimsoll_driver_seaweed::{
     masters_of,
 };
 use plimsoll_engine::{CheckConfig, CheckContext, CheckOutcome, Live, run_check};
-use plimsoll_http::{HttpVersion, NameServers, TlsConfig, TlsOptions, Transport, expand_hosts};
+use plimsoll_http::{NameServers, TlsConfig, TlsOptions, Transport, expand_hosts};
 use plimsoll_model::{OpKind, RunId, SharedClock};
 use plimsoll_report::check::{self, CheckReport, CheckRoot};
 use plimsoll_report::format;
@@ -61,7 +61,7 @@ fn check_filer(place: &str, args: &CheckArgs) -> Result<ExitCode> {
     let Security { filer_keys, https, .. } = store::security(args.security.as_deref())?;
     let tls = https.map(|options| TlsConfig::load(&options)).transpose()?;
     let plain = FilerConfig::new(expand_hosts(filers, FILER_PORT)?, directory)?;
-    let transport = transport(args, &tls)?;
+    let transport = Transport::from(args.transport).direct(tls.is_some(), true)?;
     let config = FilerConfig { keys: filer_keys, tls, transport, ..plain };
     let time = RunTime::machine();
     let root = CheckRoot::Directory(config.directory.clone());
@@ -79,10 +79,7 @@ fn check_store(args: &CheckArgs) -> Result<ExitCode> {
     }
     let time = RunTime::machine();
     let (mut store, _) = store::open(&store::Way::of(store_args.clone()), &time)?;
-    let config = &mut store.config;
-    config.transport = args.transport.into();
-    let (tls, proxied) = (config.tls.is_some(), config.proxies.is_some());
-    config.transport.check(tls, config.http_version, proxied, true)?;
+    store.config.carry_by(args.transport.into(), true)?;
     let driver = S3Driver::new(store.config.clone())?;
     let admin = Box::new(driver.admin(&time.clock));
     let target = Store::s3(store.config.clone(), store.embedded.is_none())?;
@@ -111,7 +108,7 @@ fn check_seaweed(place: &str, args: &CheckArgs) -> Result<ExitCode> {
         |options: Option<TlsOptions>| options.map(|options| TlsConfig::load(&options)).transpose();
     let (tls, grpc_tls) = (tls(https)?, tls(grpc)?);
     let plain = SeaweedConfig::new(masters, collection);
-    let transport = transport(args, &tls)?;
+    let transport = Transport::from(args.transport).direct(tls.is_some(), true)?;
     let config = SeaweedConfig { replication, keys, tls, grpc_tls, transport, ..plain };
     let driver = SeaweedDriver::open(config, &time.clock, time.wall_epoch)?;
     let list = PathBuf::from(format!("plimsoll-check-{}-files.txt", std::process::id()));
@@ -121,13 +118,6 @@ fn check_seaweed(place: &str, args: &CheckArgs) -> Result<ExitCode> {
     let checked =
         Checked { root, is_embedded: false, lists: false, target: None, names: Some(list) };
     check(args, &SeaweedRegisters::new(driver), admin, time, checked)
-}
-
-/// Returns what carries connections over TLS or not, as the flags say, if it can.
-fn transport(args: &CheckArgs, tls: &Option<TlsConfig>) -> Result<Transport> {
-    let transport = Transport::from(args.transport);
-    transport.check(tls.is_some(), HttpVersion::One, false, true)?;
-    Ok(transport)
 }
 
 /// A store that is checked.

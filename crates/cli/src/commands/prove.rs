@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use plimsoll_conduct::machine;
 use plimsoll_conduct::output::{self, Named};
 use plimsoll_engine::RunClock;
-use plimsoll_http::{HttpVersion, Transport};
+use plimsoll_http::Transport;
 use plimsoll_proof::{LOOPBACK_PROOFS, NamedProof, PROOFS, Prover, RIVALS};
 use plimsoll_report::proof::{self, Certificate, PROOF_SCHEMA, Proof, Verdict};
 
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
     output::temporary_directory()?;
     let is_alone = kept.is_some_and(|file| file.is_stdout());
     let transport = Transport::from(args.transport);
-    transport.check(false, HttpVersion::One, false, over_sockets(args))?;
+    transport.direct(false, over_sockets(args))?;
     let prover = Prover {
         seed: args.seed,
         seeds: args.seeds.get().into(),

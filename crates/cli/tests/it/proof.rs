@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use plimsoll_http::{HttpVersion, Transport};
+use plimsoll_http::Transport;
 use serde_json::Value;
 
 use crate::harness::{measured, printed, refused, run_line};
@@ -218,7 +218,7 @@ fn over_real_sockets_counts_are_exact_whatever_the_machine_does() {
     let names = ["quantiles", "stall", "errors", "bytes", "outages", "seaweed", "verdict"];
     counts_are_exact_over("sockets", &names);
     // Not beside the other, which would take its processors.
-    if Transport::IoUring.check(false, HttpVersion::One, false, true).is_ok() {
+    if Transport::IoUring.direct(false, true).is_ok() {
         counts_are_exact_over("io_uring", &["quantiles", "stall", "errors", "bytes"]);
     }
 }

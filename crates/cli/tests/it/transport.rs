@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_http::{HttpVersion, Transport};
+use plimsoll_http::Transport;
 use serde_json::Value;
 
 use crate::harness::{refused, run_line};
@@ -25,7 +25,7 @@ fn told(here: &Path, name: &str, words: &str) -> (Value, String) {
 fn the_record_says_what_carried_connections() {
     let place = tempfile::tempdir().unwrap();
     let here = place.path();
-    let has_ring = Transport::IoUring.check(false, HttpVersion::One, false, true).is_ok();
+    let has_ring = Transport::IoUring.direct(false, true).is_ok();
     for (name, words, is_ring) in [
         ("plain", "get --concurrent 16", false),
         ("auto", "get --concurrent 16 --transport auto", has_ring),

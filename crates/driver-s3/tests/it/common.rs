@@ -8,7 +8,7 @@ use plimsoll_driver::{
     ByteRange, Completion, ContentSink, ContentSource, DriverError, EntrySink, Operation, Session,
 };
 use plimsoll_driver_s3::{Credentials, S3Config, S3Session};
-use plimsoll_http::{Endpoint, HttpVersion, Transport};
+use plimsoll_http::{Endpoint, Transport};
 use plimsoll_model::{Clock, ErrorClass, Moment, SharedClock, WallTime};
 
 use super::TRANSPORT;
@@ -33,20 +33,9 @@ pub(crate) fn config(port: u16) -> S3Config {
     let wall_epoch = WallTime::from_unix_ns(1_369_353_600_000_000_000);
     S3Config {
         credentials: Credentials::keys("AKID", "secret", None),
-        transport: transport(),
+        // Sockets where this machine has nothing else.
+        transport: TRANSPORT.direct(false, true).unwrap_or(Transport::Sockets),
         ..S3Config::new(vec![Endpoint::new("127.0.0.1", port)], "bucket", wall_epoch)
-    }
-}
-
-/// Returns what is to carry connections; sockets where this machine has nothing else.
-#[expect(clippy::print_stderr, reason = "tells whoever looks that less was tried")]
-fn transport() -> Transport {
-    match TRANSPORT.check(false, HttpVersion::One, false, true) {
-        Ok(()) => TRANSPORT,
-        Err(error) => {
-            eprintln!("over sockets instead: {error}");
-            Transport::Sockets
-        }
     }
 }
 

@@ -10,8 +10,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use plimsoll_http::{
-    Body, Client, Endpoint, Exchange, ExchangeError, HttpVersion, Options, Request, ResponseHead,
-    ResponseSink, TlsConfig, Transport,
+    Body, Client, Endpoint, Exchange, ExchangeError, Options, Request, ResponseHead, ResponseSink,
+    TlsConfig, Transport,
 };
 use plimsoll_model::{Clock, Moment};
 
@@ -94,22 +94,10 @@ pub(crate) fn beside<S: Future<Output = ()>, F: Future<Output = ()>>(
 }
 
 pub(crate) fn options(tls: Option<TlsConfig>) -> Options {
-    let is_plain = tls.is_none();
     let connect_timeout = Duration::from_secs(20);
-    let transport = if is_plain { transport() } else { Transport::Sockets };
+    // Sockets where this machine has nothing else.
+    let transport = TRANSPORT.direct(tls.is_some(), true).unwrap_or(Transport::Sockets);
     Options { connect_timeout, tls, transport, ..Options::default() }
-}
-
-/// Returns what is to carry connections; sockets where this machine has nothing else.
-#[expect(clippy::print_stderr, reason = "tells whoever looks that less was tried")]
-fn transport() -> Transport {
-    match TRANSPORT.check(false, HttpVersion::One, false, true) {
-        Ok(()) => TRANSPORT,
-        Err(error) => {
-            eprintln!("over sockets instead: {error}");
-            Transport::Sockets
-        }
-    }
 }
 
 pub(crate) fn client_of(host: &str, port: u16, options: Options) -> Client {
