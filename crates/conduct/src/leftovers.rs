@@ -243,8 +243,7 @@ fn open_swift(
     else {
         return refused("run.json does not say which Swift the run wrote to");
     };
-    let transport = reach.transport();
-    let store = opening::open_swift((&of.name, &of.path), spec, true, transport, reach, time)?;
+    let store = opening::open_swift((&of.name, &of.path), spec, true, reach, time)?;
     let found = store.driver.endpoints();
     match found.iter().all(|host| hosts.split(',').any(|of| of.trim() == host)) {
         true => Ok(store),

@@ -12,14 +12,11 @@ use plimsoll_http::{NameServers, TlsConfig, TlsOptions, Transport, expand_hosts}
 use plimsoll_model::{Ability, Seed};
 use plimsoll_oracle::{Oracle, SCRIPT_SCHEMA, Script, ScriptError};
 use plimsoll_record::schema::{SEAWEEDFS, SEAWEEDFS_FILER, SWIFT};
-use plimsoll_workload::Pacing;
 use plimsoll_workload::plan::spec::{
     NullTarget, OracleTarget, QueueSpec, S3Target, SeaweedAssign, SeaweedTarget, SeaweedUpload,
     SwiftTarget, TargetSpec,
 };
-use plimsoll_workload::plan::{
-    FieldPath, Job, JobPacing, Members, Plan, Target as PlanTarget, TargetIndex, Work,
-};
+use plimsoll_workload::plan::{FieldPath, Members, Plan, Target as PlanTarget, TargetIndex};
 
 use crate::{
     CallerError, ConductError, FilesOn, RunTime, Scripted, Store, Target, in_one_line, input, swift,
@@ -80,46 +77,9 @@ pub trait Reach {
     fn only_judges(&self) -> bool;
 }
 
-/// Returns what carries connections to a target of a plan, as the caller was told or as fits what
-/// is done there.
-fn transport_of(plan: &Plan, index: TargetIndex, reach: &dyn Reach) -> Transport {
-    let writes = [
-        Ability::Put,
-        Ability::Post,
-        Ability::Parts,
-        Ability::Append,
-        Ability::Fanout,
-        Ability::Tar,
-    ];
-    let needs = plan.needs(index);
-    if !needs.is_empty() && needs.iter().all(|(need, _)| writes.contains(need)) {
-        return reach.transport().for_writes();
-    }
-    match (reach.transport(), is_saturated(plan, index)) {
-        // A ring is a little later than sockets where each answer wakes the thread by itself.
-        (Transport::Auto, false) => Transport::Sockets,
-        (given, _) => given,
-    }
-}
-
-/// Tells whether all work on a target is in closed loops without pauses, so that many of its
-/// sessions are ready at the same time.
-fn is_saturated(plan: &Plan, index: TargetIndex) -> bool {
-    plan.stages.iter().all(|stage| {
-        let mut jobs = stage.jobs.iter().filter(|job| job.target == index).peekable();
-        (stage.search.is_none() || jobs.peek().is_none()) && jobs.all(is_closed)
-    })
-}
-
-/// Tells whether each worker of a job begins an operation as soon as its last one has ended.
-fn is_closed(job: &Job) -> bool {
-    let is_paced = job.pacing != JobPacing::Shared(Pacing::Closed) || job.think.is_some();
-    !is_paced && !matches!(job.work, Work::Replay { .. })
-}
-
-/// Returns the same where connections are over TLS or not, if they can be carried so.
-fn carried(transport: Transport, reach: &dyn Reach, tls: bool) -> Result<Transport, ConductError> {
-    let carried = transport.direct(tls, !reach.only_judges());
+/// Returns what carries connections over TLS or not, if it can.
+fn carried(reach: &dyn Reach, tls: bool) -> Result<Transport, ConductError> {
+    let carried = reach.transport().direct(tls, !reach.only_judges());
     carried.map_err(|error| ConductError::Caller(error.into()))
 }
 
@@ -178,18 +138,17 @@ impl Targets {
     ) -> Result<Target, ConductError> {
         let target = plan.target(index);
         refuse_unknown(target)?;
-        let transport = transport_of(plan, index, reach);
         let asked = match &target.spec {
             _ if is_on_files(plan, index.0) => return Ok(Target::Files(FilesOn::Machine)),
             Some(TargetSpec::Null(spec)) => return Ok(null_target(spec).into()),
             Some(TargetSpec::Seaweedfs(spec)) => {
                 let checks = plan.checks_what_was_there(index);
-                return open_seaweed(target, spec, checks, transport, reach, time).map(Into::into);
+                return open_seaweed(target, spec, checks, reach, time).map(Into::into);
             }
             Some(TargetSpec::Swift(spec)) => {
                 let takes_parts = plan.needs(index).iter().any(|(need, _)| *need == Ability::Parts);
                 let of = (&*target.name, &target.path);
-                return open_swift(of, spec, takes_parts, transport, reach, time).map(Into::into);
+                return open_swift(of, spec, takes_parts, reach, time).map(Into::into);
             }
             Some(TargetSpec::S3(spec)) => AskedStore::Named(spec),
             Some(TargetSpec::Oracle(spec)) => AskedStore::Embedded(script_of(spec)?),
@@ -197,7 +156,7 @@ impl Targets {
         };
         let named = matches!(asked, AskedStore::Named(_)).then_some(&target.name);
         let is_oracle = matches!(target.spec, Some(TargetSpec::Oracle(_)));
-        let is_here = !reach.only_judges();
+        let (transport, is_here) = (reach.transport(), !reach.only_judges());
         let opened = reach.store(&target.name, asked).and_then(|mut reached| {
             reached.config.carry_by(transport, is_here)?;
             let is_shared = reached.embedded.is_none();
@@ -217,12 +176,11 @@ impl Targets {
 }
 
 /// Opens a SeaweedFS, by its masters or by its filers; `checks` tells whether what was there before
-/// the run is to be checked, `transport` what carries connections.
+/// the run is to be checked.
 fn open_seaweed(
     target: &PlanTarget,
     spec: &SeaweedTarget,
     checks: bool,
-    transport: Transport,
     reach: &mut dyn Reach,
     time: &RunTime,
 ) -> Result<Store, ConductError> {
@@ -232,7 +190,7 @@ fn open_seaweed(
     let only_judges = reach.only_judges();
     if spec.is_filer() {
         let config = filer_config(&target.path, spec, security)?;
-        let transport = carried(transport, reach, config.tls.is_some())?;
+        let transport = carried(reach, config.tls.is_some())?;
         let config = FilerConfig { transport, ..config };
         return Ok(match only_judges {
             true => Store::judged(SEAWEEDFS_FILER, config.directory),
@@ -241,7 +199,7 @@ fn open_seaweed(
     }
     let names = (!only_judges).then(NameServers::of_system);
     let config = seaweed_config(&target.path, spec, security, names.as_ref())?;
-    let transport = carried(transport, reach, config.tls.is_some())?;
+    let transport = carried(reach, config.tls.is_some())?;
     let config = SeaweedConfig { transport, ..config };
     match only_judges {
         true => Ok(Store::judged(SEAWEEDFS, config.collection)),
@@ -250,12 +208,11 @@ fn open_seaweed(
 }
 
 /// Opens a Swift; `name` and `path` are those of its target, `takes_parts` tells whether objects
-/// are made of parts there, and `transport` what carries connections.
+/// are made of parts there.
 pub(crate) fn open_swift(
     (name, path): (&str, &FieldPath),
     spec: &SwiftTarget,
     takes_parts: bool,
-    transport: Transport,
     reach: &mut dyn Reach,
     time: &RunTime,
 ) -> Result<Store, ConductError> {
@@ -271,7 +228,7 @@ pub(crate) fn open_swift(
         reach.may_sign_in(&auth.endpoint.to_string()).map_err(ConductError::Caller)?;
     }
     // Whether the account is spoken to over TLS is known when the sign-in has said where it is.
-    let transport = carried(transport, reach, storage.as_ref().is_some_and(|storage| storage.tls))?;
+    let transport = carried(reach, storage.as_ref().is_some_and(|storage| storage.tls))?;
     let mut config = SwiftConfig { storage, transport, ..swift::config(spec, access, sign_in) };
     config.has_segments |= takes_parts;
     Store::swift(config, time)

@@ -93,7 +93,7 @@ impl S3Driver {
             keep_alive: self.config.keep_alive,
             version: self.config.http_version,
             proxies: self.config.proxies.clone(),
-            transport: self.config.transport.for_sessions(count),
+            transport: self.config.transport,
         });
         let chooser = Rc::new(HostChooser::new(self.config.host_select, endpoints.len()));
         let connections = Rc::new(Connections {

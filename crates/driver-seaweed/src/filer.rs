@@ -50,7 +50,7 @@ impl FilerDriver {
         let directory = directory.unwrap_or(&self.config.directory);
         let config = Arc::new(self.config.in_directory(directory)?);
         Ok(FilerAdmin::new(|stall: Duration| {
-            let thread = FilerThread::new(&config, clock, self.wall_epoch, Some(stall), 1);
+            let thread = FilerThread::new(&config, clock, self.wall_epoch, Some(stall));
             FilerSession::new(Rc::new(thread), 0)
         }))
     }
@@ -60,7 +60,7 @@ impl Driver for FilerDriver {
     type Session = FilerSession;
 
     fn open_sessions(&self, clock: &SharedClock, count: usize) -> Vec<FilerSession> {
-        let thread = Rc::new(FilerThread::new(&self.config, clock, self.wall_epoch, None, count));
+        let thread = Rc::new(FilerThread::new(&self.config, clock, self.wall_epoch, None));
         let filers = self.config.filers.len();
         let first = self.opened.fetch_add(count, Ordering::Relaxed);
         let session = |number| FilerSession::new(Rc::clone(&thread), (first + number) % filers);

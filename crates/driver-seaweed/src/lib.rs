@@ -120,7 +120,7 @@ impl Driver for SeaweedDriver {
         let options = Options {
             connect_timeout: self.config.connect_timeout,
             tls: self.config.tls.clone(),
-            transport: self.config.transport.for_sessions(count),
+            transport: self.config.transport,
             ..Options::default()
         };
         let master = Master::new(Arc::clone(&self.config), Arc::clone(&self.cluster));

@@ -58,8 +58,7 @@ impl ContentSource for Empty {
 impl SwiftAdmin {
     pub(crate) fn new(shared: Arc<Shared>, clock: SharedClock, container: String) -> Self {
         let stall = Some(shared.config.stall_timeout.unwrap_or(STALL_TIMEOUT));
-        let transport = shared.config.transport.for_sessions(1);
-        let session = || SwiftSession::new(Arc::clone(&shared), clock.clone(), stall, transport);
+        let session = || SwiftSession::new(Arc::clone(&shared), clock.clone(), stall);
         let removers = (0..REMOVERS).map(|_| session()).collect();
         Self { session: session(), removers, container, removed: Arc::default() }
     }

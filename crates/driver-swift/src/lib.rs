@@ -25,7 +25,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use plimsoll_driver::{Driver, DriverError};
-use plimsoll_http::{Client, Options, TlsConfig, Transport};
+use plimsoll_http::{Client, Options, TlsConfig};
 use plimsoll_model::{ErrorClass, SharedClock, SocketsSeen};
 
 pub use access::{Access, AccessError, SECRET_VARIABLES, Said, VARIABLES, Version};
@@ -53,12 +53,12 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// Returns a way to the store that has no connection yet.
-    fn wire(&self, clock: &SharedClock, stall: Option<Duration>, transport: Transport) -> Wire {
+    fn wire(&self, clock: &SharedClock, stall: Option<Duration>) -> Wire {
         let options = Options {
             connect_timeout: self.config.connect_timeout,
             tls: self.tls.clone(),
             stall_timeout: stall,
-            transport,
+            transport: self.config.transport,
             ..Options::default()
         };
         let endpoints = Rc::from([self.storage.endpoint.clone()]);
@@ -129,9 +129,7 @@ impl Driver for SwiftDriver {
 
     fn open_sessions(&self, clock: &SharedClock, count: usize) -> Vec<SwiftSession> {
         let stall = self.shared.config.stall_timeout;
-        let transport = self.shared.config.transport.for_sessions(count);
-        let session =
-            |_| SwiftSession::new(Arc::clone(&self.shared), clock.clone(), stall, transport);
+        let session = |_| SwiftSession::new(Arc::clone(&self.shared), clock.clone(), stall);
         (0..count).map(session).collect()
     }
 

@@ -7,7 +7,6 @@ use std::time::Duration;
 use plimsoll_driver::{
     Completion, ContentSink, ContentSource, DriverError, Operation, Session, Settled,
 };
-use plimsoll_http::Transport;
 use plimsoll_model::{EndpointId, ErrorClass, SharedClock};
 
 use crate::answer::Wanted;
@@ -56,13 +55,8 @@ impl<'a> Call<'a> {
 }
 
 impl SwiftSession {
-    pub(crate) fn new(
-        shared: Arc<Shared>,
-        clock: SharedClock,
-        stall: Option<Duration>,
-        transport: Transport,
-    ) -> Self {
-        let (wire, ticket) = (shared.wire(&clock, stall, transport), shared.login.current());
+    pub(crate) fn new(shared: Arc<Shared>, clock: SharedClock, stall: Option<Duration>) -> Self {
+        let (wire, ticket) = (shared.wire(&clock, stall), shared.login.current());
         Self { shared, clock, wire, ticket, path: String::new(), unfinished: Vec::new() }
     }
 

@@ -1,63 +1,47 @@
-//! What carries exchanges of HTTP/1.1: a connection of the runtime's, or one over the ring of its
-//! thread.
+//! What carries exchanges of HTTP/1.1: a connection, whose requests go out by themselves or with
+//! those of others of the thread.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::task::{Context, Poll, ready};
 
-use plimsoll_model::{Clock, Moment, SharedClock};
+use plimsoll_model::{Clock, Moment};
 use tokio::io::ReadBuf;
 
+use crate::Transport;
 use crate::connection::{Connection, Dialled};
-use crate::uring::{Sending, Stream};
-use crate::{Transport, seen};
+use crate::uring::{Member, Sending, TOGETHER_MIN};
 
 /// An open connection that carries one exchange at a time.
-pub(crate) enum Channel {
-    Runtime(Connection),
-    Ring(Stream),
+pub(crate) struct Channel {
+    /// Goes first, as long as its socket is open.
+    member: Option<Member>,
+    connection: Connection,
 }
 
 impl Channel {
-    /// Takes a new connection onto the ring of the thread, where it is plain and the transport
-    /// wants that; the error says why there is none where there must be.
-    pub(crate) fn new(
-        dialled: Dialled,
-        transport: Transport,
-        clock: &SharedClock,
-    ) -> io::Result<Self> {
-        let tcp = match (dialled, transport) {
-            (Dialled::Plain(tcp), Transport::Auto | Transport::IoUring) => tcp,
+    /// Has requests of a new connection go out with others of the thread, where it is plain and the
+    /// transport wants that; the error says why they cannot where they must.
+    pub(crate) fn new(dialled: Dialled, transport: Transport) -> io::Result<Self> {
+        let member = match (&dialled, transport) {
+            (_, Transport::Sockets) => None,
+            (Dialled::Plain(tcp), Transport::Auto) => Member::new(tcp.as_fd(), TOGETHER_MIN).ok(),
+            (Dialled::Plain(tcp), Transport::IoUring) => Some(Member::new(tcp.as_fd(), 1)?),
+            (_, Transport::Auto) => None,
             (_, Transport::IoUring) => {
                 return Err(io::Error::other("it carries plain HTTP/1.1 alone, not TLS"));
             }
-            (dialled, _) => return Ok(Self::Runtime(Connection(dialled))),
         };
-        match Stream::new(tcp, clock) {
-            Ok(stream) => {
-                seen::over_ring();
-                Ok(Self::Ring(stream))
-            }
-            Err((tcp, _)) if transport == Transport::Auto => {
-                Ok(Self::Runtime(Connection(Dialled::Plain(tcp))))
-            }
-            Err((_, error)) => Err(error),
-        }
+        Ok(Self { member, connection: Connection(dialled) })
     }
 
     pub(crate) fn is_tls(&self) -> bool {
-        match self {
-            Self::Runtime(connection) => connection.is_tls(),
-            Self::Ring(_) => false,
-        }
+        self.connection.is_tls()
     }
 
     /// Returns the socket below.
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Runtime(connection) => connection.tcp().as_fd(),
-            Self::Ring(stream) => stream.as_fd(),
-        }
+        self.connection.tcp().as_fd()
     }
 
     /// Receives into `room` and returns how much, 0 where the other side closed the connection, and
@@ -68,35 +52,32 @@ impl Channel {
         room: &mut [u8],
         clock: &dyn Clock,
     ) -> Poll<io::Result<(usize, Moment)>> {
-        match self {
-            Self::Runtime(connection) => {
-                let mut buffer = ReadBuf::new(room);
-                let read = ready!(connection.poll_read(cx, &mut buffer));
-                let at = clock.now();
-                Poll::Ready(read.map(|()| (buffer.filled().len(), at)))
-            }
-            Self::Ring(stream) => stream.poll_receive(cx, room, clock),
+        if let Some(member) = &self.member {
+            member.poll_rest(|rest| self.connection.poll_write(cx, rest, &[]));
         }
+        let mut buffer = ReadBuf::new(room);
+        let read = ready!(self.connection.poll_read(cx, &mut buffer));
+        let at = clock.now();
+        Poll::Ready(read.map(|()| (buffer.filled().len(), at)))
     }
 
-    /// Writes `first`, then `second`, with one system call, and returns how many bytes were taken.
+    /// Writes `first`, then `second`, with one system call, and returns how many bytes were taken;
+    /// of a `first` without a `second`, [`Self::has_taken_all`] tells what became of it.
     pub(crate) fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
         first: &[u8],
         second: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match self {
-            Self::Runtime(connection) => connection.poll_write(cx, first, second),
-            Self::Ring(stream) => stream.poll_send(cx, first, second),
+        let is_whole = second.is_empty();
+        if is_whole && self.member.as_ref().is_some_and(|member| member.take(cx, first)) {
+            return Poll::Ready(Ok(first.len()));
         }
+        self.connection.poll_write(cx, first, second)
     }
 
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self {
-            Self::Runtime(connection) => connection.poll_flush(cx),
-            Self::Ring(_) => Poll::Ready(Ok(())),
-        }
+        self.connection.poll_flush(cx)
     }
 
     /// Tells whether the socket has taken all that was written. Only of a request without a body
@@ -109,30 +90,17 @@ impl Channel {
     pub(crate) fn send_error(&self) -> Option<io::Error> {
         match self.sending() {
             Sending::Failed { errno } => Some(io::Error::from_raw_os_error(errno)),
-            Sending::Over | Sending::UnderWay => None,
+            Sending::Over | Sending::Waiting | Sending::Unfinished => None,
         }
     }
 
     fn sending(&self) -> Sending {
-        match self {
-            Self::Runtime(_) => Sending::Over,
-            Self::Ring(stream) => stream.sending(),
-        }
-    }
-
-    /// Takes note that an exchange has ended and another one may follow.
-    pub(crate) fn rest(&self) {
-        if let Self::Ring(stream) = self {
-            stream.await_answer();
-        }
+        self.member.as_ref().map_or(Sending::Over, Member::sending)
     }
 
     /// Tells whether an idle connection can no longer be used: the server closed it, or sent what
     /// nobody asked for.
     pub(crate) async fn is_stale(&mut self) -> bool {
-        match self {
-            Self::Runtime(connection) => connection.is_stale().await,
-            Self::Ring(stream) => stream.has_something(),
-        }
+        self.connection.is_stale().await
     }
 }

@@ -210,7 +210,6 @@ impl Client {
             Ok(end) => {
                 seen::look(channel.socket(), end.at);
                 if end.reusable && self.options.keep_alive {
-                    channel.rest();
                     self.slots[endpoint].kept = Some((channel, end.at));
                 }
                 let status = self.parser.status();
@@ -319,7 +318,7 @@ impl Client {
             Some(_) => Transport::Sockets,
             None => self.options.transport,
         };
-        Channel::new(dialled, transport, &self.clock).map_err(|error| {
+        Channel::new(dialled, transport).map_err(|error| {
             let (endpoint, why) = (&self.endpoints[endpoint], in_words(&error));
             let message = format!("cannot connect to {endpoint} over io_uring: {why}");
             Failure::new(ExchangeErrorKind::Connect, message)

@@ -5,8 +5,9 @@
 //!
 //! The seam for another transport is [`response::ResponseParser`]: it is fed bytes, hands out the
 //! head and slices of the body, and says when the answer is complete; nothing in it knows where the
-//! bytes come from. [`Client`] carries them on tokio: over its sockets (plain TCP and TLS), or over
-//! an `io_uring` of the thread (plain TCP). There are no hidden retries: a request goes out once.
+//! bytes come from. [`Client`] carries them on tokio's sockets; over plain TCP, requests of a
+//! thread that are ready together may go out through its `io_uring`. There are no hidden retries: a
+//! request goes out once.
 
 mod channel;
 mod client;

@@ -36,7 +36,7 @@ pub(crate) fn opened() {
     SEEN.with_borrow_mut(|seen| seen.opened += 1);
 }
 
-/// Takes note that a connection that was made goes over the ring of its thread.
+/// Takes note that the first request of a connection went through the ring of its thread.
 pub(crate) fn over_ring() {
     SEEN.with_borrow_mut(|seen| seen.over_ring += 1);
 }

@@ -4,22 +4,19 @@ use std::io;
 
 use crate::{HttpVersion, uring};
 
-/// From so many sessions of a thread on a ring costs less than sockets. Measured with GETs of 1 KiB
-/// on Linux 6.18, CPU time of the client: with 1 session 20 % more, with 4 12 % more, with 8 5 %
-/// less, with 16 and more 11 to 15 % less.
-const RING_SESSIONS_MIN: usize = 8;
-
 /// What carries plain connections of HTTP/1.1 that go through no proxy; all others are carried by
 /// sockets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transport {
-    /// `io_uring` where it pays and the thread can have a ring, else sockets.
+    /// Requests of a thread that are ready at the same time go out with one system call of
+    /// `io_uring` from a number on from which that pays, where the thread can have a ring; all
+    /// others as over sockets.
     #[default]
     Auto,
     /// The sockets of the runtime (`epoll`): a system call for each send and each receive.
     Sockets,
-    /// `io_uring`: the kernel is called once for what many connections send and receive. Where
-    /// there is none, no connection is made.
+    /// Each request without a body goes through `io_uring`, with others or alone. Where there is
+    /// none, no connection is made.
     IoUring,
 }
 
@@ -41,24 +38,6 @@ pub(crate) fn in_words(error: &io::Error) -> String {
 }
 
 impl Transport {
-    /// Returns what carries the connections of so many sessions of a thread.
-    pub fn for_sessions(self, count: usize) -> Self {
-        match self {
-            Self::Auto if count < RING_SESSIONS_MIN => Self::Sockets,
-            given => given,
-        }
-    }
-
-    /// Returns what carries operations that do nothing but write content. A ring costs more there:
-    /// requests with a body do not go through it, and an answer that nothing follows is read more
-    /// cheaply by a call of its own (PUTs of 1 KiB on 32 sessions: 10 to 17 % more).
-    pub fn for_writes(self) -> Self {
-        match self {
-            Self::Auto => Self::Sockets,
-            given => given,
-        }
-    }
-
     /// Refuses `io_uring` that was asked for where it cannot carry connections: those over TLS, of
     /// that version, through a proxy, on this machine. Nothing is asked of the machine where
     /// `is_here` says that another one is meant.
@@ -90,15 +69,6 @@ impl Transport {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_where_nobody_says_it_sockets_are_taken_for_what_they_do_better() {
-        let of = |given: Transport| [1, 7, 8, 10_000].map(|count| given.for_sessions(count));
-        let (auto, sockets, ring) = (Transport::Auto, Transport::Sockets, Transport::IoUring);
-        assert_eq!(of(auto), [sockets, sockets, auto, auto]);
-        assert_eq!((of(sockets), of(ring)), ([sockets; 4], [ring; 4]));
-        assert_eq!([auto, sockets, ring].map(Transport::for_writes), [sockets, sockets, ring]);
-    }
 
     #[test]
     fn only_a_ring_that_is_demanded_is_refused() {

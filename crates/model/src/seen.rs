@@ -43,7 +43,7 @@ pub const SOCKET_SAMPLES_MAX: usize = 1_024;
 pub struct SocketsSeen {
     /// How many were made.
     pub opened: u64,
-    /// Of these, over `io_uring`.
+    /// Of how many of them a request went through an `io_uring`.
     pub over_ring: u64,
     /// How many were looked at when they were closed.
     pub closed: u64,

@@ -161,12 +161,13 @@ pub(crate) struct ConductArgs {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub(crate) enum TransportArg {
-    /// io_uring for closed loops of 8 sessions a thread and more, where this machine has it
+    /// Requests that are ready together go out with one call of io_uring, where this machine has
+    /// it; all others as over sockets
+    #[default]
     Auto,
     /// Sockets: a system call for each send and each receive
-    #[default]
     Sockets,
-    /// io_uring: one system call for what many connections send and receive
+    /// Every request without a body goes through io_uring, also one that is alone
     #[value(name = "io_uring")]
     IoUring,
 }

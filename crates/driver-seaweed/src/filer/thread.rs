@@ -49,20 +49,19 @@ pub(super) struct FilerThread {
 }
 
 impl FilerThread {
-    /// Returns what so many sessions share; `stall` is how long a request may go without moving a
-    /// byte, where that is not for the caller to say.
+    /// Returns what the sessions of a thread share; `stall` is how long a request may go without
+    /// moving a byte, where that is not for the caller to say.
     pub(super) fn new(
         config: &Arc<FilerConfig>,
         clock: &SharedClock,
         wall_epoch: WallTime,
         stall: Option<Duration>,
-        sessions: usize,
     ) -> Self {
         let options = Options {
             connect_timeout: config.connect_timeout,
             tls: config.tls.clone(),
             stall_timeout: stall,
-            transport: config.transport.for_sessions(sessions),
+            transport: config.transport,
             ..Options::default()
         };
         let signer = |key: &Vec<u8>| Signer {
