@@ -93,7 +93,9 @@ fn what_a_sink_keeps_and_the_rest_are_the_time_line_of_one_that_keeps_nothing() 
     };
     let last = minutes(&whole.timeline).into_iter().max().unwrap();
     assert!(minutes(&kept.timeline).iter().all(|minute| minute + 14 > last));
-    assert!(sink.parts.len() > 20, "{}", sink.parts.len());
+    // All workers wait for 250 s of every 328 at once, and a minute is sent when the next operation
+    // ends: once in each of the five whole rounds at least.
+    assert!(sink.parts.len() >= 5, "{}", sink.parts.len());
     // Operations of minutes give their shares to minutes that were kept before.
     let all: Vec<usize> = sink.parts.iter().flat_map(minutes).collect();
     assert!(!all.is_sorted());
