@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_conduct::{Observer, StageView, Stop};
 use plimsoll_model::SeriesKey;
-use plimsoll_stats::Timeline;
+use plimsoll_stats::Totals;
 use plimsoll_telemetry::{Scraper, Telemetry};
 
 use crate::ui::Ui;
@@ -61,7 +61,7 @@ impl Observer for Terminal {
         self.ui.watch(stage, &self.stop, work);
     }
 
-    fn stages_ended(&self, measured: Vec<(String, Timeline<SeriesKey>)>) {
+    fn stages_ended(&self, measured: Vec<(String, Totals<SeriesKey>)>) {
         // What it reads last is in the record before a report reads that.
         drop(self.scraper.lock().unwrap_or_else(PoisonError::into_inner).take());
         let telemetry = self.telemetry.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plimsoll_engine::{Live, StageOutcome};
 use plimsoll_model::{SeriesKey, SharedClock};
-use plimsoll_stats::Timeline;
+use plimsoll_stats::Totals;
 use plimsoll_workload::RateProfile;
 
 use crate::Announced;
@@ -32,8 +32,8 @@ pub trait Observer: Send + Sync {
     }
 
     /// No further stage comes. `measured` are the names of the measured stages, with what was done
-    /// in each second of them.
-    fn stages_ended(&self, measured: Vec<(String, Timeline<SeriesKey>)>) {
+    /// in them.
+    fn stages_ended(&self, measured: Vec<(String, Totals<SeriesKey>)>) {
         let _ = measured;
     }
 }

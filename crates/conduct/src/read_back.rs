@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use plimsoll_driver::{Driver, DriverError, Operation, Session};
 use plimsoll_engine::{OpSink, OpSinkError, ServerNames};
-use plimsoll_model::{Moment, OpRecord, PackedOp};
+use plimsoll_model::{Moment, OpRecord, PackedOp, SeriesKey};
 use plimsoll_report::format;
+use plimsoll_stats::Timeline;
 use plimsoll_workload::objects::ObjectsJob;
 use plimsoll_workload::plan::{self, SetIndex};
 
@@ -185,6 +186,14 @@ impl OpSink for Noting<'_> {
 
     fn tick(&mut self, now: Moment) -> Result<(), OpSinkError> {
         self.sink.tick(now)
+    }
+
+    fn keeps_past(&self) -> bool {
+        self.sink.keeps_past()
+    }
+
+    fn keep_past(&mut self, past: &Timeline<SeriesKey>) -> Result<(), OpSinkError> {
+        self.sink.keep_past(past)
     }
 }
 

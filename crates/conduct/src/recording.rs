@@ -10,7 +10,10 @@ use plimsoll_engine::{
 };
 use plimsoll_model::{JobId, Moment, PackedOp, RunId, SeriesKey, StageId, StageKind};
 use plimsoll_record::schema::{self, Cleanup, Manifest, RunState};
-use plimsoll_record::{OpLogTotals, OpLogWriter, RunDirectory, SAVE_AGE};
+use plimsoll_record::{
+    OpLogTotals, OpLogWriter, RecordError, RunDirectory, SAVE_AGE, SUMMARY_INTERVAL_NS,
+    SummaryWriter,
+};
 use plimsoll_stats::Timeline;
 use plimsoll_workload::RateProfile;
 use plimsoll_workload::data::{Generator, WrongKind};
@@ -20,9 +23,6 @@ use crate::{
     ConductError, Events, GRACE, NextStage, Observer, Permit, RunTime, StageView, Stop, Work,
     machine,
 };
-
-/// The interval of the summary.
-const INTERVAL_NS: u64 = 1_000_000_000;
 
 /// The record of a run under way, and who has a say in it.
 pub struct Recording {
@@ -61,6 +61,8 @@ pub struct Recorded {
     pub stages: Vec<Done>,
     /// What the op log holds.
     pub totals: OpLogTotals,
+    /// What is over of their time lines.
+    summary: SummaryWriter,
 }
 
 impl Recorded {
@@ -77,17 +79,32 @@ pub trait Cleaning {
     fn clean(&mut self, recording: &Recording) -> (Cleanup, bool);
 }
 
-/// Hands operations to the op log.
-struct LogSink(OpLogWriter);
+/// Hands operations to the op log, and what is over of the time line to the summary.
+struct RunSink {
+    log: OpLogWriter,
+    summary: SummaryWriter,
+}
 
-impl OpSink for LogSink {
+impl OpSink for RunSink {
     fn append(&mut self, ops: &[PackedOp]) -> Result<(), OpSinkError> {
-        self.0.append_packed(ops).map_err(|error| OpSinkError(Box::new(error)))
+        self.log.append_packed(ops).map_err(refused)
     }
 
     fn tick(&mut self, now: Moment) -> Result<(), OpSinkError> {
-        self.0.tick(now).map_err(|error| OpSinkError(Box::new(error)))
+        self.log.tick(now).map_err(refused)
     }
+
+    fn keeps_past(&self) -> bool {
+        true
+    }
+
+    fn keep_past(&mut self, past: &Timeline<SeriesKey>) -> Result<(), OpSinkError> {
+        self.summary.keep(past).map_err(refused)
+    }
+}
+
+fn refused(error: RecordError) -> OpSinkError {
+    OpSinkError(Box::new(error))
 }
 
 impl Drop for Recording {
@@ -129,7 +146,7 @@ impl Recording {
         let run = RunId::parse(&self.manifest.run_id).expect("a run has an id");
         let endpoints: Vec<String> = self.manifest.endpoints().cloned().collect();
         let log = OpLogWriter::new(&self.directory, &run, self.time.wall_epoch, &endpoints);
-        let mut sink = LogSink(log);
+        let mut sink = RunSink { log, summary: SummaryWriter::new(&self.directory) };
         let mut stages = Vec::new();
         let ended = self.stages(work, generator, &mut sink, &mut stages);
         if self.events.is_running() {
@@ -140,14 +157,21 @@ impl Recording {
         }
         self.manifest.events = self.events.await_all(&self.stop, &self.time.clock);
         let gathered = work.gather(self, &mut sink, &mut stages);
+        let RunSink { log, mut summary } = sink;
+        // Of what did not come to its end some minutes were kept: a part that looks like the whole.
+        if gathered.is_err() {
+            summary = SummaryWriter::new(&self.directory);
+        } else if ended.is_err() {
+            summary.leave_out(StageId(stages.len() as u8));
+        }
         let ended = ended.and(gathered);
-        let totals = sink.0.finish();
+        let totals = log.finish();
         match (ended, totals) {
-            (Ok(()), totals) => Ok(Recorded { stages, totals: totals? }),
+            (Ok(()), totals) => Ok(Recorded { stages, totals: totals?, summary }),
             (Err(error), Ok(totals)) => {
                 let reason = Some(in_one_line(&error));
                 // The disk may be what failed; the first error is the one to tell.
-                let recorded = Recorded { stages, totals };
+                let recorded = Recorded { stages, totals, summary };
                 let _ = self.settle(&recorded, RunState::Failed, reason);
                 Err(error)
             }
@@ -159,7 +183,7 @@ impl Recording {
         &mut self,
         work: &mut dyn Work,
         generator: &Arc<Generator>,
-        sink: &mut LogSink,
+        sink: &mut RunSink,
         done: &mut Vec<Done>,
     ) -> Result<(), ConductError> {
         while let Some(next) = work.next(self, done)? {
@@ -219,7 +243,7 @@ impl Recording {
         next: &NextStage,
         work: &mut dyn Work,
         generator: &Arc<Generator>,
-        sink: &mut LogSink,
+        sink: &mut RunSink,
     ) -> Result<StageOutcome, ConductError> {
         let rates = self.note_begin(stage, next, work)?;
         let threads = next.threads_count.max(1);
@@ -256,7 +280,7 @@ impl Recording {
         self.manifest.stages[usize::from(stage.0)].evidence = seen.into_iter().collect();
         if self.time.virtual_time.is_none() {
             // What comes next may be a pause of hours, and a kill in it.
-            sink.0.tick(self.time.clock.now().after(SAVE_AGE))?;
+            sink.log.tick(self.time.clock.now().after(SAVE_AGE))?;
         }
         if let Some(because) = &outcome.ended_because {
             self.observer.note(&format!("ended before its time was up: {because}"));
@@ -304,13 +328,13 @@ impl Recording {
         state: RunState,
         reason: Option<String>,
     ) -> Result<(), ConductError> {
-        let mut timeline: Timeline<SeriesKey> = Timeline::new(0, INTERVAL_NS);
+        let mut timeline: Timeline<SeriesKey> = Timeline::new(0, SUMMARY_INTERVAL_NS);
         let mut wait = Duration::ZERO;
         for Done { outcome, .. } in &recorded.stages {
             timeline.merge(&outcome.timeline);
             wait += outcome.recorder_wait;
         }
-        self.directory.write_summary(&mut timeline)?;
+        recorded.summary.write(&mut timeline)?;
         self.manifest.recorder = Some(schema::Recorder {
             rows_count: recorded.totals.rows,
             parts_count: recorded.totals.parts,
@@ -327,7 +351,7 @@ impl Recording {
         let measured = recorded.stages.iter().filter(|done| done.kind == StageKind::Measure);
         let named = |done: &Done| {
             let name = self.manifest.stages[usize::from(done.stage.0)].name.clone();
-            (name, done.outcome.timeline.clone())
+            (name, done.outcome.totals())
         };
         self.observer.stages_ended(measured.map(named).collect());
         let stopped =

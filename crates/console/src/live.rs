@@ -13,7 +13,7 @@ use std::time::Duration;
 use plimsoll_conduct::{Goal, Observer, StageView, Stop};
 use plimsoll_engine::{EndReason, ErrorSample, JobOutcome, StageOutcome};
 use plimsoll_model::SeriesKey;
-use plimsoll_stats::Timeline;
+use plimsoll_stats::Totals;
 use tokio::sync::broadcast;
 
 use crate::clock::Clock;
@@ -573,7 +573,7 @@ impl Observer for Watch {
         self.judge(outcome);
     }
 
-    fn stages_ended(&self, measured: Vec<(String, Timeline<SeriesKey>)>) {
+    fn stages_ended(&self, measured: Vec<(String, Totals<SeriesKey>)>) {
         drop(measured);
     }
 }

@@ -6,12 +6,12 @@ use std::time::Duration;
 use plimsoll_model::{ErrorClass, OpKind, SeriesKey};
 use plimsoll_report::format::{count, duration, known};
 use plimsoll_report::table::{Cell, Paint, Table};
-use plimsoll_stats::{Histogram, Timeline};
+use plimsoll_stats::{Histogram, Total, Totals};
 
 /// The percentiles of the table, in percent.
 const PERCENTS: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
 
-/// The sums of a time line.
+/// The sums of a stage.
 pub(crate) struct Sums {
     /// Operations that succeeded.
     pub(crate) ops_ok: u64,
@@ -26,17 +26,15 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    /// Returns those of the operations of some kinds, in a time line that is closed.
-    pub(crate) fn of(timeline: &Timeline<SeriesKey>, takes: impl Fn(OpKind) -> bool) -> Self {
+    /// Returns those of the operations of some kinds.
+    pub(crate) fn of(totals: &Totals<SeriesKey>, takes: impl Fn(OpKind) -> bool) -> Self {
         let (mut bytes, mut rows_micro, mut latency) = (0, 0, Histogram::new());
         let mut ended = [0; ErrorClass::ALL.len()];
-        for (key, series) in timeline.series().filter(|(key, _)| takes(key.kind)) {
-            for cell in series.cells() {
-                bytes += cell.bytes;
-                rows_micro += if key.kind == OpKind::List { cell.objects_micro } else { 0 };
-                ended.iter_mut().zip(cell.ended).for_each(|(sum, count)| *sum += count);
-            }
-            series.times().iter().for_each(|times| latency.merge_compact(&times.latency));
+        for (key, Total { cell, times }) in totals.iter().filter(|(key, _)| takes(key.kind)) {
+            bytes += cell.bytes;
+            rows_micro += if key.kind == OpKind::List { cell.objects_micro } else { 0 };
+            ended.iter_mut().zip(cell.ended).for_each(|(sum, count)| *sum += count);
+            latency.merge_compact(&times.latency);
         }
         let is_failure = |(class, count): &(ErrorClass, u64)| !class.is_ok() && *count > 0;
         let failed = ErrorClass::ALL.map(|class| (class, ended[class as usize]));

@@ -22,6 +22,7 @@ use self::state::{CheckOp, CheckState, Choices};
 use crate::clock::Waiting;
 use crate::live::{Live, ThreadCounters};
 use crate::outcome::{EndReason, EngineError, OpSink, OpSinkError, StageOutcome};
+use crate::past::Past;
 use crate::pump::{LoopTime, runtime, serve};
 use crate::records::ThreadOutcome;
 use crate::source::{OpSource, Step};
@@ -60,6 +61,7 @@ pub fn run_check<D: Driver, W: Witness + Send>(
         begins_at: None,
         stops,
         tells: None,
+        past: Past::of(&Unrecorded).1,
         sink: &mut Unrecorded,
         jobs: &[],
     };

@@ -12,6 +12,7 @@ mod live;
 mod objects;
 mod outcome;
 mod pacing;
+mod past;
 mod pump;
 mod records;
 mod ring;

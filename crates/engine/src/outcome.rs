@@ -7,9 +7,9 @@ use std::time::Duration;
 use plimsoll_driver::{DriverError, Settled};
 use plimsoll_model::{
     EndpointId, ErrorClass, JobId, Moment, OpKind, OpRecord, PackedOp, SeriesKey, SocketsSeen,
-    Standstill, ThreadUsage,
+    StandstillsSeen, ThreadUsage,
 };
-use plimsoll_stats::{ProbeCounts, Timeline};
+use plimsoll_stats::{ProbeCounts, Timeline, Totals};
 use plimsoll_workload::data::WrongKind;
 use plimsoll_workload::objects::Change;
 use plimsoll_workload::plan::SetIndex;
@@ -33,6 +33,19 @@ pub trait OpSink {
 
     /// Called now and then, so that what is due by time can happen.
     fn tick(&mut self, now: Moment) -> Result<(), OpSinkError>;
+
+    /// Tells whether it keeps the past of the time line. Otherwise all of that stays in memory,
+    /// which it fills the more the longer a stage goes on.
+    fn keeps_past(&self) -> bool {
+        false
+    }
+
+    /// Keeps minutes of the time line that are over. What comes late for one of them comes in
+    /// another call, to be added to what was kept.
+    fn keep_past(&mut self, past: &Timeline<SeriesKey>) -> Result<(), OpSinkError> {
+        let _ = past;
+        Ok(())
+    }
 }
 
 /// Keeps every operation, for who looks at them right after.
@@ -145,8 +158,10 @@ pub struct StageOutcome {
     pub ended_because: Option<String>,
     /// What came of each job, in the order of their ids.
     pub jobs: Vec<JobOutcome>,
-    /// Counts, shares and histograms per second.
+    /// Counts and shares per second, histograms per minute, but for what the sink keeps.
     pub timeline: Timeline<SeriesKey>,
+    /// The sums of what the sink keeps of the time line.
+    pub kept: Totals<SeriesKey>,
     /// First texts per class, in order of time.
     pub errors: Vec<ErrorSample>,
     /// Operations ended.
@@ -180,10 +195,17 @@ pub struct StageOutcome {
     /// What the connections of all worker threads told.
     pub sockets: SocketsSeen,
     /// When this process stood still; empty in virtual time, and of parts that others carried out.
-    pub standstills: Vec<Standstill>,
+    pub standstills: StandstillsSeen,
 }
 
 impl StageOutcome {
+    /// Returns the sums of the whole time line.
+    pub fn totals(&self) -> Totals<SeriesKey> {
+        let mut totals = self.kept.clone();
+        totals.add(&self.timeline);
+        totals
+    }
+
     /// Adds what came of another part of the same stage, whose moments are of the same clock.
     pub fn merge(&mut self, other: Self) {
         self.started = self.started.min(other.started);
@@ -204,6 +226,7 @@ impl StageOutcome {
         }
         self.jobs.sort_by_key(|job| job.job);
         self.timeline.merge(&other.timeline);
+        self.kept.merge(&other.kept);
         self.errors.extend(other.errors);
         keep_first_errors(&mut self.errors);
         self.ops_count += other.ops_count;
@@ -226,7 +249,7 @@ impl StageOutcome {
         }
         self.threads.extend(other.threads);
         self.sockets.merge(other.sockets);
-        self.standstills.extend(other.standstills);
+        self.standstills.merge(other.standstills);
     }
 }
 

@@ -19,6 +19,7 @@ use crate::live::ThreadCounters;
 use crate::outcome::{
     ERRORS_KEPT_PER_CLASS, EndReason, ErrorSample, LooksOutcome, ScheduleOutcome, Unchecked,
 };
+use crate::past::{INTERVAL_NS, PastSender};
 use crate::server_names::{NamedVersion, ServerNames};
 use crate::timing::{Stops, Verdict};
 
@@ -99,7 +100,7 @@ pub(crate) struct ThreadOutcome {
 impl Default for ThreadOutcome {
     fn default() -> Self {
         Self {
-            timeline: Timeline::new(0, 1_000_000_000),
+            timeline: Timeline::new(0, INTERVAL_NS),
             errors: Vec::new(),
             ended: Moment::EPOCH,
             recorder_waits: 0,
@@ -125,6 +126,8 @@ pub(crate) enum Outlet<'a> {
 /// The part of a thread's state that all its workers write to.
 pub(crate) struct ThreadRecords<'a> {
     outlet: Outlet<'a>,
+    /// Where the past of the time line goes; `None` where it stays.
+    past: Option<PastSender>,
     counters: &'a ThreadCounters,
     stops: Stops<'a>,
     outcome: ThreadOutcome,
@@ -133,6 +136,7 @@ pub(crate) struct ThreadRecords<'a> {
 impl<'a> ThreadRecords<'a> {
     pub(crate) fn new(
         outlet: Outlet<'a>,
+        past: Option<PastSender>,
         counters: &'a ThreadCounters,
         stops: Stops<'a>,
         jobs: impl Iterator<Item = JobId>,
@@ -140,7 +144,7 @@ impl<'a> ThreadRecords<'a> {
         let jobs = jobs.map(|job| usize::from(job.0) + 1).max().unwrap_or_default();
         let jobs = std::iter::repeat_with(JobTally::default).take(jobs).collect();
         let outcome = ThreadOutcome { jobs, ..ThreadOutcome::default() };
-        Self { outlet, counters, stops, outcome }
+        Self { outlet, past, counters, stops, outcome }
     }
 
     /// Returns what the thread hands in, whose last worker ended at `ended`.
@@ -248,7 +252,12 @@ impl<'a> ThreadRecords<'a> {
         tally.bytes += if record.outcome.is_ok() { record.bytes } else { 0 };
         let series = SeriesKey { stage, kind, endpoint };
         self.counters.end(job, series, &sample);
-        self.outcome.timeline.record(series, &sample);
+        let past = &self.past;
+        self.outcome.timeline.record_and(series, &sample, |timeline| {
+            if let Some(past) = past {
+                past.send(timeline);
+            }
+        });
         self.push(PackedOp::from(record));
     }
 

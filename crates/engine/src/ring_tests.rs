@@ -268,7 +268,7 @@ impl Ran {
     /// Returns the bytes that count.
     fn bytes(&self) -> u64 {
         let series = self.outcome.timeline.series();
-        series.flat_map(|(_, each)| each.cells().map(|cell| cell.bytes)).sum()
+        series.flat_map(|(_, each)| each.cells().map(|(_, cell)| cell.bytes)).sum()
     }
 }
 

@@ -19,6 +19,7 @@ use crate::job::{JobFacts, sessions_each};
 use crate::live::Live;
 use crate::objects::{ObjectsRun, deal, run_thread};
 use crate::outcome::{EngineError, OpSink, OpSinkError, StageOutcome};
+use crate::past::{Past, PastSender};
 use crate::pump::runtime;
 use crate::records::{Outlet, ThreadOutcome, ThreadRecords};
 use crate::ring::{FilesJob, RingConfig, RingFacts, RingThread, teams, virtual_teams};
@@ -185,10 +186,11 @@ pub fn run_stage<D: Driver, R: RingDriver>(
         stage_ops_left: ops_left.as_ref(),
     });
     let (objects, files, jobs) = (&*objects, files.as_ref(), &*work.run_jobs());
-    let staged = Staged { work, objects, files, jobs, context, stops };
+    let (sender, past) = Past::of(sink);
+    let staged = Staged { work, objects, files, jobs, context, stops, past: sender };
     match context.virtual_time {
-        Some(time) => staged.run_virtual(time, sink),
-        None => staged.run_threads(config.threads, sink),
+        Some(time) => staged.run_virtual(time, sink, past),
+        None => staged.run_threads(config.threads, sink, past),
     }
 }
 
@@ -295,13 +297,15 @@ struct Staged<'a, D, R> {
     jobs: &'a [RunJob],
     context: &'a StageContext<'a>,
     stops: Stops<'a>,
+    past: Option<PastSender>,
 }
 
 impl<'a, D: Driver, R: RingDriver> Staged<'a, D, R> {
     /// Returns where thread `index` keeps what it does.
     fn records(&self, index: usize, outlet: Outlet<'a>) -> ThreadRecords<'a> {
         let counters = self.context.live.thread(index);
-        ThreadRecords::new(outlet, counters, self.stops, self.jobs.iter().map(|job| job.id))
+        let jobs = self.jobs.iter().map(|job| job.id);
+        ThreadRecords::new(outlet, self.past.clone(), counters, self.stops, jobs)
     }
 
     /// Returns who is told what stop rules see, where somebody else judges them.
@@ -314,6 +318,7 @@ impl<'a, D: Driver, R: RingDriver> Staged<'a, D, R> {
         &'a self,
         threads: usize,
         sink: &'a mut dyn OpSink,
+        past: Past,
     ) -> Result<StageOutcome, EngineError> {
         let mut bodies: Vec<Body<'a>> = Vec::new();
         if !self.objects.is_empty() {
@@ -340,7 +345,7 @@ impl<'a, D: Driver, R: RingDriver> Staged<'a, D, R> {
         let Self { stops, jobs, .. } = *self;
         let StageContext { clock, stop, begins_at, .. } = *self.context;
         let tells = self.tells();
-        let threads = StageThreads { clock, stop, begins_at, stops, tells, sink, jobs };
+        let threads = StageThreads { clock, stop, begins_at, stops, tells, sink, past, jobs };
         threads.run(bodies, |started| {
             self.context.live.begin(started);
             self.work.watch(started)
@@ -352,6 +357,7 @@ impl<'a, D: Driver, R: RingDriver> Staged<'a, D, R> {
         &self,
         time: &VirtualTime,
         sink: &mut dyn OpSink,
+        past: Past,
     ) -> Result<StageOutcome, EngineError> {
         let cpu = thread_cpu_time();
         let begun = Begun::from(self.context.begins_at, self.context.clock.now());
@@ -362,6 +368,7 @@ impl<'a, D: Driver, R: RingDriver> Staged<'a, D, R> {
                 clock: self.context.clock,
                 stop: self.context.stop,
                 sink,
+                past,
                 watch: self.work.watch(begun.at),
                 tells: self.tells(),
                 rule: self.stops.rule,
@@ -372,9 +379,9 @@ impl<'a, D: Driver, R: RingDriver> Staged<'a, D, R> {
             rounds: 0,
         };
         let ran = time.run(self.run_all(time, begun.at, &records), || recorder.between(time));
-        recorder.finish()?;
+        let past = recorder.finish()?;
         let threads = ran?.into_iter().map(|thread| (thread, Duration::ZERO));
-        let mut outcome = sum(self.stops, self.jobs, begun, threads);
+        let mut outcome = sum(self.stops, self.jobs, begun, threads, past);
         outcome.cpu_time = thread_cpu_time() - cpu;
         Ok(outcome)
     }
@@ -432,15 +439,21 @@ impl VirtualRecorder<'_, '_> {
             self.recorded = self.recorder.take(&records, &[]);
             records.clear();
         }
+        if self.recorded.is_ok() {
+            self.recorded = self.recorder.hand_past_on();
+        }
         if looks {
             self.look = now.after(VIRTUAL_LOOK);
             self.recorder.check_rules();
         }
     }
 
-    /// Takes what is left.
-    fn finish(mut self) -> Result<(), OpSinkError> {
+    /// Takes what is left, and returns what is not kept of the past.
+    fn finish(mut self) -> Result<Past, OpSinkError> {
+        self.recorded?;
         let records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
-        self.recorded.and_then(|()| self.recorder.take(&records, &[]))
+        self.recorder.take(&records, &[])?;
+        self.recorder.hand_past_on()?;
+        Ok(self.recorder.past)
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-use plimsoll_model::{Clock, SharedClock, Standstill};
+use plimsoll_model::{Clock, SharedClock, Standstill, StandstillsSeen};
 
 use crate::clock::park_for;
 
@@ -23,7 +23,7 @@ const LATE_MIN: Duration = Duration::from_millis(250);
 pub(crate) struct Watcher<'scope> {
     is_over: Arc<AtomicBool>,
     /// `None` where no thread could be made: then nothing is seen.
-    thread: Option<ScopedJoinHandle<'scope, Vec<Standstill>>>,
+    thread: Option<ScopedJoinHandle<'scope, StandstillsSeen>>,
 }
 
 impl<'scope> Watcher<'scope> {
@@ -36,8 +36,8 @@ impl<'scope> Watcher<'scope> {
         Self { is_over, thread: thread.ok() }
     }
 
-    /// Returns the times for which the process stood still since then, in their order.
-    pub(crate) fn seen(mut self) -> Vec<Standstill> {
+    /// Returns the times for which the process stood still since then.
+    pub(crate) fn seen(mut self) -> StandstillsSeen {
         self.end();
         let thread = self.thread.take();
         thread.and_then(|thread| thread.join().ok()).unwrap_or_default()
@@ -59,14 +59,14 @@ fn watch(
     clock: &dyn Clock,
     is_over: impl Fn() -> bool,
     wait: impl Fn(Duration),
-) -> Vec<Standstill> {
-    let mut seen = Vec::new();
+) -> StandstillsSeen {
+    let mut seen = StandstillsSeen::default();
     while !is_over() {
         let due = clock.now().after(LOOK);
         wait(LOOK);
         let length = clock.now().since(due);
         if length >= LATE_MIN {
-            seen.push(Standstill { from: due, length });
+            seen.add(Standstill { from: due, length });
         }
     }
     seen
@@ -105,7 +105,8 @@ mod tests {
             from: Moment::from_ns(from * 1_000_000),
             length: Duration::from_millis(length),
         };
-        assert_eq!(seen, [of(151, 3_000), of(3_550, 250)]);
+        assert_eq!(seen.longest, [of(151, 3_000), of(3_550, 250)]);
+        assert_eq!((seen.count, seen.total), (2, Duration::from_millis(3_250)));
     }
 
     #[test]
@@ -113,6 +114,6 @@ mod tests {
         let hand = Hand::default();
         let looks = Cell::new(0);
         let seen = watch(&hand, || looks.replace(looks.get() + 1) == 3, |_| {});
-        assert_eq!(seen, []);
+        assert_eq!(seen, StandstillsSeen::default());
     }
 }

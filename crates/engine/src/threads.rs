@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
-use plimsoll_model::{JobId, Moment, PackedOp, SharedClock, ThreadUsage};
+use plimsoll_model::{JobId, Moment, PackedOp, SharedClock, StandstillsSeen, ThreadUsage};
 use rtrb::{Consumer, RingBuffer};
 
 use crate::clock::{block_for, block_until, thread_cpu_time};
@@ -14,6 +14,7 @@ use crate::outcome::{
     EngineError, JobOutcome, LooksOutcome, OpSink, OpSinkError, ScheduleOutcome, StageOutcome,
     keep_first_errors,
 };
+use crate::past::Past;
 use crate::records::{JobTally, Outlet, ThreadOutcome};
 use crate::standstill::Watcher;
 use crate::thread_usage;
@@ -49,6 +50,7 @@ pub(crate) struct StageThreads<'a> {
     /// Who is told what stop rules see, where somebody else judges them.
     pub(crate) tells: Option<&'a Live>,
     pub(crate) sink: &'a mut dyn OpSink,
+    pub(crate) past: Past,
     pub(crate) jobs: &'a [RunJob],
 }
 
@@ -74,7 +76,7 @@ impl<'a> StageThreads<'a> {
         bodies: Vec<Body<'a>>,
         watch: impl FnOnce(Moment) -> Option<Watch>,
     ) -> Result<StageOutcome, EngineError> {
-        let Self { clock, stop, begins_at, stops, tells, sink, jobs } = self;
+        let Self { clock, stop, begins_at, stops, tells, sink, past, jobs } = self;
         let gate = Gate::new(clock, begins_at);
         let recorder_cpu = thread_cpu_time();
         let threads = bodies.len();
@@ -109,7 +111,8 @@ impl<'a> StageThreads<'a> {
             let watch = watch(begun.at);
             sink.begun(begun.at);
             let standstills = Watcher::begin(scope, clock);
-            let mut recorder = Recorder { clock, stop, sink, watch, tells, rule: stops.rule };
+            let rule = stops.rule;
+            let mut recorder = Recorder { clock, stop, sink, past, watch, tells, rule };
             let drained = recorder.drain(&mut consumers, &handles);
             // Threads whose records nobody takes any more must not wait for room.
             drop(consumers);
@@ -122,7 +125,7 @@ impl<'a> StageThreads<'a> {
             let joined = joined?;
             let usage = joined.iter().map(|(_, _, usage)| *usage).collect();
             let ended = joined.into_iter().map(|(thread, cpu, _)| (thread, cpu));
-            let mut outcome = sum(stops, jobs, begun, ended);
+            let mut outcome = sum(stops, jobs, begun, ended, recorder.past);
             outcome.threads = usage;
             outcome.standstills = standstills.seen();
             outcome.cpu_time += thread_cpu_time() - recorder_cpu;
@@ -146,8 +149,10 @@ pub(crate) fn sum(
     jobs: &[RunJob],
     begun: Begun,
     threads: impl IntoIterator<Item = (ThreadOutcome, Duration)>,
+    past: Past,
 ) -> StageOutcome {
-    let mut all = ThreadOutcome::default();
+    let (timeline, kept) = past.finish();
+    let mut all = ThreadOutcome { timeline, ..ThreadOutcome::default() };
     let mut cpu_time = Duration::ZERO;
     for (mut thread, cpu) in threads {
         all.timeline.merge(&thread.timeline);
@@ -186,6 +191,7 @@ pub(crate) fn sum(
         ended_by,
         ended_because: held.map(|rule| rule.because.clone()),
         timeline: all.timeline,
+        kept,
         errors: all.errors,
         ops_count: jobs.iter().map(|job| job.ops_count).sum(),
         failed_count: jobs.iter().map(|job| job.failed_count).sum(),
@@ -203,7 +209,7 @@ pub(crate) fn sum(
         probe: None,
         threads: Vec::new(),
         sockets: all.sockets,
-        standstills: Vec::new(),
+        standstills: StandstillsSeen::default(),
     }
 }
 
@@ -297,6 +303,7 @@ pub(crate) struct Recorder<'a> {
     pub(crate) clock: &'a SharedClock,
     pub(crate) stop: &'a StopFlag,
     pub(crate) sink: &'a mut dyn OpSink,
+    pub(crate) past: Past,
     pub(crate) watch: Option<Watch>,
     /// Who is told what the rules see, where somebody else judges them.
     pub(crate) tells: Option<&'a Live>,
@@ -321,6 +328,7 @@ impl Recorder<'_> {
                 chunk.commit_all();
             }
             self.tick()?;
+            self.hand_past_on()?;
             self.check_rules();
             if all_ended && taken == 0 {
                 return Ok(());
@@ -349,6 +357,12 @@ impl Recorder<'_> {
     fn tick(&mut self) -> Result<(), OpSinkError> {
         let ticked = self.sink.tick(self.clock.now());
         ticked.inspect_err(|_| self.stop.set())
+    }
+
+    /// Hands on what has come of the past of the time line.
+    pub(crate) fn hand_past_on(&mut self) -> Result<(), OpSinkError> {
+        let handed = self.past.hand_on(self.sink);
+        handed.inspect_err(|_| self.stop.set())
     }
 
     /// Ends the stage when a rule holds.

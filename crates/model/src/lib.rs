@@ -24,7 +24,9 @@ pub use op::OpKind;
 pub use outcome::ErrorClass;
 pub use record::{OpRecord, PackedOp, Visit};
 pub use secret::Secret;
-pub use seen::{SOCKET_SAMPLES_MAX, SocketsSeen, Standstill, ThreadUsage};
+pub use seen::{
+    EVIDENCE_KEPT_MAX, SOCKET_SAMPLES_MAX, SocketsSeen, Standstill, StandstillsSeen, ThreadUsage,
+};
 pub use series::SeriesKey;
 pub use time::{Clock, Moment, SharedClock, WallTime};
 pub use units::{ByteRate, Bytes, OpRate, UnitError, parse_duration};

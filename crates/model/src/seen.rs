@@ -35,6 +35,49 @@ impl Standstill {
     }
 }
 
+/// How many standstills of a client are kept, the longest; and as many of each kind of thing that a
+/// client shows: threads, interfaces, devices.
+pub const EVIDENCE_KEPT_MAX: usize = 64;
+
+/// The times for which a process stood still: all of them counted, the longest kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StandstillsSeen {
+    /// How many there were.
+    pub count: u64,
+    /// For how long in all.
+    pub total: Duration,
+    /// The [`EVIDENCE_KEPT_MAX`] longest, in the order of time.
+    pub longest: Vec<Standstill>,
+}
+
+impl StandstillsSeen {
+    /// Adds one, which began after all others.
+    pub fn add(&mut self, of: Standstill) {
+        self.count += 1;
+        self.total += of.length;
+        self.longest.push(of);
+        self.keep_longest();
+    }
+
+    /// Adds those of another process.
+    pub fn merge(&mut self, other: Self) {
+        self.count += other.count;
+        self.total += other.total;
+        self.longest.extend(other.longest);
+        self.longest.sort_unstable();
+        self.keep_longest();
+    }
+
+    /// Leaves the shortest out where there are too many, of those the latest.
+    fn keep_longest(&mut self) {
+        while self.longest.len() > EVIDENCE_KEPT_MAX {
+            let each = self.longest.iter().enumerate().rev();
+            let shortest = each.min_by_key(|(_, of)| of.length).map(|(at, _)| at);
+            shortest.map(|at| self.longest.remove(at));
+        }
+    }
+}
+
 /// How many times of connections one thread keeps of each kind; those after them are counted only.
 pub const SOCKET_SAMPLES_MAX: usize = 1_024;
 
@@ -96,5 +139,36 @@ impl SocketsSeen {
     /// Tells whether no connection was made or tried in vain.
     pub fn is_empty(&self) -> bool {
         self.opened + self.closed + self.no_port + self.no_descriptor == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_endless_standstills_the_longest_are_kept_and_all_are_counted() {
+        let of = |at: u64, length_ms| Standstill {
+            from: Moment::from_ns(at),
+            length: Duration::from_millis(length_ms),
+        };
+        let mut seen = StandstillsSeen::default();
+        // One in ten lasts longer, the rest are alike: of these the first ones stay.
+        (0..100).for_each(|at| seen.add(of(at, if at % 10 == 9 { 900 } else { 300 })));
+        assert_eq!((seen.count, seen.total), (100, Duration::from_millis(90 * 300 + 10 * 900)));
+        let expected: Vec<_> = (0..60)
+            .map(|at| of(at, if at % 10 == 9 { 900 } else { 300 }))
+            .chain([69, 79, 89, 99].map(|at| of(at, 900)))
+            .collect();
+        assert_eq!((seen.longest.len(), &seen.longest), (EVIDENCE_KEPT_MAX, &expected));
+        let other = StandstillsSeen {
+            count: 1,
+            total: Duration::from_secs(5),
+            longest: vec![of(3, 5_000)],
+        };
+        seen.merge(other);
+        assert_eq!((seen.count, seen.longest.len()), (101, EVIDENCE_KEPT_MAX));
+        assert_eq!(seen.longest[3..5], [of(3, 300), of(3, 5_000)]);
+        assert_eq!(seen.longest.last(), Some(&of(99, 900)));
     }
 }

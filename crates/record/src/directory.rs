@@ -206,16 +206,6 @@ impl RunDirectory {
         Ok(ReadManifest { manifest, has_checksum })
     }
 
-    /// Writes the time line as the run's summary, in place of one before.
-    pub fn write_summary(&self, timeline: &mut Timeline<SeriesKey>) -> Result<(), RecordError> {
-        timeline.close();
-        let write = |file: &mut dyn Write| {
-            summary::write(timeline, file)?;
-            file.write_all(b"\n")
-        };
-        self.replace(SUMMARY_NAME, write, Sealing::seal)
-    }
-
     /// Returns the time line that was written as the run's summary.
     pub fn read_summary(&self) -> Result<Timeline<SeriesKey>, RecordError> {
         let (summary, _): (Summary, bool) =
@@ -226,7 +216,7 @@ impl RunDirectory {
 
     /// Writes a file beside the one of that name, makes sure of it on the disk, and puts it in its
     /// place.
-    fn replace(
+    pub(crate) fn replace(
         &self,
         name: &str,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -310,12 +300,14 @@ fn read<T: DeserializeOwned>(
 #[cfg(test)]
 mod tests {
     use plimsoll_model::{
-        EndpointId, ErrorClass, JobId, Moment, OpKind, OpRecord, RunId, StageId, WallTime, WorkerId,
+        EndpointId, ErrorClass, JobId, Moment, OpKind, OpRecord, RunId, SeriesKey, StageId,
+        WallTime, WorkerId,
     };
+    use plimsoll_stats::Sample;
 
     use super::*;
     use crate::folder::full_disk;
-    use crate::{OpLog, OpLogWriter};
+    use crate::{OpLog, OpLogWriter, SummaryWriter};
 
     /// Returns a run of which nothing is known.
     fn bare_run(path: &Path) -> RunDirectory {
@@ -336,6 +328,50 @@ mod tests {
         let expected = format!("no space left in {};", place.path().display());
         assert!(refused.to_string().starts_with(&expected), "{refused}");
         assert_eq!(fs::read(place.path().join("profiles.zip")).unwrap(), b"first");
+    }
+
+    #[test]
+    fn a_full_disk_is_named_when_minutes_are_kept_and_a_stage_can_be_left_out() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = bare_run(place.path());
+        let key = SeriesKey { stage: StageId(0), kind: OpKind::Get, endpoint: EndpointId(0) };
+        let minute = |minute: u64| {
+            let end_ns = minute * 60_000_000_000;
+            let mut timeline = Timeline::new(0, 1_000_000_000);
+            let sample = Sample {
+                start_ns: end_ns,
+                end_ns,
+                latency_ns: 5,
+                ttfb_ns: None,
+                bytes: 1,
+                objects: 1,
+                outcome: 0,
+            };
+            timeline.record(key, &sample);
+            timeline.close();
+            timeline
+        };
+        let mut writer = SummaryWriter::new(&directory);
+        full_disk::simulate(true);
+        let refused = writer.keep(&minute(0)).unwrap_err();
+        full_disk::simulate(false);
+        let expected = format!("no space left in {};", place.path().display());
+        assert!(refused.to_string().starts_with(&expected), "{refused}");
+
+        let mut writer = SummaryWriter::new(&directory);
+        writer.keep(&minute(1)).unwrap();
+        writer.write(&mut minute(2)).unwrap();
+        let count = || {
+            let totals = directory.read_summary().unwrap().totals();
+            totals.iter().map(|(_, total)| total.cell.ended[0]).sum::<u64>()
+        };
+        assert_eq!(count(), 2);
+        writer.leave_out(StageId(1));
+        writer.write(&mut minute(2)).unwrap();
+        assert_eq!(count(), 2);
+        writer.leave_out(StageId(0));
+        writer.write(&mut minute(2)).unwrap();
+        assert_eq!(count(), 1);
     }
 
     #[test]

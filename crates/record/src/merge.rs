@@ -11,27 +11,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use plimsoll_model::{
-    EndpointId, Moment, ObjectId, OpRecord, RunId, SeriesKey, StageId, WallTime, WorkerId,
-};
-use plimsoll_stats::Timeline;
+use plimsoll_model::{EndpointId, Moment, ObjectId, OpRecord, RunId, StageId, WallTime, WorkerId};
 
 use self::check::check;
 use self::clients::{Client, clients};
 pub use self::error::MergeError;
 use self::stages::{Column, Stages, check_jobs, columns, note_stages, stages};
 use self::unite::leave_out_differences;
-use crate::RunDirectory;
-use crate::count::{sample_of, series_of};
 use crate::ops::OpLogWriter;
 use crate::schema::{Cleanup, CleanupState, FirstError, Manifest, Recorder, RunState, Stage};
+use crate::{RunDirectory, SummaryCounter};
 
 /// What is said where a run is merged in which a store's own metrics were kept.
 const SCRAPED_STAYS: &str =
     "the store's own metrics (--scrape) are not merged: they stay in the runs' own directories";
 
-/// The interval of a summary.
-const INTERVAL_NS: u64 = 1_000_000_000;
 /// How long a merged run may be. A wrong clock makes longer ones.
 const DAYS_MAX: u64 = 32;
 const DAY_NS: u64 = 86_400 * 1_000_000_000;
@@ -232,11 +226,9 @@ fn fill<E: std::error::Error + 'static>(
     let endpoints: Vec<String> = manifest.endpoints().cloned().collect();
     let epoch = WallTime::from_unix_ns(manifest.started_unix_ns);
     let mut log = OpLogWriter::new(directory, run, epoch, &endpoints).without_saving();
-    let mut timeline: Timeline<SeriesKey> = Timeline::new(0, INTERVAL_NS);
+    let mut counter = SummaryCounter::new(directory);
     for (at, part) in parts.iter().enumerate() {
         let shift = Shift::of(at, part, (&clients, &columns), &manifest);
-        // Time begins anew with each part, and a time line is quick only as long as it goes on.
-        let mut own: Timeline<SeriesKey> = Timeline::new(0, INTERVAL_NS);
         let mut written = Ok(());
         let run_id = || part.manifest.run_id.clone();
         let scanned = (part.scan)(&mut |op| {
@@ -258,19 +250,18 @@ fn fill<E: std::error::Error + 'static>(
                 });
                 return;
             }
-            own.record(series_of(&op), &sample_of(&op));
-            written = log.append(&[op]).and_then(|()| log.tick(op.end)).map_err(Into::into);
+            let counted = counter.add(&op).and_then(|()| log.append(&[op]));
+            written = counted.and_then(|()| log.tick(op.end)).map_err(Into::into);
         });
         scanned.map_err(|source| MergeError::Read { run_id: run_id(), source })?;
         written?;
-        timeline.merge(&own);
     }
     let totals = log.finish()?;
     let wait_ns = parts.iter().filter_map(|part| Some(part.manifest.recorder?.wait_ns)).sum();
     manifest.recorder =
         Some(Recorder { rows_count: totals.rows, parts_count: totals.parts, wait_ns });
     manifest.state = state(parts);
-    directory.write_summary(&mut timeline)?;
+    counter.write()?;
     directory.write_manifest(&manifest)?;
     Ok(())
 }

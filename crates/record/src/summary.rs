@@ -1,22 +1,120 @@
 //! The time line of a run to `summary.json` and back.
 
-use std::collections::BTreeMap;
-use std::io::Write;
+mod past;
 
-use plimsoll_model::{EndpointId, ErrorClass, OpKind, SeriesKey, StageId};
-use plimsoll_stats::{Cell, CompactHistogram, INTERVALS_PER_STRETCH, SeriesView, Timeline, Times};
-use serde::ser::{Error as _, SerializeStruct};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use plimsoll_model::{EndpointId, ErrorClass, OpKind, OpRecord, SeriesKey, StageId};
+use plimsoll_stats::{
+    Cell, CompactHistogram, INTERVALS_PER_STRETCH, SeriesView, Stretch, Timeline, Times,
+};
+use serde::ser::{Error as _, SerializeSeq, SerializeStruct};
 use serde::{Serialize, Serializer};
 
+use self::past::{PAST_NAME, PastFile, Place};
+use crate::count::{sample_of, series_of};
 use crate::schema::{self, StoredHistogram, SummarySchema};
-use crate::seal::UNSEALED;
+use crate::seal::{Sealing, UNSEALED};
+use crate::{RecordError, RunDirectory};
 
-/// Writes a closed time line as a summary, cell by cell, with room for its checksum.
-pub(crate) fn write(
-    timeline: &Timeline<SeriesKey>,
-    to: &mut dyn Write,
-) -> Result<(), serde_json::Error> {
-    serde_json::to_writer(to, &SummaryOf(timeline))
+/// The interval of the summaries that are written.
+pub const SUMMARY_INTERVAL_NS: u64 = 1_000_000_000;
+/// How long a stretch of them is.
+const STRETCH_NS: u64 = SUMMARY_INTERVAL_NS * INTERVALS_PER_STRETCH as u64;
+
+/// Writes the summary of a run. While the run goes on, what is over of its time line waits on the
+/// disk.
+#[derive(Debug)]
+pub struct SummaryWriter {
+    directory: RunDirectory,
+    /// `None` as long as nothing is over.
+    past: Option<PastFile>,
+}
+
+impl SummaryWriter {
+    /// Returns the writer for a run of whose time line there is nothing yet.
+    pub fn new(directory: &RunDirectory) -> Self {
+        Self { directory: directory.clone(), past: None }
+    }
+
+    /// Keeps stretches of the time line that are over, out of one that is closed. More may come for
+    /// the same ones: it is added.
+    pub fn keep(&mut self, past: &Timeline<SeriesKey>) -> Result<(), RecordError> {
+        let folder = self.directory.folder();
+        let failed = |source| RecordError::io("write", &folder.path_of(PAST_NAME), source);
+        let file = match self.past.take() {
+            Some(file) => file,
+            None => PastFile::create(folder).map_err(failed)?,
+        };
+        self.past.insert(file).add(past).map_err(failed)
+    }
+
+    /// Leaves out a stage of which something was kept.
+    pub fn leave_out(&mut self, stage: StageId) {
+        if let Some(file) = &mut self.past {
+            file.leave_out(stage);
+        }
+    }
+
+    /// Writes what was kept and the rest as the run's summary, in place of one before. All of it is
+    /// never in memory at once.
+    pub fn write(&self, rest: &mut Timeline<SeriesKey>) -> Result<(), RecordError> {
+        rest.close();
+        let summary = SummaryOf { past: self.past.as_ref(), rest };
+        let write = |file: &mut dyn io::Write| {
+            serde_json::to_writer(&mut *file, &summary)?;
+            file.write_all(b"\n")
+        };
+        self.directory.replace(crate::directory::SUMMARY_NAME, write, Sealing::seal)
+    }
+}
+
+/// Counts the operations of logs for the summary of a run that is made of them.
+#[derive(Debug)]
+pub struct SummaryCounter {
+    summary: SummaryWriter,
+    timeline: Timeline<SeriesKey>,
+    /// The stretch in which the last operation ended.
+    stretch: u64,
+}
+
+impl SummaryCounter {
+    /// Returns the counter for a run of which nothing is counted yet.
+    pub fn new(directory: &RunDirectory) -> Self {
+        let timeline = Timeline::new(0, SUMMARY_INTERVAL_NS);
+        Self { summary: SummaryWriter::new(directory), timeline, stretch: 0 }
+    }
+
+    /// Counts an operation.
+    pub fn add(&mut self, op: &OpRecord) -> Result<(), RecordError> {
+        let stretch = op.end.as_ns() / STRETCH_NS;
+        if stretch != self.stretch {
+            self.turn_to(stretch)?;
+        }
+        self.timeline.record(series_of(op), &sample_of(op));
+        Ok(())
+    }
+
+    /// Keeps what is over when operations end in that stretch.
+    #[cold]
+    fn turn_to(&mut self, stretch: u64) -> Result<(), RecordError> {
+        let past = if stretch + 1 < self.stretch {
+            // Another log begins, and a time line is quick only as long as time goes on.
+            self.timeline.close();
+            let new = Timeline::new(0, SUMMARY_INTERVAL_NS);
+            Some(std::mem::replace(&mut self.timeline, new))
+        } else {
+            self.timeline.split_before(stretch.saturating_sub(1) as usize)
+        };
+        self.stretch = stretch;
+        past.map_or(Ok(()), |past| self.summary.keep(&past))
+    }
+
+    /// Writes the summary, in place of one before.
+    pub fn write(mut self) -> Result<(), RecordError> {
+        self.summary.write(&mut self.timeline)
+    }
 }
 
 /// Returns the time line of a summary.
@@ -43,32 +141,84 @@ pub(crate) fn to_timeline(summary: schema::Summary) -> Result<Timeline<SeriesKey
 }
 
 /// Serialises as [`schema::Summary`].
-struct SummaryOf<'a>(&'a Timeline<SeriesKey>);
+struct SummaryOf<'a> {
+    past: Option<&'a PastFile>,
+    rest: &'a Timeline<SeriesKey>,
+}
+
+impl SummaryOf<'_> {
+    /// Returns the series of which there is something, in order.
+    fn series(&self) -> impl Iterator<Item = io::Result<SeriesOf<'_>>> {
+        let mut rest: BTreeMap<SeriesKey, SeriesView<'_>> = self.rest.series().collect();
+        let past = self.past.into_iter().flat_map(PastFile::keys);
+        let keys: BTreeSet<SeriesKey> = past.chain(rest.keys().copied()).collect();
+        keys.into_iter().map(move |key| {
+            let past = self.past.map(|file| Ok::<_, io::Error>((file, file.places(key)?)));
+            Ok(SeriesOf { key, past: past.transpose()?, rest: rest.remove(&key) })
+        })
+    }
+}
 
 impl Serialize for SummaryOf<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut summary = serializer.serialize_struct("Summary", 5)?;
         summary.serialize_field("schema", &SummarySchema::default())?;
-        summary.serialize_field("origin_ns", &self.0.origin_ns())?;
-        summary.serialize_field("interval_ns", &self.0.interval_ns())?;
-        summary.serialize_field("lanes", &AllSeries(self.0))?;
+        summary.serialize_field("origin_ns", &self.rest.origin_ns())?;
+        summary.serialize_field("interval_ns", &self.rest.interval_ns())?;
+        summary.serialize_field("lanes", &AllSeries(self))?;
         summary.serialize_field("checksum", UNSEALED)?;
         summary.end()
     }
 }
 
-struct AllSeries<'a>(&'a Timeline<SeriesKey>);
+struct AllSeries<'a>(&'a SummaryOf<'a>);
 
 impl Serialize for AllSeries<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.series().map(|(key, series)| SeriesOf { key, series }))
+        let mut all = serializer.serialize_seq(None)?;
+        for series in self.0.series() {
+            all.serialize_element(&series.map_err(S::Error::custom)?)?;
+        }
+        all.end()
     }
 }
 
 /// Serialises as [`schema::Series`].
 struct SeriesOf<'a> {
     key: SeriesKey,
-    series: SeriesView<'a>,
+    /// Where its stretches are in the file.
+    past: Option<(&'a PastFile, Vec<Place>)>,
+    rest: Option<SeriesView<'a>>,
+}
+
+/// What is read of a stretch.
+type Read = fn(&PastFile, &Place) -> io::Result<Stretch>;
+
+impl SeriesOf<'_> {
+    /// Calls `each` with every stretch in order, what is in the file being read by `read`.
+    fn stretches<E: serde::ser::Error>(
+        &self,
+        read: Read,
+        mut each: impl FnMut(usize, &Stretch) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let past = self.past.iter().flat_map(|(file, places)| {
+            places.iter().map(move |place| (place.stretch as usize, file, place))
+        });
+        let mut past = past.peekable();
+        let mut rest = self.rest.into_iter().flat_map(SeriesView::stretches).peekable();
+        loop {
+            let (first, other) = (past.peek().map(|of| of.0), rest.peek().map(|of| of.0));
+            let Some(index) = first.into_iter().chain(other).min() else { return Ok(()) };
+            let mut whole = Stretch::default();
+            while let Some((_, file, place)) = past.next_if(|(at, ..)| *at == index) {
+                whole.merge(&read(file, place).map_err(E::custom)?);
+            }
+            if let Some((_, stretch)) = rest.next_if(|(at, _)| *at == index) {
+                whole.merge(stretch);
+            }
+            each(index, &whole)?;
+        }
+    }
 }
 
 impl Serialize for SeriesOf<'_> {
@@ -77,41 +227,38 @@ impl Serialize for SeriesOf<'_> {
         series.serialize_field("stage", &self.key.stage.0)?;
         series.serialize_field("kind", self.key.kind.name())?;
         series.serialize_field("endpoint", &self.key.endpoint.0)?;
-        series.serialize_field("cells", &Cells(self.series))?;
-        series.serialize_field("times", &Stretches(self.series.times()))?;
+        series.serialize_field("cells", &Cells(self))?;
+        series.serialize_field("times", &Stretches(self))?;
         series.end()
     }
 }
 
-struct Cells<'a>(SeriesView<'a>);
+struct Cells<'a>(&'a SeriesOf<'a>);
 
 impl Serialize for Cells<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let nothing = Cell::default();
-        let cells = self.0.cells().enumerate().filter(|(_, cell)| *cell != nothing);
-        serializer.collect_seq(cells.map(|(index, cell)| CellOf { index, cell }))
+        let mut cells = serializer.serialize_seq(None)?;
+        self.0.stretches(PastFile::cells, |index, stretch| {
+            stretch.cells(index).try_for_each(|(index, cell)| {
+                cells.serialize_element(&cell_to(index, &cell).map_err(S::Error::custom)?)
+            })
+        })?;
+        cells.end()
     }
 }
 
-struct Stretches<'a>(&'a [Times]);
+struct Stretches<'a>(&'a SeriesOf<'a>);
 
 impl Serialize for Stretches<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let nothing = Times::default();
-        let stretches = self.0.iter().enumerate().filter(|(_, times)| **times != nothing);
-        serializer.collect_seq(stretches.map(|(stretch, times)| times_to(stretch, times)))
-    }
-}
-
-struct CellOf {
-    index: usize,
-    cell: Cell,
-}
-
-impl Serialize for CellOf {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let cell = cell_to(self.index, &self.cell).map_err(S::Error::custom)?;
-        cell.serialize(serializer)
+        let mut stretches = serializer.serialize_seq(None)?;
+        self.0.stretches(PastFile::times, |index, stretch| {
+            if stretch.times().is_empty() {
+                return Ok(());
+            }
+            stretches.serialize_element(&times_to(index, stretch.times()))
+        })?;
+        stretches.end()
     }
 }
 

@@ -328,11 +328,46 @@ impl CompactHistogram {
         self.moments.merge(&other.moments);
     }
 
+    /// Writes it behind what is there.
+    pub(crate) fn write(&self, to: &mut Vec<u8>) {
+        let Moments { count, sum, sum_of_squares, min, max } = self.moments;
+        for number in [count, min, max, self.bins.len() as u64] {
+            to.extend_from_slice(&number.to_le_bytes());
+        }
+        for number in [sum, sum_of_squares] {
+            to.extend_from_slice(&number.to_le_bytes());
+        }
+        to.extend_from_slice(&self.bins);
+    }
+
+    /// Reads what [`Self::write`] wrote off the beginning of `from`; `None` where it is too short.
+    pub(crate) fn read(from: &mut &[u8]) -> Option<Self> {
+        let mut numbers = [0; 4];
+        for number in &mut numbers {
+            *number = u64::from_le_bytes(taken(from)?);
+        }
+        let mut sums = [0; 2];
+        for sum in &mut sums {
+            *sum = u128::from_le_bytes(taken(from)?);
+        }
+        let [count, min, max, bytes] = numbers;
+        let [sum, sum_of_squares] = sums;
+        let bins = from.split_off(..usize::try_from(bytes).ok()?)?.into();
+        Some(Self { bins, moments: Moments { count, sum, sum_of_squares, min, max } })
+    }
+
     /// Returns how many bytes it holds beside itself.
     #[cfg(test)]
     pub(crate) fn held_bytes(&self) -> usize {
         self.bins.len()
     }
+}
+
+/// Takes the first bytes off.
+fn taken<const N: usize>(from: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, rest) = from.split_first_chunk()?;
+    *from = rest;
+    Some(*first)
 }
 
 /// Each doubling from this value on has this many bins; below twice of it every value has its own.

@@ -34,7 +34,8 @@ pub use mser::{WarmUp, mser5};
 pub use queues::{mdc_share_over, mg1_share_over, mmc_share_over, rate_carried};
 pub use steady::{AmountSeries, STEADY_PARTS, STEADY_PARTS_COMPARED, Steady, SteadyRule};
 pub use timeline::{
-    Cell, INTERVALS_PER_STRETCH, OUTCOMES_MAX, Sample, SeriesView, Timeline, Times,
+    Cell, INTERVALS_PER_STRETCH, OUTCOMES_MAX, Sample, SeriesView, Stretch, Timeline, Times, Total,
+    Totals,
 };
 pub use welch::{
     Interval, Welch, mean, normal_quantile, runs_to_tell, std_dev, student_t_quantile,

@@ -3,7 +3,9 @@
 
 mod cells;
 
-use self::cells::Cells;
+use std::collections::BTreeMap;
+
+use self::cells::PackedCells;
 use crate::CompactHistogram;
 use crate::histogram::OpenHistogram;
 use crate::share::share_by_time;
@@ -61,27 +63,39 @@ pub struct Times {
     pub ttfb: CompactHistogram,
 }
 
-/// One series to look at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SeriesView<'a> {
-    cells: &'a Cells,
-    times: &'a [Times],
+/// [`INTERVALS_PER_STRETCH`] intervals of one series, at rest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stretch {
+    cells: PackedCells,
+    times: Times,
 }
 
+/// One series to look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeriesView<'a>(&'a BTreeMap<usize, Stretch>);
+
 impl<'a> SeriesView<'a> {
-    /// Returns the intervals from the origin on.
-    pub fn cells(self) -> impl Iterator<Item = Cell> + 'a {
-        self.cells.iter()
+    /// Returns the stretches in which something happened, with their numbers, in order.
+    pub fn stretches(self) -> impl Iterator<Item = (usize, &'a Stretch)> {
+        self.0.iter().map(|(index, stretch)| (*index, stretch))
     }
 
-    /// Returns the stretches from the origin on.
-    pub fn times(self) -> &'a [Times] {
-        self.times
+    /// Returns the intervals in which something happened, with their numbers, in order.
+    pub fn cells(self) -> impl Iterator<Item = (usize, Cell)> + 'a {
+        self.stretches().flat_map(|(index, stretch)| stretch.cells(index))
+    }
+
+    /// Returns the times of the stretches in which an operation succeeded, with their numbers, in
+    /// order.
+    pub fn times(self) -> impl Iterator<Item = (usize, &'a Times)> {
+        let times = self.stretches().map(|(index, stretch)| (index, &stretch.times));
+        times.filter(|(_, times)| !times.is_empty())
     }
 }
 
 impl Cell {
-    fn merge(&mut self, other: &Self) {
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.ended.iter_mut().zip(&other.ended) {
             *mine += theirs;
         }
@@ -96,9 +110,60 @@ impl Cell {
 }
 
 impl Times {
-    fn merge(&mut self, other: &Self) {
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Self) {
         self.latency.merge(&other.latency);
         self.ttfb.merge(&other.ttfb);
+    }
+
+    /// Tells whether no operation succeeded.
+    pub fn is_empty(&self) -> bool {
+        self.latency.count() == 0 && self.ttfb.count() == 0
+    }
+}
+
+impl Stretch {
+    /// Returns the cells in which something happened, of the stretch of that number, with theirs.
+    pub fn cells(&self, index: usize) -> impl Iterator<Item = (usize, Cell)> + use<> {
+        let nothing = Cell::default();
+        let cells = if self.cells.is_empty() { Vec::new() } else { self.cells.unpack() };
+        let cells = (index * INTERVALS_PER_STRETCH..).zip(cells);
+        cells.filter(move |(_, cell)| *cell != nothing)
+    }
+
+    /// Returns the times of its successes.
+    pub fn times(&self) -> &Times {
+        &self.times
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.cells.merge(&other.cells);
+        self.times.merge(&other.times);
+    }
+
+    /// Writes its cells, then its times, behind what is there, and returns how many bytes the cells
+    /// take.
+    pub fn write(&self, to: &mut Vec<u8>) -> usize {
+        let cells = self.cells.bytes();
+        to.extend_from_slice(cells);
+        if !self.times.is_empty() {
+            self.times.latency.write(to);
+            self.times.ttfb.write(to);
+        }
+        cells.len()
+    }
+
+    /// Returns the stretch whose cells and times were written like this; either may be left out.
+    /// `None` where that cannot be.
+    pub fn read(cells: &[u8], mut times: &[u8]) -> Option<Self> {
+        let cells = PackedCells::from_bytes(cells);
+        if times.is_empty() {
+            return Some(Self { cells, times: Times::default() });
+        }
+        let latency = CompactHistogram::read(&mut times)?;
+        let ttfb = CompactHistogram::read(&mut times)?;
+        times.is_empty().then_some(Self { cells, times: Times { latency, ttfb } })
     }
 }
 
@@ -116,29 +181,104 @@ impl Open {
     }
 }
 
+/// How many stretches have their cells open at once. An operation mostly ends in the last of them,
+/// and one that crossed its border began in the one before.
+const STRETCHES_OPEN: usize = 2;
+
 /// One series.
 #[derive(Clone, Debug, Default)]
 struct Series {
-    cells: Cells,
-    times: Vec<Times>,
+    /// What is at rest: all before the open cells, and the times of these.
+    rest: BTreeMap<usize, Stretch>,
+    /// The interval of the first open cell, with which a stretch begins.
+    first: usize,
+    cells: Vec<Cell>,
     open: Option<Box<Open>>,
 }
 
 impl Series {
-    fn stretch(&mut self, index: usize) -> &mut Times {
-        if self.times.len() <= index {
-            self.times.resize_with(index + 1, Times::default);
+    /// Changes the cell of an interval.
+    #[inline]
+    fn change(&mut self, interval: usize, change: impl FnOnce(&mut Cell)) {
+        let open = interval.checked_sub(self.first);
+        match open.and_then(|index| self.cells.get_mut(index)) {
+            Some(cell) => change(cell),
+            None => self.change_elsewhere(interval, change),
         }
-        &mut self.times[index]
+    }
+
+    #[cold]
+    fn change_elsewhere(&mut self, interval: usize, change: impl FnOnce(&mut Cell)) {
+        let stretch = interval / INTERVALS_PER_STRETCH;
+        if interval < self.first {
+            let cells = &mut self.rest.entry(stretch).or_default().cells;
+            cells.change(interval % INTERVALS_PER_STRETCH, change);
+            return;
+        }
+        if stretch >= self.first / INTERVALS_PER_STRETCH + STRETCHES_OPEN {
+            self.pack_until(stretch + 1 - STRETCHES_OPEN);
+        }
+        let index = interval - self.first;
+        if self.cells.len() <= index {
+            self.cells.resize_with(index + 1, Cell::default);
+        }
+        change(&mut self.cells[index]);
+    }
+
+    /// Packs what lies before stretch `first`, which becomes the first that is open.
+    fn pack_until(&mut self, first: usize) {
+        let begins = first * INTERVALS_PER_STRETCH;
+        let count = begins.saturating_sub(self.first).min(self.cells.len());
+        let stretches = self.first / INTERVALS_PER_STRETCH..;
+        for (stretch, cells) in stretches.zip(self.cells[..count].chunks(INTERVALS_PER_STRETCH)) {
+            let packed = PackedCells::of(cells);
+            if !packed.is_empty() {
+                // There may be times of it, and never a cell.
+                self.rest.entry(stretch).or_default().cells = packed;
+            }
+        }
+        self.cells.drain(..count);
+        self.first = self.first.max(begins);
+    }
+
+    /// Adds to a stretch, which is put at rest.
+    fn add(&mut self, index: usize, stretch: &Stretch) {
+        self.pack_until(index + 1);
+        self.rest.entry(index).or_default().merge(stretch);
+    }
+
+    fn add_times(&mut self, index: usize, times: &Times) {
+        if !times.is_empty() {
+            self.rest.entry(index).or_default().times.merge(times);
+        }
     }
 
     /// Puts the open histograms at rest and returns them empty.
     fn rest(&mut self) -> Option<Box<Open>> {
         let mut open = self.open.take()?;
-        self.stretch(open.stretch).merge(&open.times());
+        self.add_times(open.stretch, &open.times());
         open.latency.clear();
         open.ttfb.clear();
         Some(open)
+    }
+
+    /// Puts all at rest.
+    fn close(&mut self) {
+        // They are given back, too: a stage that is over needs them no more.
+        drop(self.rest());
+        let cells = self.cells.len().div_ceil(INTERVALS_PER_STRETCH);
+        self.pack_until(self.first / INTERVALS_PER_STRETCH + cells);
+        self.cells = Vec::new();
+    }
+
+    /// Takes out what lies before `stretch`.
+    fn split_before(&mut self, stretch: usize) -> BTreeMap<usize, Stretch> {
+        self.pack_until(stretch);
+        if self.open.as_ref().is_some_and(|open| open.stretch < stretch) {
+            drop(self.rest());
+        }
+        let later = self.rest.split_off(&stretch);
+        std::mem::replace(&mut self.rest, later)
     }
 
     /// Returns the open histograms of `stretch`, which have room.
@@ -159,7 +299,7 @@ impl Series {
         let outcome = usize::from(sample.outcome).min(OUTCOMES_MAX - 1);
         let is_ok = outcome == 0;
         let lies_within = is_ok && start_ns >= interval.begins_ns;
-        self.cells.change(interval.index, |cell| {
+        self.change(interval.index, |cell| {
             cell.ended[outcome] += 1;
             if lies_within {
                 cell.bytes += sample.bytes;
@@ -183,7 +323,7 @@ impl Series {
     fn share(&mut self, sample: &Sample, start_ns: u64, end_ns: u64, interval_ns: u64) {
         let wholes = [sample.bytes, sample.objects * MICRO];
         share_by_time(start_ns, end_ns, interval_ns, wholes, |index, [bytes, objects_micro]| {
-            self.cells.change(index, |cell| {
+            self.change(index, |cell| {
                 cell.bytes += bytes;
                 cell.objects_micro += objects_micro;
             });
@@ -192,12 +332,14 @@ impl Series {
 
     /// Adds all of `other`.
     fn merge(&mut self, other: &Self) {
-        self.cells.merge(&other.cells);
-        for (index, times) in other.times.iter().enumerate() {
-            self.stretch(index).merge(times);
+        for (index, stretch) in &other.rest {
+            self.add(*index, stretch);
+        }
+        for (interval, cell) in (other.first..).zip(&other.cells) {
+            self.change(interval, |mine| mine.merge(cell));
         }
         if let Some(open) = &other.open {
-            self.stretch(open.stretch).merge(&open.times());
+            self.add_times(open.stretch, &open.times());
         }
     }
 }
@@ -233,16 +375,47 @@ impl<K: Ord + Copy> Timeline<K> {
     /// Counts one finished operation. What happened before the origin counts as at the origin.
     #[inline]
     pub fn record(&mut self, key: K, sample: &Sample) {
+        self.record_and(key, sample, |_| ());
+    }
+
+    /// Counts one finished operation like [`Self::record`]. `begins` is called before, if it is the
+    /// first to end in another stretch than the one before it.
+    #[inline]
+    pub fn record_and(&mut self, key: K, sample: &Sample, begins: impl FnOnce(&mut Self)) {
         let start_ns = sample.start_ns.saturating_sub(self.origin_ns);
         let end_ns = sample.end_ns.saturating_sub(self.origin_ns).max(start_ns);
         let Interval { begins_ns, ns, .. } = self.interval;
         // Before it the difference wraps around and is large, too.
-        if end_ns.wrapping_sub(begins_ns) >= ns {
-            let index = end_ns / ns;
-            self.interval = Interval { index: index as usize, begins_ns: index * ns, ns };
+        if end_ns.wrapping_sub(begins_ns) >= ns && self.move_to(end_ns) {
+            begins(self);
         }
         let interval = self.interval;
         self.series_of(key).record(sample, start_ns, end_ns, interval);
+    }
+
+    /// Moves on, or back, to the interval of that time, and tells whether it is in another stretch.
+    #[cold]
+    fn move_to(&mut self, end_ns: u64) -> bool {
+        let (before, ns) = (self.stretch(), self.interval.ns);
+        let index = end_ns / ns;
+        self.interval = Interval { index: index as usize, begins_ns: index * ns, ns };
+        self.stretch() != before
+    }
+
+    /// Returns the stretch in which the last operation ended.
+    pub fn stretch(&self) -> usize {
+        self.interval.index / INTERVALS_PER_STRETCH
+    }
+
+    /// Takes out what lies before that stretch; `None` where there is nothing. What is recorded for
+    /// it afterwards is there again, to be added to what was taken out.
+    pub fn split_before(&mut self, stretch: usize) -> Option<Self> {
+        let taken = self.series.iter_mut().filter_map(|(key, series)| {
+            let rest = series.split_before(stretch);
+            (!rest.is_empty()).then(|| (*key, Series { rest, ..Series::default() }))
+        });
+        let series: Vec<_> = taken.collect();
+        (!series.is_empty()).then(|| Self { series, ..Self::new(self.origin_ns, self.interval.ns) })
     }
 
     /// Returns the series of that key, which is made if there is none.
@@ -273,25 +446,33 @@ impl<K: Ord + Copy> Timeline<K> {
 
     /// Puts a cell as it was stored; it is added to what is there.
     pub fn insert_cell(&mut self, key: K, interval: usize, cell: &Cell) {
-        self.series_of(key).cells.change(interval, |mine| mine.merge(cell));
+        self.series_of(key).change(interval, |mine| mine.merge(cell));
     }
 
     /// Puts the times of a stretch as they were stored; they are added to what is there.
     pub fn insert_times(&mut self, key: K, stretch: usize, times: &Times) {
-        self.series_of(key).stretch(stretch).merge(times);
+        self.series_of(key).add_times(stretch, times);
     }
 
-    /// Puts every histogram at rest, so that [`Self::series`] shows all.
+    /// Puts everything at rest, so that [`Self::series`] shows all.
     pub fn close(&mut self) {
-        // They are given back, too: a stage that is over needs them no more.
-        self.series.iter_mut().for_each(|(_, series)| drop(series.rest()));
+        self.series.iter_mut().for_each(|(_, series)| series.close());
+    }
+
+    /// Puts everything at rest and returns the sums.
+    pub fn totals(&mut self) -> Totals<K> {
+        self.close();
+        let mut totals = Totals::default();
+        totals.add(self);
+        totals
     }
 
     /// Returns the series in key order.
     pub fn series(&self) -> impl Iterator<Item = (K, SeriesView<'_>)> {
         self.series.iter().map(|(key, series)| {
-            assert!(series.open.is_none(), "close() comes before series()");
-            (*key, SeriesView { cells: &series.cells, times: &series.times })
+            let is_closed = series.open.is_none() && series.cells.is_empty();
+            assert!(is_closed, "close() comes before series()");
+            (*key, SeriesView(&series.rest))
         })
     }
 
@@ -306,18 +487,64 @@ impl<K: Ord + Copy> Timeline<K> {
     }
 }
 
+/// All of a series, whenever it was.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Total {
+    /// What was counted.
+    pub cell: Cell,
+    /// The times of the successes.
+    pub times: Times,
+}
+
+/// All of each series.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Totals<K>(BTreeMap<K, Total>);
+
+impl<K> Default for Totals<K> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<K: Ord + Copy> Totals<K> {
+    /// Adds all of a time line that is closed.
+    pub fn add(&mut self, timeline: &Timeline<K>) {
+        for (key, series) in timeline.series() {
+            let total = self.0.entry(key).or_default();
+            series.cells().for_each(|(_, cell)| total.cell.merge(&cell));
+            series.times().for_each(|(_, times)| total.times.merge(times));
+        }
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        for (key, theirs) in &other.0 {
+            let total = self.0.entry(*key).or_default();
+            total.cell.merge(&theirs.cell);
+            total.times.merge(&theirs.times);
+        }
+    }
+
+    /// Returns each series with its total, in key order.
+    pub fn iter(&self) -> impl Iterator<Item = (K, &Total)> {
+        self.0.iter().map(|(key, total)| (*key, total))
+    }
+}
+
 #[cfg(test)]
 impl<K> Timeline<K> {
     /// Returns how many bytes the cells hold, and how many are held in all but the open
     /// histograms.
     fn held_bytes(&self) -> (usize, usize) {
-        let cells = self.series.iter().map(|(_, series)| series.cells.held_bytes()).sum();
-        let times = self.series.iter().map(|(_, series)| {
-            let bins = series.times.iter().flat_map(|times| [&times.latency, &times.ttfb]);
-            let bins: usize = bins.map(CompactHistogram::held_bytes).sum();
-            series.times.capacity() * size_of::<Times>() + bins
+        let each = || self.series.iter().map(|(_, series)| series);
+        let packed = each().flat_map(|series| series.rest.values());
+        let packed: usize = packed.map(|stretch| stretch.cells.bytes().len()).sum();
+        let open: usize = each().map(|series| series.cells.capacity() * size_of::<Cell>()).sum();
+        let rest = each().flat_map(|series| series.rest.values()).map(|stretch| {
+            let Times { latency, ttfb } = &stretch.times;
+            size_of::<(usize, Stretch)>() + latency.held_bytes() + ttfb.held_bytes()
         });
-        (cells, cells + times.sum::<usize>())
+        (packed + open, packed + open + rest.sum::<usize>())
     }
 }
 

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use plimsoll_engine::LiveDetail;
 use plimsoll_model::{EndpointId, OpKind, SeriesKey, WallTime};
-use plimsoll_stats::{OUTCOMES_MAX, SeriesView, Timeline};
+use plimsoll_stats::{OUTCOMES_MAX, Total, Totals as SeriesTotals};
 
 use percent_encoding::percent_decode_str;
 use plimsoll_http::Url;
@@ -212,23 +212,19 @@ struct Whole {
 }
 
 impl Whole {
-    fn add_lane(&mut self, series: &SeriesView<'_>) {
-        for cell in series.cells() {
-            self.totals.requests += cell.ended.iter().sum::<u64>();
-            self.totals.errors += cell.ended[1..OUTCOMES_MAX].iter().sum::<u64>();
-            self.totals.bytes += cell.bytes;
-            self.objects_micro += cell.objects_micro;
-        }
-        for times in series.times() {
-            for (spread, histogram) in
-                [(&mut self.latency, &times.latency), (&mut self.ttfb, &times.ttfb)]
-            {
-                spread.add(&Spread {
-                    count: histogram.count(),
-                    sum_ns: histogram.sum(),
-                    min_max_ns: histogram.min_max(),
-                });
-            }
+    fn add_lane(&mut self, Total { cell, times }: &Total) {
+        self.totals.requests += cell.ended.iter().sum::<u64>();
+        self.totals.errors += cell.ended[1..OUTCOMES_MAX].iter().sum::<u64>();
+        self.totals.bytes += cell.bytes;
+        self.objects_micro += cell.objects_micro;
+        for (spread, histogram) in
+            [(&mut self.latency, &times.latency), (&mut self.ttfb, &times.ttfb)]
+        {
+            spread.add(&Spread {
+                count: histogram.count(),
+                sum_ns: histogram.sum(),
+                min_max_ns: histogram.min_max(),
+            });
         }
     }
 
@@ -249,12 +245,12 @@ pub(super) fn summary(
     database: &Database,
     board: &Board,
     stage: &str,
-    timeline: &Timeline<SeriesKey>,
+    all: &SeriesTotals<SeriesKey>,
 ) -> String {
     let mut wholes: BTreeMap<(OpKind, Option<EndpointId>), Whole> = BTreeMap::new();
-    for (SeriesKey { kind, endpoint, .. }, series) in timeline.series() {
+    for (SeriesKey { kind, endpoint, .. }, total) in all.iter() {
         for endpoint in [None, Some(endpoint)] {
-            wholes.entry((kind, endpoint)).or_default().add_lane(&series);
+            wholes.entry((kind, endpoint)).or_default().add_lane(total);
         }
     }
     let at = board.now();

@@ -23,7 +23,7 @@ use futures::future::{join, join_all};
 use plimsoll_engine::Live;
 use plimsoll_http::{TlsConfig, TlsOptions, TlsSetupError, Url};
 use plimsoll_model::{SeriesKey, SharedClock, WallTime};
-use plimsoll_stats::Timeline;
+use plimsoll_stats::Totals;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::runtime::{self, Runtime};
@@ -116,8 +116,8 @@ pub enum TelemetryError {
 
 /// How a run went, for receivers that want a summary.
 struct End {
-    /// The measured stages: their names and their operations.
-    measured: Vec<(String, Timeline<SeriesKey>)>,
+    /// The measured stages: their names and the sums of their operations.
+    measured: Vec<(String, Totals<SeriesKey>)>,
 }
 
 /// The thread that tells of a run. Dropped, it tells the counters a last time and ends.
@@ -170,8 +170,7 @@ impl Telemetry {
 
     /// Tells everything a last time, with a summary of the measured stages, and ends. Takes a few
     /// seconds at most where a receiver does not answer.
-    pub fn finish(self, mut measured: Vec<(String, Timeline<SeriesKey>)>) {
-        measured.iter_mut().for_each(|(_, timeline)| timeline.close());
+    pub fn finish(self, measured: Vec<(String, Totals<SeriesKey>)>) {
         self.end.send_replace(Some(Arc::new(End { measured })));
     }
 }

@@ -143,8 +143,8 @@ impl Pusher {
             Dialect::Influx(database) => {
                 let (mut lines, written) =
                     influx::totals(database, &self.board, &snapshot, &self.written);
-                for (stage, timeline) in over.into_iter().flat_map(|end| &end.measured) {
-                    lines += &influx::summary(database, &self.board, stage, timeline);
+                for (stage, totals) in over.into_iter().flat_map(|end| &end.measured) {
+                    lines += &influx::summary(database, &self.board, stage, totals);
                 }
                 (lines, written)
             }

@@ -10,7 +10,7 @@ use plimsoll_engine::{
 };
 use plimsoll_foreign::prometheus::Exposition;
 use plimsoll_model::{EndpointId, ErrorClass, OpKind, StageId};
-use plimsoll_stats::Sample;
+use plimsoll_stats::{Sample, Timeline};
 use serde_json::Value;
 
 use plimsoll_engine::RunClock;
@@ -420,8 +420,8 @@ fn the_summary_has_average_shortest_and_longest_in_all_and_for_each_endpoint() {
     record(0, 3_000_000_000, ErrorClass::Ok);
     record(1, 8_000_000_000, ErrorClass::Ok);
     record(1, 9_000_000_000, ErrorClass::Server);
-    timeline.close();
-    let text = influx::summary(&database, &board(&["a:1", "b:1"]), "measure", &timeline);
+    let totals = timeline.totals();
+    let text = influx::summary(&database, &board(&["a:1", "b:1"]), "measure", &totals);
     let lines: Vec<_> = text.lines().map(influx_line).collect();
     let names = ["requests", "objects", "bytes_total", "errors", "request_total_secs"];
     let spread = ["request_avg_secs", "request_min_secs", "request_max_secs"];
@@ -490,7 +490,7 @@ fn start(receivers: &Receivers) -> Telemetry {
 }
 
 /// Returns what was done in a stage with one GET.
-fn one_get() -> Timeline<SeriesKey> {
+fn one_get() -> Totals<SeriesKey> {
     let mut timeline = Timeline::new(0, 1_000_000_000);
     let key = SeriesKey { stage: StageId(0), kind: OpKind::Get, endpoint: EndpointId(0) };
     timeline.record(
@@ -505,7 +505,7 @@ fn one_get() -> Timeline<SeriesKey> {
             outcome: 0,
         },
     );
-    timeline
+    timeline.totals()
 }
 
 #[test]

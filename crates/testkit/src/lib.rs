@@ -1,11 +1,12 @@
-//! What the tests of several crates share: live servers, a clock that stands still, the
-//! committed formats.
+//! What the tests of several crates share: live servers, a clock that stands still, a count of the
+//! memory that is held, the committed formats.
 //!
 //! A dev-dependency only; nothing that ships may know it.
 
 pub mod browser;
 pub mod documents;
 pub mod grammar;
+pub mod held;
 pub mod weed;
 
 mod clock;

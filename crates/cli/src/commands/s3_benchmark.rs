@@ -159,7 +159,7 @@ impl Tests {
         let (Some(last), Some(stage)) = (done.last(), self.under_way.take()) else { return };
         let (loop_number, test) = Test::at(stage);
         let (outcome, took) = (&last.outcome, last.outcome.ended.since(last.outcome.started));
-        let figures = TestFigures::of(outcome.timeline.clone(), took, &outcome.failed_statuses);
+        let figures = TestFigures::of(&outcome.totals(), took, &outcome.failed_statuses);
         if test == Test::Put {
             self.has_objects = figures.ops_ok > 0;
         }

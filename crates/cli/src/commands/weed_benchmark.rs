@@ -18,7 +18,7 @@ use plimsoll_dialects::weed_benchmark::{
 };
 use plimsoll_engine::LiveCounts;
 use plimsoll_model::{OpKind, SeriesKey};
-use plimsoll_stats::Timeline;
+use plimsoll_stats::Totals;
 use plimsoll_workload::plan::{Plan, SetIndex, WorkloadFile};
 
 use crate::args::{LabelsArg, WeedBenchmarkArgs, YES};
@@ -206,7 +206,7 @@ impl Observer for Lines {
         });
     }
 
-    fn stages_ended(&self, measured: Vec<(String, Timeline<SeriesKey>)>) {
+    fn stages_ended(&self, measured: Vec<(String, Totals<SeriesKey>)>) {
         self.inner.stages_ended(measured);
     }
 }
@@ -331,7 +331,7 @@ impl<'a> Reports<'a> {
         let (Some(last), Some(index)) = (done.last(), self.under_way.take()) else { return };
         let (outcome, stage) = (&last.outcome, self.stages[index]);
         let took = outcome.ended.since(outcome.started);
-        let (figures, deletions) = StageFigures::of(outcome.timeline.clone(), took);
+        let (figures, deletions) = StageFigures::of(&outcome.totals(), took);
         if stage == Stage::Write {
             self.learn(last);
         }

@@ -48,7 +48,6 @@ impl Readings {
         let quota = now.quotas.since(&self.quotas);
         let bound = quota.and_then(|quota| quota.cores_milli);
         let cores = super::cores() as u64 * 1_000;
-        let stood_still = outcome.standstills.iter().map(|of| ns(of.length));
         let mut seen = ClientEvidence {
             host: super::describe().hostname,
             agent: None,
@@ -73,8 +72,8 @@ impl Readings {
             descriptors_count: descriptors(),
             interfaces: now.interfaces_since(self),
             devices: now.devices_since(self),
-            standstills_count: outcome.standstills.len() as u64,
-            stood_still_ns: stood_still.sum(),
+            standstills_count: outcome.standstills.count,
+            stood_still_ns: ns(outcome.standstills.total),
             standstills: standstills(outcome),
         };
         seen.truncate();
@@ -119,7 +118,7 @@ fn standstills(outcome: &StageOutcome) -> Vec<StandstillEvidence> {
         from_ns: ns(of.from.since(outcome.started)),
         length_ns: ns(of.length),
     };
-    outcome.standstills.iter().map(of).collect()
+    outcome.standstills.longest.iter().map(of).collect()
 }
 
 fn ns(time: Duration) -> u64 {

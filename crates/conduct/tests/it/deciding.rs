@@ -61,11 +61,9 @@ fn doubling() -> Chooser<'static> {
 }
 
 fn p99(outcome: &StageOutcome) -> Duration {
-    let mut timeline = outcome.timeline.clone();
-    timeline.close();
     let mut latency = Histogram::new();
-    for times in timeline.series().flat_map(|(_, lane)| lane.times()) {
-        latency.merge_compact(&times.latency);
+    for (_, total) in outcome.totals().iter() {
+        latency.merge_compact(&total.times.latency);
     }
     Duration::from_nanos(latency.percentile(Percentile::new(99.0).unwrap()).unwrap())
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use plimsoll_model::{ErrorClass, SeriesKey, WallTime};
 use plimsoll_report::table::{Cell, Table, Tone, harmless};
-use plimsoll_stats::{Histogram, Timeline};
+use plimsoll_stats::{Histogram, Totals};
 
 use super::Benchmark;
 use crate::figures::{self, Sums};
@@ -89,13 +89,8 @@ impl Test {
 
 impl TestFigures {
     /// Returns those of a stage; `statuses` says how often which status came with a failure.
-    pub fn of(
-        mut timeline: Timeline<SeriesKey>,
-        took: Duration,
-        statuses: &BTreeMap<u16, u64>,
-    ) -> Self {
-        timeline.close();
-        let Sums { ops_ok, bytes, rows, failed, latency } = Sums::of(&timeline, |_| true);
+    pub fn of(totals: &Totals<SeriesKey>, took: Duration, statuses: &BTreeMap<u16, u64>) -> Self {
+        let Sums { ops_ok, bytes, rows, failed, latency } = Sums::of(totals, |_| true);
         let slowdowns = SLOWDOWNS.iter().filter_map(|status| statuses.get(status)).sum();
         Self { took, ops_ok, bytes, rows, slowdowns, failed, latency }
     }

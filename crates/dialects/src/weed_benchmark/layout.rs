@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use plimsoll_model::{ErrorClass, OpKind, SeriesKey};
 use plimsoll_report::table::{Table, Tone, harmless};
-use plimsoll_stats::{Histogram, Percentile, Timeline};
+use plimsoll_stats::{Histogram, Percentile, Totals};
 
 use crate::figures::{self, Sums};
 
@@ -80,10 +80,9 @@ pub struct StageFigures {
 impl StageFigures {
     /// Returns those of a stage without its deletions, and those of its deletions where there are
     /// any.
-    pub fn of(mut timeline: Timeline<SeriesKey>, took: Duration) -> (Self, Option<Self>) {
-        timeline.close();
+    pub fn of(totals: &Totals<SeriesKey>, took: Duration) -> (Self, Option<Self>) {
         let of = |takes: fn(OpKind) -> bool| {
-            let Sums { ops_ok, bytes, failed, latency, .. } = Sums::of(&timeline, takes);
+            let Sums { ops_ok, bytes, failed, latency, .. } = Sums::of(totals, takes);
             Self { took, ops_ok, bytes, failed, latency }
         };
         let deletions = of(|kind| kind == OpKind::Delete);

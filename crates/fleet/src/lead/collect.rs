@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use plimsoll_conduct::{CallerError, Observer, in_one_line};
-use plimsoll_model::{Moment, RunId, SeriesKey, SharedClock, WallTime};
+use plimsoll_model::{Moment, RunId, SharedClock, WallTime};
 use plimsoll_record::schema::{Manifest, Recorder, RunState};
-use plimsoll_record::{OpLog, OpLogWriter, RunDirectory, Staging, sample_of, series_of};
-use plimsoll_stats::Timeline;
+use plimsoll_record::{OpLog, OpLogWriter, RunDirectory, Staging, SummaryCounter};
 
-use super::gather::{Clocks, Count, Handed, INTERVAL_NS, STAGING, clocks_of, kept_losses, shifted};
+use super::gather::{Clocks, Count, Handed, STAGING, clocks_of, kept_losses, shifted};
 use super::{FleetSettings, Lead};
 use crate::fabric::{Arrival, Fabric, Space};
 use crate::roll::Recruit;
@@ -152,14 +151,18 @@ fn append(log: &mut OpLogWriter, part: &RunDirectory, clocks: &Clocks) -> Result
 
 /// Makes counts, summary and state of a run those of its log.
 fn recount(directory: &RunDirectory, manifest: &mut Manifest) -> Result<(), CallerError> {
-    let mut timeline: Timeline<SeriesKey> = Timeline::new(0, INTERVAL_NS);
+    let mut counter = SummaryCounter::new(directory);
+    let mut failed = Ok(());
     let mut stages: BTreeMap<u8, Count> = BTreeMap::new();
     let mut jobs: BTreeMap<(u8, u8), Count> = BTreeMap::new();
     let rows_count = OpLog::open(directory)?.scan(&mut |op| {
-        timeline.record(series_of(op), &sample_of(op));
+        if failed.is_ok() {
+            failed = counter.add(op);
+        }
         stages.entry(op.stage.0).or_default().add(op);
         jobs.entry((op.stage.0, op.job.0)).or_default().add(op);
     })?;
+    failed?;
     for (index, stage) in manifest.stages.iter_mut().enumerate() {
         let index = index as u8;
         let Some(count) = stages.get(&index) else { continue };
@@ -185,6 +188,6 @@ fn recount(directory: &RunDirectory, manifest: &mut Manifest) -> Result<(), Call
         let why = "its coordinator ended before it; its agents' parts were collected afterwards";
         manifest.state_reason = Some(why.to_owned());
     }
-    directory.write_summary(&mut timeline)?;
+    counter.write()?;
     Ok(directory.write_manifest(manifest)?)
 }

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::thread::{Scope, ScopedJoinHandle};
 
 use plimsoll_conduct::{CallerError, Done, Recording, in_one_line, note_outcome};
-use plimsoll_engine::{OpSink, StageOutcome};
+use plimsoll_engine::{OpSink, OpSinkError, StageOutcome};
 use plimsoll_model::{JobId, Moment, OpRecord, PackedOp, SeriesKey, StageId};
 use plimsoll_record::schema::{ClockReading, Manifest};
-use plimsoll_record::{OpLog, Receiving, RecordError, RunDirectory, Staging, sample_of, series_of};
+use plimsoll_record::{
+    OpLog, Receiving, RecordError, RunDirectory, SUMMARY_INTERVAL_NS, Staging, sample_of, series_of,
+};
 use plimsoll_report::format;
-use plimsoll_stats::Timeline;
+use plimsoll_stats::{Timeline, Totals};
 use thiserror::Error;
 
 use super::clocks::SAME;
@@ -22,8 +24,6 @@ use crate::offset::{ClockLine, Offset};
 use crate::protocol::AgentId;
 use crate::wire::{Answer, Order, OutcomeDoc, ended_by};
 
-/// The interval of time lines.
-pub(super) const INTERVAL_NS: u64 = 1_000_000_000;
 /// Where in the run directory the records of agents lie until they are part of its own.
 pub(super) const STAGING: &str = "agents";
 /// The records of so many agents are fetched at once, that of one while those of others wait to be
@@ -58,8 +58,41 @@ pub(super) enum GatherError {
 struct Taken {
     rows: u64,
     counts: BTreeMap<(StageId, JobId), Count>,
-    /// By stage: what was done in each second.
-    timelines: BTreeMap<StageId, Timeline<SeriesKey>>,
+    lines: BTreeMap<StageId, Line>,
+}
+
+/// What was done in each second of a stage.
+struct Line {
+    timeline: Timeline<SeriesKey>,
+    /// The sums of what the record keeps of it already.
+    kept: Totals<SeriesKey>,
+}
+
+impl Default for Line {
+    fn default() -> Self {
+        Self { timeline: Timeline::new(0, SUMMARY_INTERVAL_NS), kept: Totals::default() }
+    }
+}
+
+impl Line {
+    /// Adds an operation, and has the record keep what is over.
+    fn add(&mut self, op: &OpRecord, sink: &mut dyn OpSink) -> Result<(), OpSinkError> {
+        let mut past = None;
+        self.timeline.record_and(series_of(op), &sample_of(op), |timeline| {
+            if sink.keeps_past() {
+                past = timeline.split_before(timeline.stretch().saturating_sub(1));
+            }
+        });
+        let Some(past) = past else { return Ok(()) };
+        sink.keep_past(&past)?;
+        self.kept.add(&past);
+        Ok(())
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.timeline.merge(&other.timeline);
+        self.kept.merge(&other.kept);
+    }
 }
 
 /// What a log holds of some of its operations.
@@ -85,12 +118,10 @@ impl Count {
 }
 
 impl Taken {
-    fn add(&mut self, op: &OpRecord) {
-        let line = self.timelines.entry(op.stage);
-        let line = line.or_insert_with(|| Timeline::new(0, INTERVAL_NS));
-        line.record(series_of(op), &sample_of(op));
+    fn add(&mut self, op: &OpRecord, sink: &mut dyn OpSink) -> Result<(), OpSinkError> {
         self.counts.entry((op.stage, op.job)).or_default().add(op);
         self.rows += 1;
+        self.lines.entry(op.stage).or_default().add(op, sink)
     }
 
     /// Returns what it holds of a stage, by job.
@@ -227,9 +258,9 @@ fn take(
         let clock = clock_in(&of.clocks, op.stage);
         let (None, Some(clock)) = (&failed, clock) else { return };
         let op = shifted(op, clock);
-        taken.add(&op);
+        failed = taken.add(&op, sink).err().map(Into::into);
         waiting.push(PackedOp::from(&op));
-        if waiting.len() == OPS_AT_ONCE {
+        if failed.is_none() && waiting.len() == OPS_AT_ONCE {
             failed = sink.append(&waiting).err().map(Into::into);
             waiting.clear();
         }
@@ -275,7 +306,7 @@ impl Lead {
         }
         let place = recording.directory.path().join(STAGING);
         let staging = Staging::begin(&place)?;
-        let mut timelines: BTreeMap<StageId, Timeline<SeriesKey>> = BTreeMap::new();
+        let mut lines: BTreeMap<StageId, Line> = BTreeMap::new();
         let answers = self.answers();
         let mut handed: Vec<Handed> = Vec::new();
         for (index, answer) in answers {
@@ -303,16 +334,14 @@ impl Lead {
                         continue;
                     }
                 };
-                for (stage, own) in taken.timelines {
-                    let all =
-                        timelines.entry(stage).or_insert_with(|| Timeline::new(0, INTERVAL_NS));
-                    all.merge(&own);
+                for (stage, own) in taken.lines {
+                    lines.entry(stage).or_default().merge(&own);
                 }
             }
             Ok(())
         })?;
         for of in done.iter_mut() {
-            self.complete(of, timelines.remove(&of.stage), recording);
+            self.complete(of, lines.remove(&of.stage).unwrap_or_default(), recording);
         }
         if !self.left().is_empty() && !self.outcomes.is_empty() {
             self.release()?;
@@ -430,12 +459,7 @@ impl Lead {
     }
 
     /// Has a stage hold what those have done whose record is there.
-    fn complete(
-        &mut self,
-        done: &mut Done,
-        timeline: Option<Timeline<SeriesKey>>,
-        recording: &mut Recording,
-    ) {
+    fn complete(&mut self, done: &mut Done, mut line: Line, recording: &mut Recording) {
         let number = usize::from(done.stage.0);
         let Some(parts) = self.outcomes.get(number) else { return };
         let mut all: Option<StageOutcome> = None;
@@ -456,7 +480,8 @@ impl Lead {
         }
         let Some(mut all) = all else { return };
         ended_by(&mut all, done.outcome.ended_by, done.outcome.ended_because.clone());
-        all.timeline = timeline.unwrap_or_else(|| Timeline::new(0, INTERVAL_NS));
+        line.timeline.close();
+        (all.timeline, all.kept) = (line.timeline, line.kept);
         let entry = &mut recording.manifest.stages[number];
         note_outcome(entry, &all);
         if !are_told {

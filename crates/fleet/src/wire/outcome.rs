@@ -10,18 +10,17 @@ use plimsoll_driver::Settled;
 use plimsoll_engine::{
     EndReason, ErrorSample, JobOutcome, LooksOutcome, ScheduleOutcome, StageOutcome, Unchecked,
 };
-use plimsoll_model::{EndpointId, ErrorClass, JobId, Moment, OpKind, SocketsSeen, StageId};
-use plimsoll_record::schema;
-use plimsoll_stats::Timeline;
+use plimsoll_model::{
+    EndpointId, ErrorClass, JobId, Moment, OpKind, SocketsSeen, StageId, StandstillsSeen,
+};
+use plimsoll_record::{SUMMARY_INTERVAL_NS, schema};
+use plimsoll_stats::{Timeline, Totals};
 use plimsoll_workload::data::WrongKind;
 use serde::{Deserialize, Serialize};
 
 pub use self::vet::StageBounds;
 use super::ProbeCountsDoc;
 use crate::offset::ClockLine;
-
-/// The interval of time lines.
-const INTERVAL_NS: u64 = 1_000_000_000;
 
 /// As [`StageOutcome`] has it, by the agent's clock; the time line comes with the op log, and what
 /// was changed beside it.
@@ -247,7 +246,8 @@ impl OutcomeDoc {
             ended: at(self.ended_ns),
             ended_by: EndReason::from_name(&self.ended_by)?,
             ended_because: self.ended_because.clone(),
-            timeline: Timeline::new(0, INTERVAL_NS),
+            timeline: Timeline::new(0, SUMMARY_INTERVAL_NS),
+            kept: Totals::default(),
             errors: errors.collect::<Option<_>>()?,
             ops_count: jobs.iter().map(|job| job.ops_count).sum(),
             failed_count: jobs.iter().map(|job| job.failed_count).sum(),
@@ -271,7 +271,7 @@ impl OutcomeDoc {
             // What was seen of an agent travels beside, as its record keeps it.
             threads: Vec::new(),
             sockets: SocketsSeen::default(),
-            standstills: Vec::new(),
+            standstills: StandstillsSeen::default(),
         })
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// How many threads, interfaces and devices of one client are kept, the busiest first, and how many
 /// standstills, the longest.
-pub const EVIDENCE_KEPT_MAX: usize = 64;
+pub use plimsoll_model::EVIDENCE_KEPT_MAX;
 
 /// What was seen of one client of a stage.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

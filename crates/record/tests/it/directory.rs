@@ -5,7 +5,7 @@ use std::fs;
 
 use plimsoll_model::Moment;
 use plimsoll_record::schema::{RunState, Schedule, WrongCount};
-use plimsoll_record::{Manifest, OpLog, RecordError, RunDirectory};
+use plimsoll_record::{Manifest, OpLog, RecordError, RunDirectory, SummaryWriter};
 use plimsoll_stats::Timeline;
 
 use crate::{MARK, manifest, new_run, op, without_checksum, writer};
@@ -148,7 +148,7 @@ fn in_mark(bytes: &[u8], position: usize) -> bool {
 fn a_bit_that_flips_in_a_manifest_or_a_summary_is_seen() {
     let place = tempfile::tempdir().unwrap();
     let directory = new_run(place.path());
-    directory.write_summary(&mut Timeline::new(0, 1_000_000_000)).unwrap();
+    SummaryWriter::new(&directory).write(&mut Timeline::new(0, 1_000_000_000)).unwrap();
     assert!(directory.read_manifest_checked().unwrap().has_checksum);
     for name in ["run.json", "summary.json"] {
         let path = place.path().join(name);
@@ -237,7 +237,7 @@ fn a_run_is_written_and_read_where_it_was_made() {
     writer.append(&[op(2)]).unwrap();
     writer.finish().unwrap();
     directory.write_manifest(&manifest()).unwrap();
-    directory.write_summary(&mut Timeline::new(0, 1)).unwrap();
+    SummaryWriter::new(&directory).write(&mut Timeline::new(0, 1)).unwrap();
     directory.write_beside("profiles.zip", |file| file.write_all(b"x")).unwrap();
 
     let names = |path: &std::path::Path| fs::read_dir(path).unwrap().count();
@@ -259,7 +259,7 @@ fn a_link_in_the_place_of_a_new_file_is_not_written_through() {
         link(name).unwrap();
     }
     directory.write_manifest(&manifest()).unwrap();
-    directory.write_summary(&mut Timeline::new(0, 1)).unwrap();
+    SummaryWriter::new(&directory).write(&mut Timeline::new(0, 1)).unwrap();
     let mut writer = writer(&directory);
     writer.append(&[op(1)]).unwrap();
     assert!(writer.finish().unwrap_err().to_string().contains("part-000000.parquet.open"));

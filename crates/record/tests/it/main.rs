@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail by a panic")]
 
 mod directory;
+mod flat;
 mod formats;
 mod lease;
 mod merge;

@@ -16,7 +16,9 @@ use plimsoll_record::schema::{
     FilesTarget, LoopModel, RunState, Schedule, ScrapedPage, Stage, StageJob, StageKind, Target,
     WrongCount,
 };
-use plimsoll_record::{Manifest, MergeError, MergePart, OpLog, RecordError, RunDirectory, merge};
+use plimsoll_record::{
+    Manifest, MergeError, MergePart, OpLog, RecordError, RunDirectory, SummaryWriter, merge,
+};
 use plimsoll_stats::{Sample, Timeline};
 
 use crate::{EPOCH, endpoints};
@@ -122,7 +124,7 @@ fn summarised(directory: &RunDirectory, ops: &[OpRecord]) -> String {
         timeline
             .record(SeriesKey { stage: op.stage, kind: op.kind, endpoint: op.endpoint }, &sample);
     }
-    directory.write_summary(&mut timeline).unwrap();
+    SummaryWriter::new(directory).write(&mut timeline).unwrap();
     file(directory, "summary.json")
 }
 

@@ -4,7 +4,7 @@
 use std::fs;
 
 use plimsoll_model::{EndpointId, ErrorClass, OpKind, SeriesKey, StageId};
-use plimsoll_record::RunDirectory;
+use plimsoll_record::{RunDirectory, SummaryWriter};
 use plimsoll_stats::{Sample, Timeline};
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ fn key(stage: u8, kind: OpKind, endpoint: u16) -> SeriesKey {
 }
 
 fn written(directory: &RunDirectory, timeline: &mut Timeline<SeriesKey>) -> String {
-    directory.write_summary(timeline).unwrap();
+    SummaryWriter::new(directory).write(timeline).unwrap();
     fs::read_to_string(directory.path().join("summary.json")).unwrap()
 }
 
@@ -121,6 +121,7 @@ proptest! {
         let directory = new_run(place.path());
         let bytes = written(&directory, &mut whole);
         let mut back = directory.read_summary().unwrap();
+        back.close();
         prop_assert!(back.series().eq(whole.series()));
         prop_assert_eq!(back.origin_ns(), whole.origin_ns());
         prop_assert_eq!(back.interval_ns(), whole.interval_ns());
@@ -132,5 +133,63 @@ proptest! {
         let mut backward = Timeline::new(SECOND / 2, SECOND);
         parts.iter().rev().for_each(|part| backward.merge(part));
         prop_assert_eq!(&written(&directory, &mut backward), &bytes);
+    }
+
+    #[test]
+    fn whatever_was_kept_on_the_way_it_is_the_same_bytes(
+        ops in prop::collection::vec(
+            (0u64..900 * SECOND, 0u64..300 * SECOND, any::<u32>(), 0u8..14, 0usize..5, 0u16..3),
+            0..80,
+        ),
+        sorted in any::<bool>(),
+        threads in 1usize..4,
+        // After which operations which thread, or all of what is together, hands what on.
+        cuts in prop::collection::vec((0usize..80, 0usize..4, 0usize..17), 0..40),
+    ) {
+        let mut ops = ops;
+        if sorted {
+            ops.sort_by_key(|(start, took, ..)| start + took);
+        }
+        let place = tempfile::tempdir().unwrap();
+        let (whole_run, kept_run) =
+            (new_run(&place.path().join("whole")), new_run(&place.path().join("kept")));
+        let mut whole = Timeline::new(0, SECOND);
+        let mut parts = vec![whole.clone(); threads];
+        let mut waiting = whole.clone();
+        let mut writer = SummaryWriter::new(&kept_run);
+        for (index, &(start_ns, took, bytes, outcome, kind, endpoint)) in ops.iter().enumerate() {
+            let key = key((index % 2) as u8, OpKind::ALL[kind], endpoint);
+            let sample = Sample {
+                start_ns,
+                end_ns: start_ns + took,
+                latency_ns: took,
+                ttfb_ns: (index % 3 == 0).then_some(took / 2),
+                bytes: bytes.into(),
+                objects: 1,
+                outcome,
+            };
+            whole.record(key, &sample);
+            parts[index % threads].record(key, &sample);
+            for &(_, who, before) in cuts.iter().filter(|(at, ..)| *at == index) {
+                match parts.get_mut(who) {
+                    Some(part) => {
+                        part.split_before(before).iter().for_each(|past| waiting.merge(past));
+                    }
+                    None => {
+                        let past = waiting.split_before(before);
+                        past.iter().for_each(|past| writer.keep(past).unwrap());
+                    }
+                }
+            }
+        }
+        parts.iter().for_each(|part| waiting.merge(part));
+        let expected = written(&whole_run, &mut whole);
+        writer.write(&mut waiting).unwrap();
+        let kept = fs::read_to_string(kept_run.path().join("summary.json")).unwrap();
+        prop_assert_eq!(&kept, &expected);
+        // Of a run that is settled a second time, too.
+        writer.write(&mut waiting).unwrap();
+        let again = fs::read_to_string(kept_run.path().join("summary.json")).unwrap();
+        prop_assert_eq!(&again, &expected);
     }
 }

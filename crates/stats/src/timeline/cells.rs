@@ -1,120 +1,62 @@
-//! The cells of one lane: dense where operations end at present, a few bytes each before.
+//! The cells of a stretch as bits: a few bytes for each.
 
 use super::{Cell, INTERVALS_PER_STRETCH, MICRO, OUTCOMES_MAX};
 use crate::bits::{BitReader, BitWriter, apply, difference};
 
-/// How many stretches are open at once. An operation mostly ends in the last of them, and one that
-/// crossed its border began in the one before.
-const STRETCHES_OPEN: usize = 2;
-
-/// Cells from the origin on.
+/// The cells of one stretch at rest.
 ///
 /// A run of days has many: of 144 bytes each for every lane of every thread they would fill the
-/// memory. Only the last [`STRETCHES_OPEN`] stretches are kept as they are; what an older one gets
-/// afterwards, which is rare, has it unpacked and packed again.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Cells {
-    /// The stretches before the open ones, as [`pack`] wrote them.
-    packed: Vec<Box<[u8]>>,
-    open: Vec<Cell>,
-}
+/// memory. What a stretch at rest gets afterwards, which is rare, has it unpacked and packed again.
+/// Equal cells are equal byte for byte.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct PackedCells(Box<[u8]>);
 
-impl Cells {
-    /// Returns the number of intervals up to the last one that was asked for.
-    fn len(&self) -> usize {
-        self.open_first() + self.open.len()
+impl PackedCells {
+    /// Returns the cells of a stretch, of which the last ones may be missing.
+    pub(super) fn of(cells: &[Cell]) -> Self {
+        Self(pack(cells))
     }
 
-    /// Returns the interval of the first open cell.
-    fn open_first(&self) -> usize {
-        self.packed.len() * INTERVALS_PER_STRETCH
+    /// Returns the cells whose [`Self::bytes`] these are.
+    pub(super) fn from_bytes(bytes: &[u8]) -> Self {
+        Self(bytes.into())
     }
 
-    /// Changes the cell of an interval.
-    #[inline]
-    pub(super) fn change(&mut self, interval: usize, change: impl FnOnce(&mut Cell)) {
-        let open = interval.checked_sub(self.open_first());
-        match open.and_then(|index| self.open.get_mut(index)) {
-            Some(cell) => change(cell),
-            None => self.change_elsewhere(interval, change),
-        }
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
     }
 
-    #[cold]
-    fn change_elsewhere(&mut self, interval: usize, change: impl FnOnce(&mut Cell)) {
-        let stretch = interval / INTERVALS_PER_STRETCH;
-        if let Some(packed) = self.packed.get_mut(stretch) {
-            let mut cells = unpack(packed);
-            change(&mut cells[interval % INTERVALS_PER_STRETCH]);
-            *packed = pack(&cells);
-            return;
-        }
-        if stretch >= self.packed.len() + STRETCHES_OPEN {
-            self.pack_until(stretch + 1 - STRETCHES_OPEN);
-        }
-        let index = interval - self.open_first();
-        if self.open.len() <= index {
-            self.open.resize_with(index + 1, Cell::default);
-        }
-        change(&mut self.open[index]);
+    /// Tells whether nothing happened in any of them.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
-    /// Packs what lies before stretch `first`, which becomes the first that is open.
-    fn pack_until(&mut self, first: usize) {
-        let stretches = first - self.packed.len();
-        let cells = self.open.len().min(stretches.saturating_mul(INTERVALS_PER_STRETCH));
-        self.packed.extend(self.open[..cells].chunks(INTERVALS_PER_STRETCH).map(pack));
-        self.packed.resize(first, Box::default());
-        self.open.drain(..cells);
+    /// Returns all cells of the stretch.
+    pub(super) fn unpack(&self) -> Vec<Cell> {
+        unpack(&self.0)
+    }
+
+    /// Changes one cell.
+    pub(super) fn change(&mut self, index: usize, change: impl FnOnce(&mut Cell)) {
+        let mut cells = self.unpack();
+        change(&mut cells[index]);
+        *self = Self::of(&cells);
     }
 
     /// Adds all of `other`.
     pub(super) fn merge(&mut self, other: &Self) {
-        for (stretch, packed) in other.packed.iter().enumerate() {
-            let first = stretch * INTERVALS_PER_STRETCH;
-            match self.packed.get_mut(stretch) {
-                _ if packed.is_empty() => {}
-                Some(mine) if mine.is_empty() => mine.clone_from(packed),
-                Some(mine) => {
-                    let mut sum = unpack(mine);
-                    sum.iter_mut().zip(unpack(packed)).for_each(|(cell, more)| cell.merge(&more));
-                    *mine = pack(&sum);
-                }
-                None => self.add(first, &unpack(packed)),
-            }
+        if other.is_empty() {
+            return;
         }
-        self.add(other.open_first(), &other.open);
-    }
-
-    fn add(&mut self, first: usize, cells: &[Cell]) {
-        for (index, cell) in cells.iter().enumerate() {
-            self.change(first + index, |mine| mine.merge(cell));
+        if self.is_empty() {
+            self.clone_from(other);
+            return;
         }
-    }
-
-    /// Returns the cells, of which one stretch at a time is unpacked.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Cell> + '_ {
-        let packed = self.packed.iter().flat_map(|packed| unpack(packed));
-        packed.chain(self.open.iter().copied())
-    }
-
-    /// Returns how many bytes it holds beside itself.
-    #[cfg(test)]
-    pub(super) fn held_bytes(&self) -> usize {
-        let packed: usize = self.packed.iter().map(|packed| packed.len()).sum();
-        self.packed.capacity() * size_of::<Box<[u8]>>()
-            + packed
-            + self.open.capacity() * size_of::<Cell>()
+        let mut sum = self.unpack();
+        sum.iter_mut().zip(other.unpack()).for_each(|(cell, more)| cell.merge(&more));
+        *self = Self::of(&sum);
     }
 }
-
-impl PartialEq for Cells {
-    fn eq(&self, other: &Self) -> bool {
-        self.len() == other.len() && self.iter().eq(other.iter())
-    }
-}
-
-impl Eq for Cells {}
 
 /// Returns the cells of a stretch, of which the last ones may be missing, as bits: which outcomes
 /// there were, and a column for each of these, for bytes and for objects. A stretch in which
@@ -206,24 +148,15 @@ mod tests {
         fn what_is_packed_comes_back(
             mut cells in prop::collection::vec(any_cell(), 0..=INTERVALS_PER_STRETCH),
         ) {
-            let packed = pack(&cells);
+            let packed = PackedCells::of(&cells);
             cells.resize(INTERVALS_PER_STRETCH, Cell::default());
-            prop_assert_eq!(unpack(&packed), cells);
+            prop_assert_eq!(packed.unpack(), cells);
+            prop_assert_eq!(PackedCells::from_bytes(packed.bytes()), packed);
         }
     }
 
     #[test]
     fn a_stretch_in_which_nothing_happened_takes_no_byte() {
-        assert_eq!(pack(&[Cell::default(); INTERVALS_PER_STRETCH]).len(), 0);
-        // Cells of the end of time do not have those before them made.
-        let mut cells = Cells::default();
-        cells.change(7, |cell| cell.bytes = 1);
-        cells.change(INTERVALS_PER_STRETCH << 20, |cell| cell.bytes = 2);
-        assert!(cells.held_bytes() < 40 << 20, "{}", cells.held_bytes());
-        assert_eq!(cells.len(), (INTERVALS_PER_STRETCH << 20) + 1);
-        let mut other = Cells::default();
-        other.change(7, |cell| cell.bytes = 3);
-        cells.merge(&other);
-        assert_eq!(cells.iter().take(9).map(|cell| cell.bytes).sum::<u64>(), 4);
+        assert_eq!(PackedCells::of(&[Cell::default(); INTERVALS_PER_STRETCH]).bytes().len(), 0);
     }
 }

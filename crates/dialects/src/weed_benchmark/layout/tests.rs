@@ -241,7 +241,7 @@ fn a_version_cannot_write_to_the_terminal() {
 #[test]
 fn deletions_are_counted_apart_and_over_both_stages() {
     use plimsoll_model::{EndpointId, StageId};
-    use plimsoll_stats::Sample;
+    use plimsoll_stats::{Sample, Timeline};
 
     let stage = |ops: &[(OpKind, ErrorClass, u64)]| {
         let mut timeline = Timeline::new(0, 1_000_000_000);
@@ -259,7 +259,7 @@ fn deletions_are_counted_apart_and_over_both_stages() {
             };
             timeline.record(key, &sample);
         }
-        StageFigures::of(timeline, Duration::from_secs(2))
+        StageFigures::of(&timeline.totals(), Duration::from_secs(2))
     };
     let (put, delete) = (OpKind::Put, OpKind::Delete);
     let (ok, gone, away) = (ErrorClass::Ok, ErrorClass::NotFound, ErrorClass::Connect);
