@@ -65,7 +65,8 @@ pub(super) fn lay_out(place: &Place, program: &Path) -> Result<()> {
 fn third_parties() -> Result<String> {
     let mut about = Command::new(tools::install_crate(&tools::CARGO_ABOUT)?);
     let here = process::root().join("xtask/src/dist");
-    about.current_dir(process::root()).args(["about", "generate", "--frozen", "--fail"]);
+    // Not `--frozen`: crates of other systems are looked at too, and no build has fetched them.
+    about.current_dir(process::root()).args(["about", "generate", "--locked", "--fail"]);
     about.args(["--manifest-path", "crates/cli/Cargo.toml", "--config"]);
     about.arg(here.join("about.toml")).arg(here.join("about.hbs"));
     let crates = printed(&mut about, "cargo about generate")?;
@@ -198,6 +199,18 @@ pub(super) fn bill_of_materials(place: &Place) -> Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_are_gathered_of_the_licences_that_the_gate_allows() {
+        let list = |file: &str, name: &str| {
+            let text = fs::read_to_string(process::root().join(file)).unwrap();
+            let (_, list) = text.split_once(&format!("\n{name} = [")).unwrap();
+            list.split_once(']').unwrap().0.to_owned()
+        };
+        let allowed = list("deny.toml", "allow");
+        assert!(allowed.contains("\"MIT\""), "{allowed}");
+        assert_eq!(list("xtask/src/dist/about.toml", "accepted"), allowed);
+    }
 
     #[test]
     fn files_of_the_library_name_what_packages_have() {
