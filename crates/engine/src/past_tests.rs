@@ -85,9 +85,9 @@ fn what_a_sink_keeps_and_the_rest_are_the_time_line_of_one_that_keeps_nothing() 
     assert_eq!((kept.ops_count, kept.stream_hash), (whole.ops_count, whole.stream_hash));
     assert_eq!(kept.totals(), whole.totals());
     assert_eq!(whole.kept, Totals::default());
-    // Of half an hour what is still in memory at its end: the last operations end up to five minutes
-    // after it, at which nothing was sent before, and reach five minutes back; two minutes are open,
-    // and one waits for other threads to reach it.
+    // Of half an hour what is still in memory at its end: the last operations end up to five
+    // minutes after it, at which nothing was sent before, and reach five minutes back; two minutes
+    // are open, and one waits for other threads to reach it.
     let minutes = |timeline: &Timeline<SeriesKey>| -> Vec<usize> {
         timeline.series().flat_map(|(_, series)| series.stretches()).map(|(at, _)| at).collect()
     };

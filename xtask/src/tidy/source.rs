@@ -44,8 +44,27 @@ pub(super) fn check(tree: &Tree) -> Vec<String> {
             }
             findings.extend(unfinished(comment).map(|what| format!("{place}: {what}")));
         }
+        if file.path.starts_with("crates/") && is_in_src(&file.path) && !is_test(&file.path) {
+            let lines = before_tests(file, &split).lines().count();
+            findings.extend(strays(file, lines));
+        }
     }
     findings
+}
+
+/// Returns what the first lines of a crate's file include of outside the crate: a package holds
+/// only what lies in it, and a test is not built from there.
+fn strays(file: &TextFile, lines: usize) -> impl Iterator<Item = String> {
+    // From `crates/NAME/src/file.rs` one step up leads to the crate.
+    let steps_max = file.path.split('/').count() - 3;
+    let lines = (1..).zip(file.text.lines()).take(lines);
+    let strays = lines.filter(move |(_, line)| {
+        let (_, included) = line.split_once("include_").unwrap_or_default();
+        included.matches("../").count() > steps_max
+    });
+    strays.map(|(number, _)| {
+        format!("{}:{number}: includes what the package of its crate does not hold", file.path)
+    })
 }
 
 /// Measures every file and function that is over its limit.
@@ -168,6 +187,22 @@ mod tests {
                 "xtask/src/y.rs:3: names no issue, as in (#12)",
             ]
         );
+    }
+
+    #[test]
+    fn what_is_included_lies_in_the_crate() {
+        let of = |path: &str| format!("//! X.\nconst X: &str = include_str!(\"{path}\");\n");
+        let (near, far) = (of("../../assets/x"), of("../../../../docs/x"));
+        let in_tests = format!("//! X.\n#[cfg(test)]\nmod tests {{\n{far}}}\n");
+        let tree = Tree::of(&[
+            ("crates/a/src/b/near.rs", near.as_str()),
+            ("crates/a/src/b/far.rs", far.as_str()),
+            ("crates/a/src/b/in_tests.rs", in_tests.as_str()),
+            ("crates/a/src/b/tests.rs", far.as_str()),
+            ("xtask/src/b/far.rs", far.as_str()),
+        ]);
+        let what = "includes what the package of its crate does not hold";
+        assert_eq!(check(&tree), [format!("crates/a/src/b/far.rs:2: {what}")]);
     }
 
     #[test]
