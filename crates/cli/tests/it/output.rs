@@ -76,8 +76,8 @@ fn what_comes_piece_by_piece_leaves_nothing_in_a_store_in_memory() {
         ("s3 append --obj.size 10KiB", &["PUT", "APPEND"]),
     ] {
         let directory = tempfile::tempdir().unwrap();
-        // Few enough for the store's memory.
-        let line = format!("{line} --duration 1s --concurrent 4 --rps-limit 30");
+        // Few enough for the store's memory; long enough for a whole upload on a busy machine.
+        let line = format!("{line} --duration 3s --concurrent 4 --rps-limit 10");
         let report = run_json(target.command(directory.path(), &line), 0);
         assert_eq!(counts(&report)["ops_failed_count"], 0, "{line}");
         assert!(counts(&report)["ops_ok_count"].as_u64().unwrap() > 0, "{line}");
