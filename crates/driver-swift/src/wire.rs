@@ -145,7 +145,7 @@ impl Wire {
         let status = exchange.status;
         let result = match expected.contains(&status) {
             true if exchange.is_early => {
-                let why = format!("the server answered {status} before the content was sent");
+                let why = format!("the server answered {status} before the request was sent");
                 Err(error::of_success(status, why))
             }
             true => Ok(()),

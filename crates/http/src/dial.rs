@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustls_pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -138,8 +138,8 @@ async fn connect(
     let share = limit / u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
     let mut failure = None;
     for index in 0..addresses.len() {
-        let attempt = timeout(share, TcpStream::connect(addresses[index])).await;
-        match attempt.map(|made| made.and_then(seen::leaving_room).and_then(without_delay)) {
+        let attempt = timeout(share, connect_to(addresses[index])).await;
+        match attempt.map(|made| made.and_then(without_delay)) {
             Ok(Ok(tcp)) => {
                 seen::opened();
                 addresses.swap(0, index);
@@ -153,6 +153,15 @@ async fn connect(
         }
     }
     Err(failure.expect("a resolved name has an address"))
+}
+
+/// A connection that is being made has its descriptor already, and many may be at once.
+async fn connect_to(address: SocketAddr) -> io::Result<TcpStream> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    };
+    socket.and_then(seen::leaving_room)?.connect(address).await
 }
 
 fn without_delay(tcp: TcpStream) -> io::Result<TcpStream> {

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
 use plimsoll_model::{Moment, SOCKET_SAMPLES_MAX, SocketsSeen};
-use tokio::net::TcpStream;
+use tokio::net::TcpSocket;
 
 /// How often one connection of a thread is looked at while it is in use.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -36,9 +36,9 @@ pub(crate) fn opened() {
     SEEN.with_borrow_mut(|seen| seen.opened += 1);
 }
 
-/// Takes note that the first request of a connection went through the ring of its thread.
-pub(crate) fn over_ring() {
-    SEEN.with_borrow_mut(|seen| seen.over_ring += 1);
+/// Takes note of requests that went through the ring of the thread.
+pub(crate) fn over_ring(requests: usize) {
+    SEEN.with_borrow_mut(|seen| seen.over_ring += requests as u64);
 }
 
 /// Takes note of why one could not be made, where that is this machine's own.
@@ -50,12 +50,12 @@ pub(crate) fn refused(error: &io::Error) {
     });
 }
 
-/// Returns the connection, or that no descriptor was free where it took one of the last: the record
-/// of a run needs some as well, and a run that cannot record is lost. The kernel gives the lowest
+/// Returns the socket, or that no descriptor was free where it took one of the last: the record of
+/// a run needs some as well, and a run that cannot record is lost. The kernel gives the lowest
 /// number that is free.
-pub(crate) fn leaving_room(tcp: TcpStream) -> io::Result<TcpStream> {
-    match fits(tcp.as_raw_fd(), DESCRIPTORS_MAX.with(|max| *max)) {
-        true => Ok(tcp),
+pub(crate) fn leaving_room(socket: TcpSocket) -> io::Result<TcpSocket> {
+    match fits(socket.as_raw_fd(), DESCRIPTORS_MAX.with(|max| *max)) {
+        true => Ok(socket),
         false => Err(io::Error::from_raw_os_error(libc::EMFILE)),
     }
 }
@@ -175,7 +175,7 @@ mod tests {
     use std::os::fd::AsFd;
 
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
 

@@ -28,6 +28,7 @@ use tokio::runtime::{Handle, Id, RuntimeFlavor};
 
 use self::request::Request;
 pub(crate) use self::request::Sending;
+use crate::seen;
 
 /// How long a request may be that waits for others; a longer one is written at once.
 pub(crate) const SEND_BYTES_MAX: usize = 16 << 10;
@@ -65,6 +66,12 @@ fn ring() -> io::Result<IoUring> {
     ring.submit_and_wait(1)?;
     ring.completion().for_each(drop);
     Ok(ring)
+}
+
+/// Returns the number of an error that the next try ends in, too: one descriptor more is there as
+/// soon as a connection is closed.
+fn lasting(error: &io::Error) -> Option<i32> {
+    error.raw_os_error().filter(|errno| ![libc::EMFILE, libc::ENFILE].contains(errno))
 }
 
 /// What the connections of a runtime send together.
@@ -120,7 +127,7 @@ impl Batch {
             if let Some(errno) = REFUSED.get() {
                 return Err(io::Error::from_raw_os_error(errno));
             }
-            *kept = Some(ring().inspect_err(|error| REFUSED.set(error.raw_os_error()))?);
+            *kept = Some(ring().inspect_err(|error| REFUSED.set(lasting(error)))?);
         }
         Ok(())
     }
@@ -185,11 +192,13 @@ fn send_through(ring: &mut IoUring, requests: &[Rc<RefCell<Request>>]) -> Result
     }
     let mut unanswered = requests.len();
     while unanswered > 0 {
-        let entered = ring.submit_and_wait(unanswered);
+        let (entered, mut sent) = (ring.submit_and_wait(unanswered), 0);
         for answer in ring.completion() {
             requests[answer.user_data() as usize].borrow_mut().went_by_ring(answer.result());
+            sent += usize::from(answer.result() > 0);
             unanswered -= 1;
         }
+        seen::over_ring(sent);
         if entered.is_err_and(|error| error.kind() != io::ErrorKind::Interrupted) {
             return Err(ring.submission().len());
         }

@@ -86,7 +86,7 @@ pub const SOCKET_SAMPLES_MAX: usize = 1_024;
 pub struct SocketsSeen {
     /// How many were made.
     pub opened: u64,
-    /// Of how many of them a request went through an `io_uring`.
+    /// How many requests went through an `io_uring`; all others went over sockets.
     pub over_ring: u64,
     /// How many were looked at when they were closed.
     pub closed: u64,

@@ -130,7 +130,7 @@ fn sockets(of: schema::SocketsEvidence) -> SocketFacts {
     let of_busy = |limited: u64| share(limited as f64, of.busy_ns as f64);
     SocketFacts {
         opened: of.opened_count,
-        over_ring: of.over_io_uring_count,
+        over_ring: of.io_uring_requests_count,
         rtt_min: of.rtt_min_ns.map(Duration::from_nanos),
         segments_sent: of.segments_sent_count,
         retransmits: of.retransmits_count,

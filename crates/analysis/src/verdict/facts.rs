@@ -133,7 +133,7 @@ pub struct QuotaFacts {
 pub struct SocketFacts {
     /// How many were opened.
     pub opened: u64,
-    /// Of these, over `io_uring`.
+    /// How many requests went through an `io_uring`.
     pub over_ring: u64,
     /// The median over them of the shortest round trip of each.
     pub rtt_min: Option<Duration>,

@@ -171,9 +171,8 @@ pub(super) fn recorder(client: &ClientFacts) -> Option<String> {
 pub(super) fn connections(client: &ClientFacts) -> Option<String> {
     let SocketFacts { opened, over_ring, .. } = client.sockets?;
     let carried = match over_ring {
-        0 => "over sockets".to_owned(),
-        all if all == opened => "over io_uring".to_owned(),
-        some => format!("{some} of them over io_uring"),
+        0 => "all requests over sockets".to_owned(),
+        some => format!("{} sent by io_uring", plural(some, "request")),
     };
     Some(format!("{}{} made, {carried}", of(client), plural(opened, "connection")))
 }

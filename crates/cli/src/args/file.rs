@@ -168,7 +168,7 @@ pub(crate) struct BlocksArgs {
     /// With --rate: maximum operations in flight [default: 1024]
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub(crate) max_in_flight: Option<u32>,
-    /// Cap on the operations a second of each job; waiting for it is not in the latency
+    /// Cap on the reads a second of each job, and on its writes; waiting is not in the latency
     #[arg(long, value_name = "N", conflicts_with = "rate", help_heading = "Load")]
     pub(crate) rps_limit: Option<f64>,
     /// Size of each file [default: 1GiB, or less where the free space asks for it]

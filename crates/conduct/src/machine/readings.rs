@@ -157,7 +157,7 @@ fn sockets(seen: &SocketsSeen) -> Option<SocketsEvidence> {
     let us = |times: &[u32]| median(times).map(|us| u64::from(us) * 1_000);
     Some(SocketsEvidence {
         opened_count: seen.opened,
-        over_io_uring_count: seen.over_ring,
+        io_uring_requests_count: seen.over_ring,
         seen_count: seen.closed,
         no_port_count: seen.no_port,
         no_descriptor_count: seen.no_descriptor,

@@ -176,7 +176,7 @@ fn a_success_before_the_content_was_sent_is_none() {
             };
             let early = session.execute(None, operation).await;
             let error = failed(&early, ErrorClass::Protocol, Some(200));
-            let message = "the server answered 200 before the content was sent";
+            let message = "the server answered 200 before the request was sent";
             assert_eq!(error.message, message, "operation {case}");
             assert_eq!(
                 (early.bytes, early.objects_count, early.server_name),

@@ -4,8 +4,6 @@ use std::io;
 use std::os::fd::RawFd;
 use std::task::{Context, Poll, Waker};
 
-use crate::seen;
-
 /// What became of a request that waits for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sending {
@@ -28,8 +26,6 @@ pub(super) struct Request {
     sending: Sending,
     /// Who waits for the answer.
     waker: Option<Waker>,
-    /// Whether one of the connection went through the ring.
-    was_in_ring: bool,
     /// From how many on requests go through the ring.
     least: usize,
 }
@@ -37,7 +33,7 @@ pub(super) struct Request {
 impl Request {
     pub(super) fn new(socket: RawFd, least: usize) -> Self {
         let (bytes, sending) = (Vec::new(), Sending::Over);
-        Self { socket, bytes, sent: 0, sending, waker: None, was_in_ring: false, least }
+        Self { socket, bytes, sent: 0, sending, waker: None, least }
     }
 
     pub(super) fn least(&self) -> usize {
@@ -80,10 +76,6 @@ impl Request {
 
     /// Takes note of what the ring says.
     pub(super) fn went_by_ring(&mut self, result: i32) {
-        if !self.was_in_ring {
-            self.was_in_ring = true;
-            seen::over_ring();
-        }
         self.went(usize::try_from(result).map_err(|_| -result));
     }
 

@@ -131,9 +131,9 @@ pub struct QuotaEvidence {
 pub struct SocketsEvidence {
     /// How many were made.
     pub opened_count: u64,
-    /// Of these, over `io_uring`; all others over sockets.
+    /// How many requests went through an `io_uring`; all others went over sockets.
     #[serde(default)]
-    pub over_io_uring_count: u64,
+    pub io_uring_requests_count: u64,
     /// How many were looked at; all the rest of these figures are of them.
     pub seen_count: u64,
     /// How many could not be made as no local port was free.
