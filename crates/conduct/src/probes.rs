@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_analysis::load_line::{LoadLineAsked, ProbeAsked, ProbeCounter, ProbeStage, Slo};
-use plimsoll_engine::{EndReason, OpSink, OpSinkError, StageOutcome};
-use plimsoll_model::{JobId, Moment, OpRate, PackedOp, SeriesKey};
+use plimsoll_engine::{EndReason, OpSink, OpSinkError, PastSink, StageOutcome};
+use plimsoll_model::{JobId, Moment, OpRate, PackedOp};
 use plimsoll_record::schema;
 use plimsoll_report::format;
-use plimsoll_stats::{LoadLineSearch, ProbeCounts, ProbePart, ProbeRole, Step, Timeline};
+use plimsoll_stats::{LoadLineSearch, ProbeCounts, ProbePart, ProbeRole, Step};
 use plimsoll_workload::plan::{JobPacing, Plan, Search};
 use plimsoll_workload::{OpenLoop, Pacing, RateProfile};
 
@@ -93,12 +93,8 @@ impl OpSink for Counting<'_> {
         self.sink.tick(now)
     }
 
-    fn keeps_past(&self) -> bool {
-        self.sink.keeps_past()
-    }
-
-    fn keep_past(&mut self, past: &Timeline<SeriesKey>) -> Result<(), OpSinkError> {
-        self.sink.keep_past(past)
+    fn past(&mut self) -> Option<&mut dyn PastSink> {
+        self.sink.past()
     }
 }
 

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_driver::{Driver, DriverError, Operation, Session};
-use plimsoll_engine::{OpSink, OpSinkError, ServerNames};
-use plimsoll_model::{Moment, OpRecord, PackedOp, SeriesKey};
+use plimsoll_engine::{OpSink, OpSinkError, PastSink, ServerNames};
+use plimsoll_model::{Moment, OpRecord, PackedOp};
 use plimsoll_report::format;
-use plimsoll_stats::Timeline;
 use plimsoll_workload::objects::ObjectsJob;
 use plimsoll_workload::plan::{self, SetIndex};
 
@@ -188,12 +187,8 @@ impl OpSink for Noting<'_> {
         self.sink.tick(now)
     }
 
-    fn keeps_past(&self) -> bool {
-        self.sink.keeps_past()
-    }
-
-    fn keep_past(&mut self, past: &Timeline<SeriesKey>) -> Result<(), OpSinkError> {
-        self.sink.keep_past(past)
+    fn past(&mut self) -> Option<&mut dyn PastSink> {
+        self.sink.past()
     }
 }
 

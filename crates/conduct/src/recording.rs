@@ -6,13 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_engine::{
-    EndReason, Live, OpSink, OpSinkError, ScheduleOutcome, StageContext, StageOutcome,
+    EndReason, Live, OpSink, OpSinkError, PastSink, ScheduleOutcome, StageContext, StageOutcome,
 };
 use plimsoll_model::{JobId, Moment, PackedOp, RunId, SeriesKey, StageId, StageKind};
 use plimsoll_record::schema::{self, Cleanup, Manifest, RunState};
 use plimsoll_record::{
-    OpLogTotals, OpLogWriter, RecordError, RunDirectory, SAVE_AGE, SUMMARY_INTERVAL_NS,
-    SummaryWriter,
+    OpLogTotals, OpLogWriter, RecordError, RunDirectory, SAVE_AGE, SummaryWriter,
 };
 use plimsoll_stats::Timeline;
 use plimsoll_workload::RateProfile;
@@ -61,8 +60,8 @@ pub struct Recorded {
     pub stages: Vec<Done>,
     /// What the op log holds.
     pub totals: OpLogTotals,
-    /// What is over of their time lines.
-    summary: SummaryWriter,
+    /// What is over of their time lines; `None` where some of that is missing.
+    summary: Option<SummaryWriter>,
 }
 
 impl Recorded {
@@ -94,11 +93,13 @@ impl OpSink for RunSink {
         self.log.tick(now).map_err(refused)
     }
 
-    fn keeps_past(&self) -> bool {
-        true
+    fn past(&mut self) -> Option<&mut dyn PastSink> {
+        Some(self)
     }
+}
 
-    fn keep_past(&mut self, past: &Timeline<SeriesKey>) -> Result<(), OpSinkError> {
+impl PastSink for RunSink {
+    fn keep(&mut self, past: &Timeline<SeriesKey>) -> Result<(), OpSinkError> {
         self.summary.keep(past).map_err(refused)
     }
 }
@@ -157,13 +158,11 @@ impl Recording {
         }
         self.manifest.events = self.events.await_all(&self.stop, &self.time.clock);
         let gathered = work.gather(self, &mut sink, &mut stages);
-        let RunSink { log, mut summary } = sink;
-        // Of what did not come to its end some minutes were kept: a part that looks like the whole.
-        if gathered.is_err() {
-            summary = SummaryWriter::new(&self.directory);
-        } else if ended.is_err() {
-            summary.leave_out(StageId(stages.len() as u8));
-        }
+        let RunSink { log, summary } = sink;
+        // The log has what was done in a stage that did not come to its end: without that a summary
+        // would look like the whole.
+        let is_whole = gathered.is_ok() && stages.len() == self.manifest.stages.len();
+        let summary = is_whole.then_some(summary);
         let ended = ended.and(gathered);
         let totals = log.finish();
         match (ended, totals) {
@@ -328,18 +327,20 @@ impl Recording {
         state: RunState,
         reason: Option<String>,
     ) -> Result<(), ConductError> {
-        let mut timeline: Timeline<SeriesKey> = Timeline::new(0, SUMMARY_INTERVAL_NS);
+        let mut timeline: Timeline<SeriesKey> = Timeline::of_seconds();
         let mut wait = Duration::ZERO;
         for Done { outcome, .. } in &recorded.stages {
             timeline.merge(&outcome.timeline);
             wait += outcome.recorder_wait;
         }
-        recorded.summary.write(&mut timeline)?;
         self.manifest.recorder = Some(schema::Recorder {
             rows_count: recorded.totals.rows,
             parts_count: recorded.totals.parts,
             wait_ns: wait.as_nanos() as u64,
         });
+        if let Some(summary) = &recorded.summary {
+            summary.write(&mut timeline)?;
+        }
         self.manifest.state = state;
         self.manifest.state_reason = reason;
         self.directory.write_manifest(&self.manifest)?;
@@ -373,16 +374,16 @@ impl Recording {
         show: impl FnOnce(&mut Self, &Recorded) -> Result<bool, E>,
         cleaning: &mut dyn Cleaning,
     ) -> Result<bool, E> {
-        if let Err(error) = &done
+        let shown = done.and_then(|recorded| {
+            self.settle_measured(&recorded)?;
+            show(&mut self, &recorded)
+        });
+        if let Err(error) = &shown
             && self.manifest.state == RunState::Running
         {
             self.manifest.state = RunState::Failed;
             self.manifest.state_reason = Some(format!("{error:#}"));
         }
-        let shown = done.and_then(|recorded| {
-            self.settle_measured(&recorded)?;
-            show(&mut self, &recorded)
-        });
         if shown.is_err() && self.directory.holds_operations() {
             let path = self.directory.path().display();
             self.observer.note(&format!(
@@ -465,11 +466,13 @@ fn note_kept(schedule: &mut schema::Schedule, kept: &ScheduleOutcome) {
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::path::Path;
 
+    use plimsoll_engine::EngineError;
     use plimsoll_record::schema::Target;
 
     use super::*;
-    use crate::{Opening, of_workload};
+    use crate::{Announced, Goal, Opening, of_workload};
 
     /// Tells nobody.
     struct Silent;
@@ -480,19 +483,66 @@ mod tests {
         fn warn(&self, _line: &str) {}
     }
 
-    #[test]
-    fn a_panic_is_in_the_record_with_what_to_do() {
-        let place = tempfile::tempdir().unwrap();
-        let path = place.path().join("run");
+    /// Returns the record of a run at that path which has done nothing yet.
+    fn new_record(path: &Path) -> Recording {
         let time = RunTime::simulated();
         let id = RunId::new("test", time.wall_epoch, 1);
         let target = Target::bare("null", Vec::new());
         let opening = Opening::of_nobody(&id, target, &time);
         let manifest = of_workload(opening, serde_json::Value::Null, 1);
-        let directory = RunDirectory::create(&path, &manifest).unwrap();
+        let directory = RunDirectory::create(path, &manifest).unwrap();
         let permit = Permit::for_nothing_real();
-        let observer = Arc::new(Silent);
-        let record = Recording::new(directory, manifest, time, permit, observer, Stop::default());
+        Recording::new(directory, manifest, time, permit, Arc::new(Silent), Stop::default())
+    }
+
+    /// A stage whose minutes find no room.
+    struct Refused;
+
+    impl Work for Refused {
+        fn next(&mut self, _: &Recording, _: &[Done]) -> Result<Option<NextStage>, ConductError> {
+            Ok(Some(NextStage {
+                name: "measure".to_owned(),
+                announced: Announced::default(),
+                kind: StageKind::Measure,
+                loop_model: schema::LoopModel::Closed,
+                iteration: 0,
+                jobs: Vec::new(),
+                workers_count: 1,
+                threads_count: 1,
+                files: None,
+                probe: None,
+                goal: Goal::Ops(1),
+                begins_at: None,
+            }))
+        }
+
+        fn run(
+            &mut self,
+            _: StageId,
+            _: &StageContext<'_>,
+            _: &mut dyn OpSink,
+        ) -> Result<StageOutcome, EngineError> {
+            Err(OpSinkError("no room".into()).into())
+        }
+    }
+
+    #[test]
+    fn a_run_that_fails_within_a_stage_has_no_summary_without_it() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("run");
+        assert!(new_record(&path).run(&mut Refused).is_err());
+        let directory = RunDirectory::open(&path).unwrap();
+        let left = directory.read_manifest().unwrap();
+        assert_eq!(left.state, RunState::Failed);
+        assert!(left.state_reason.unwrap().contains("no room"));
+        assert!(!path.join("summary.json").exists());
+    }
+
+    #[test]
+    fn a_panic_is_in_the_record_with_what_to_do() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("run");
+        let record = new_record(&path);
         let panicked = catch_unwind(AssertUnwindSafe(move || {
             let _record = record;
             panic!("a defect");

@@ -21,7 +21,7 @@ use self::session::{CheckSession, Checked};
 use self::state::{CheckOp, CheckState, Choices};
 use crate::clock::Waiting;
 use crate::live::{Live, ThreadCounters};
-use crate::outcome::{EndReason, EngineError, OpSink, OpSinkError, StageOutcome};
+use crate::outcome::{EndReason, EngineError, OpSink, OpSinkError, PastSink, StageOutcome};
 use crate::past::Past;
 use crate::pump::{LoopTime, runtime, serve};
 use crate::records::ThreadOutcome;
@@ -61,7 +61,7 @@ pub fn run_check<D: Driver, W: Witness + Send>(
         begins_at: None,
         stops,
         tells: None,
-        past: Past::of(&Unrecorded).1,
+        past: Past::of(&mut Unrecorded).1,
         sink: &mut Unrecorded,
         jobs: &[],
     };
@@ -84,6 +84,10 @@ impl OpSink for Unrecorded {
 
     fn tick(&mut self, _: Moment) -> Result<(), OpSinkError> {
         Ok(())
+    }
+
+    fn past(&mut self) -> Option<&mut dyn PastSink> {
+        None
     }
 }
 

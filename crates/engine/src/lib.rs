@@ -61,7 +61,7 @@ pub use live::{
 };
 pub use outcome::{
     EndReason, EngineError, ErrorSample, JobOutcome, KeptOps, LooksOutcome, OpSink, OpSinkError,
-    ScheduleOutcome, StageOutcome, Unchecked,
+    PastSink, ScheduleOutcome, StageOutcome, Unchecked,
 };
 pub use ring::{FilesJob, RingConfig, ring_slots, ring_threads};
 pub use seen::{JobSeen, PartSeen, RuleSeen};

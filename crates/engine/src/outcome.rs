@@ -34,18 +34,16 @@ pub trait OpSink {
     /// Called now and then, so that what is due by time can happen.
     fn tick(&mut self, now: Moment) -> Result<(), OpSinkError>;
 
-    /// Tells whether it keeps the past of the time line. Otherwise all of that stays in memory,
+    /// Returns who keeps the past of the time line. Where nobody does all of it stays in memory,
     /// which it fills the more the longer a stage goes on.
-    fn keeps_past(&self) -> bool {
-        false
-    }
+    fn past(&mut self) -> Option<&mut dyn PastSink>;
+}
 
-    /// Keeps minutes of the time line that are over. What comes late for one of them comes in
-    /// another call, to be added to what was kept.
-    fn keep_past(&mut self, past: &Timeline<SeriesKey>) -> Result<(), OpSinkError> {
-        let _ = past;
-        Ok(())
-    }
+/// Keeps the past of a time line.
+pub trait PastSink {
+    /// Keeps minutes that are over. What comes late for one of them comes in another call, to be
+    /// added to what was kept.
+    fn keep(&mut self, past: &Timeline<SeriesKey>) -> Result<(), OpSinkError>;
 }
 
 /// Keeps every operation, for who looks at them right after.
@@ -60,6 +58,10 @@ impl OpSink for KeptOps {
 
     fn tick(&mut self, _: Moment) -> Result<(), OpSinkError> {
         Ok(())
+    }
+
+    fn past(&mut self) -> Option<&mut dyn PastSink> {
+        None
     }
 }
 

@@ -15,9 +15,6 @@ use crate::outcome::{OpSink, OpSinkError};
 /// and offers it again a minute later with the next.
 const WAITING_MAX: usize = 256;
 
-/// The interval of time lines.
-pub(crate) const INTERVAL_NS: u64 = 1_000_000_000;
-
 /// What a thread took out of its time line: all before a stretch.
 pub(crate) struct PastPart {
     before: usize,
@@ -29,11 +26,10 @@ pub(crate) struct PastPart {
 pub(crate) struct PastSender(SyncSender<PastPart>);
 
 impl PastSender {
-    /// Sends what is over of a time line in which a stretch begins. The one before that stays: what
-    /// crossed the border may still end.
+    /// Sends what is over of a time line in which a stretch begins.
     #[cold]
     pub(crate) fn send(&self, timeline: &mut Timeline<SeriesKey>) {
-        let before = timeline.stretch().saturating_sub(1);
+        let before = timeline.over_before();
         let Some(past) = timeline.split_before(before) else { return };
         match self.0.try_send(PastPart { before, timeline: past }) {
             Ok(()) => {}
@@ -57,16 +53,17 @@ pub(crate) struct Past {
 impl Past {
     /// Returns the way for the past of a stage that is recorded into `sink`; nothing is sent where
     /// that does not keep it.
-    pub(crate) fn of(sink: &dyn OpSink) -> (Option<PastSender>, Self) {
+    pub(crate) fn of(sink: &mut dyn OpSink) -> (Option<PastSender>, Self) {
         let (sender, parts) = sync_channel(WAITING_MAX);
-        let waiting = Timeline::new(0, INTERVAL_NS);
+        let waiting = Timeline::of_seconds();
         let past = Self { parts, waiting, before: 0, kept: Totals::default() };
-        (sink.keeps_past().then_some(PastSender(sender)), past)
+        (sink.past().is_some().then_some(PastSender(sender)), past)
     }
 
     /// Hands on what has come: once a further minute is over, those before the last one, which
     /// other threads may be about to send.
     pub(crate) fn hand_on(&mut self, sink: &mut dyn OpSink) -> Result<(), OpSinkError> {
+        let Some(sink) = sink.past() else { return Ok(()) };
         while let Ok(PastPart { before, timeline }) = self.parts.try_recv() {
             self.waiting.merge(&timeline);
             if before <= self.before {
@@ -74,7 +71,7 @@ impl Past {
             }
             self.before = before;
             if let Some(past) = self.waiting.split_before(before - 1) {
-                sink.keep_past(&past)?;
+                sink.keep(&past)?;
                 self.kept.add(&past);
             }
         }

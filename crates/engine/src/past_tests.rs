@@ -14,8 +14,8 @@ use super::*;
 use crate::instrument_tests::{Answer, Scripted, spec};
 use crate::testing::Laid;
 use crate::{
-    EngineConfig, EngineError, KeptOps, Live, OpSink, OpSinkError, StageContext, StageOutcome,
-    StopFlag, VirtualTime, run_stage,
+    EngineConfig, EngineError, KeptOps, Live, OpSink, OpSinkError, PastSink, StageContext,
+    StageOutcome, StopFlag, VirtualTime, run_stage,
 };
 
 const SECOND: u64 = 1_000_000_000;
@@ -36,11 +36,13 @@ impl OpSink for Keeping {
         Ok(())
     }
 
-    fn keeps_past(&self) -> bool {
-        true
+    fn past(&mut self) -> Option<&mut dyn PastSink> {
+        Some(self)
     }
+}
 
-    fn keep_past(&mut self, past: &Timeline<SeriesKey>) -> Result<(), OpSinkError> {
+impl PastSink for Keeping {
+    fn keep(&mut self, past: &Timeline<SeriesKey>) -> Result<(), OpSinkError> {
         if self.parts.len() == self.room {
             return Err(OpSinkError("no room".into()));
         }
@@ -115,10 +117,10 @@ fn a_sink_that_cannot_keep_the_past_ends_the_stage() {
 #[test]
 fn a_thread_whose_recorder_is_away_keeps_what_finds_no_room() {
     let mut sink = Keeping { parts: Vec::new(), room: usize::MAX };
-    let (sender, mut past) = Past::of(&sink);
+    let (sender, mut past) = Past::of(&mut sink);
     let sender = sender.unwrap();
     let key = SeriesKey { stage: StageId(0), kind: OpKind::Get, endpoint: EndpointId(0) };
-    let mut timeline = Timeline::new(0, INTERVAL_NS);
+    let mut timeline = Timeline::of_seconds();
     let minutes = WAITING_MAX as u64 + 50;
     let mut record = |minute: u64| {
         let start_ns = minute * STRETCH_NS;

@@ -19,7 +19,7 @@ use crate::live::ThreadCounters;
 use crate::outcome::{
     ERRORS_KEPT_PER_CLASS, EndReason, ErrorSample, LooksOutcome, ScheduleOutcome, Unchecked,
 };
-use crate::past::{INTERVAL_NS, PastSender};
+use crate::past::PastSender;
 use crate::server_names::{NamedVersion, ServerNames};
 use crate::timing::{Stops, Verdict};
 
@@ -100,7 +100,7 @@ pub(crate) struct ThreadOutcome {
 impl Default for ThreadOutcome {
     fn default() -> Self {
         Self {
-            timeline: Timeline::new(0, INTERVAL_NS),
+            timeline: Timeline::of_seconds(),
             errors: Vec::new(),
             ended: Moment::EPOCH,
             recorder_waits: 0,

@@ -13,8 +13,8 @@ use crate::instrument_tests::spec;
 use crate::ring_tests::{FILL, stages};
 use crate::testing::{Laid, files_of};
 use crate::{
-    EngineConfig, FilesJobs, Live, OpSink, OpSinkError, RingConfig, RunClock, StageContext,
-    StageWork, StopFlag, run_stage,
+    EngineConfig, FilesJobs, Live, OpSink, OpSinkError, PastSink, RingConfig, RunClock,
+    StageContext, StageWork, StopFlag, run_stage,
 };
 
 /// Keeps the end of the last operation, and the moment of the last tick, which comes when all
@@ -35,6 +35,10 @@ impl OpSink for Last {
     fn tick(&mut self, now: Moment) -> Result<(), OpSinkError> {
         self.tick = now;
         Ok(())
+    }
+
+    fn past(&mut self) -> Option<&mut dyn PastSink> {
+        None
     }
 }
 

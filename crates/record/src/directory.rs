@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_named_when_minutes_are_kept_and_a_stage_can_be_left_out() {
+    fn a_full_disk_is_named_when_minutes_are_kept() {
         let place = tempfile::tempdir().unwrap();
         let directory = bare_run(place.path());
         let key = SeriesKey { stage: StageId(0), kind: OpKind::Get, endpoint: EndpointId(0) };
@@ -366,12 +366,6 @@ mod tests {
             totals.iter().map(|(_, total)| total.cell.ended[0]).sum::<u64>()
         };
         assert_eq!(count(), 2);
-        writer.leave_out(StageId(1));
-        writer.write(&mut minute(2)).unwrap();
-        assert_eq!(count(), 2);
-        writer.leave_out(StageId(0));
-        writer.write(&mut minute(2)).unwrap();
-        assert_eq!(count(), 1);
     }
 
     #[test]

@@ -27,5 +27,5 @@ pub use ops::{OpLog, OpLogTotals, OpLogWriter, PART_AGE_MAX, PART_ROWS_MAX, SAVE
 pub use schema::Manifest;
 pub use scraped::{ScrapeRead, Scraped, ScrapedLine, ScrapedSeries, ScrapedWriter};
 pub use segments::{SegmentRow, write_segments};
-pub use summary::{SUMMARY_INTERVAL_NS, SummaryCounter, SummaryWriter};
+pub use summary::{SummaryCounter, SummaryWriter};
 pub use travel::{Receiving, RunFile, Staging};

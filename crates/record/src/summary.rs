@@ -18,11 +18,6 @@ use crate::schema::{self, StoredHistogram, SummarySchema};
 use crate::seal::{Sealing, UNSEALED};
 use crate::{RecordError, RunDirectory};
 
-/// The interval of the summaries that are written.
-pub const SUMMARY_INTERVAL_NS: u64 = 1_000_000_000;
-/// How long a stretch of them is.
-const STRETCH_NS: u64 = SUMMARY_INTERVAL_NS * INTERVALS_PER_STRETCH as u64;
-
 /// Writes the summary of a run. While the run goes on, what is over of its time line waits on the
 /// disk.
 #[derive(Debug)]
@@ -50,13 +45,6 @@ impl SummaryWriter {
         self.past.insert(file).add(past).map_err(failed)
     }
 
-    /// Leaves out a stage of which something was kept.
-    pub fn leave_out(&mut self, stage: StageId) {
-        if let Some(file) = &mut self.past {
-            file.leave_out(stage);
-        }
-    }
-
     /// Writes what was kept and the rest as the run's summary, in place of one before. All of it is
     /// never in memory at once.
     pub fn write(&self, rest: &mut Timeline<SeriesKey>) -> Result<(), RecordError> {
@@ -75,39 +63,25 @@ impl SummaryWriter {
 pub struct SummaryCounter {
     summary: SummaryWriter,
     timeline: Timeline<SeriesKey>,
-    /// The stretch in which the last operation ended.
-    stretch: u64,
 }
 
 impl SummaryCounter {
     /// Returns the counter for a run of which nothing is counted yet.
     pub fn new(directory: &RunDirectory) -> Self {
-        let timeline = Timeline::new(0, SUMMARY_INTERVAL_NS);
-        Self { summary: SummaryWriter::new(directory), timeline, stretch: 0 }
+        Self { summary: SummaryWriter::new(directory), timeline: Timeline::of_seconds() }
     }
 
     /// Counts an operation.
     pub fn add(&mut self, op: &OpRecord) -> Result<(), RecordError> {
-        let stretch = op.end.as_ns() / STRETCH_NS;
-        if stretch != self.stretch {
-            self.turn_to(stretch)?;
-        }
-        self.timeline.record(series_of(op), &sample_of(op));
-        Ok(())
-    }
-
-    /// Keeps what is over when operations end in that stretch.
-    #[cold]
-    fn turn_to(&mut self, stretch: u64) -> Result<(), RecordError> {
-        let past = if stretch + 1 < self.stretch {
-            // Another log begins, and a time line is quick only as long as time goes on.
-            self.timeline.close();
-            let new = Timeline::new(0, SUMMARY_INTERVAL_NS);
-            Some(std::mem::replace(&mut self.timeline, new))
-        } else {
-            self.timeline.split_before(stretch.saturating_sub(1) as usize)
-        };
-        self.stretch = stretch;
+        let (last, mut past) = (self.timeline.stretch(), None);
+        self.timeline.record_and(series_of(op), &sample_of(op), |timeline| {
+            past = if timeline.stretch() + 1 < last {
+                // Another log begins, and a time line is quick only as long as time goes on.
+                Some(timeline.take())
+            } else {
+                timeline.split_before(timeline.over_before())
+            };
+        });
         past.map_or(Ok(()), |past| self.summary.keep(&past))
     }
 

@@ -372,6 +372,11 @@ impl<K: Ord + Copy> Timeline<K> {
         Self { origin_ns, interval, series: Vec::new(), last: 0 }
     }
 
+    /// Returns an empty time line of seconds from 0, as each run has one.
+    pub fn of_seconds() -> Self {
+        Self::new(0, 1_000_000_000)
+    }
+
     /// Counts one finished operation. What happened before the origin counts as at the origin.
     #[inline]
     pub fn record(&mut self, key: K, sample: &Sample) {
@@ -405,6 +410,20 @@ impl<K: Ord + Copy> Timeline<K> {
     /// Returns the stretch in which the last operation ended.
     pub fn stretch(&self) -> usize {
         self.interval.index / INTERVALS_PER_STRETCH
+    }
+
+    /// Returns the stretch before which all is over: the one before that of the last operation, as
+    /// what crossed the border between them may still end.
+    pub fn over_before(&self) -> usize {
+        self.stretch().saturating_sub(1)
+    }
+
+    /// Takes out all, at rest. It goes on as quickly with an operation that ended long before.
+    pub fn take(&mut self) -> Self {
+        self.close();
+        self.last = 0;
+        let series = std::mem::take(&mut self.series);
+        Self { series, ..Self::new(self.origin_ns, self.interval.ns) }
     }
 
     /// Takes out what lies before that stretch; `None` where there is nothing. What is recorded for

@@ -159,6 +159,26 @@ fn under_nohup_a_hangup_is_no_signal() {
 }
 
 #[test]
+fn a_summary_that_cannot_be_written_fails_the_run_and_the_record_says_why() {
+    let target = oracle();
+    let directory = tempfile::tempdir().unwrap();
+    let mut running = Background::start(target.command(directory.path(), LINE));
+    running.await_line("measure: ");
+    let run = run_directory(directory.path());
+    std::fs::create_dir(run.join("summary.json.tmp")).unwrap();
+    running.signal(Signal::TERM);
+    let (_, stdout, stderr) = running.end();
+    assert_eq!(stdout, "", "{stderr}");
+    assert!(stderr.contains("summary.json.tmp"), "{stderr}");
+    let manifest = std::fs::read(run.join("run.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+    assert_eq!(manifest["state"], "failed");
+    assert!(manifest["state_reason"].as_str().unwrap().contains("summary.json.tmp"), "{manifest}");
+    // All that was done is in the log.
+    assert!(manifest["recorder"]["rows_count"].as_u64() > Some(20), "{manifest}");
+}
+
+#[test]
 fn a_full_stdout_is_named_and_what_the_run_wrote_is_removed() {
     let target = oracle();
     target.plant(10);

@@ -9,9 +9,7 @@ use plimsoll_conduct::{CallerError, Done, Recording, in_one_line, note_outcome};
 use plimsoll_engine::{OpSink, OpSinkError, StageOutcome};
 use plimsoll_model::{JobId, Moment, OpRecord, PackedOp, SeriesKey, StageId};
 use plimsoll_record::schema::{ClockReading, Manifest};
-use plimsoll_record::{
-    OpLog, Receiving, RecordError, RunDirectory, SUMMARY_INTERVAL_NS, Staging, sample_of, series_of,
-};
+use plimsoll_record::{OpLog, Receiving, RecordError, RunDirectory, Staging, sample_of, series_of};
 use plimsoll_report::format;
 use plimsoll_stats::{Timeline, Totals};
 use thiserror::Error;
@@ -70,7 +68,7 @@ struct Line {
 
 impl Default for Line {
     fn default() -> Self {
-        Self { timeline: Timeline::new(0, SUMMARY_INTERVAL_NS), kept: Totals::default() }
+        Self { timeline: Timeline::of_seconds(), kept: Totals::default() }
     }
 }
 
@@ -79,12 +77,12 @@ impl Line {
     fn add(&mut self, op: &OpRecord, sink: &mut dyn OpSink) -> Result<(), OpSinkError> {
         let mut past = None;
         self.timeline.record_and(series_of(op), &sample_of(op), |timeline| {
-            if sink.keeps_past() {
-                past = timeline.split_before(timeline.stretch().saturating_sub(1));
+            if let Some(sink) = sink.past() {
+                past = timeline.split_before(timeline.over_before()).map(|past| (past, sink));
             }
         });
-        let Some(past) = past else { return Ok(()) };
-        sink.keep_past(&past)?;
+        let Some((past, sink)) = past else { return Ok(()) };
+        sink.keep(&past)?;
         self.kept.add(&past);
         Ok(())
     }

@@ -13,7 +13,7 @@ use plimsoll_engine::{
 use plimsoll_model::{
     EndpointId, ErrorClass, JobId, Moment, OpKind, SocketsSeen, StageId, StandstillsSeen,
 };
-use plimsoll_record::{SUMMARY_INTERVAL_NS, schema};
+use plimsoll_record::schema;
 use plimsoll_stats::{Timeline, Totals};
 use plimsoll_workload::data::WrongKind;
 use serde::{Deserialize, Serialize};
@@ -246,7 +246,7 @@ impl OutcomeDoc {
             ended: at(self.ended_ns),
             ended_by: EndReason::from_name(&self.ended_by)?,
             ended_because: self.ended_because.clone(),
-            timeline: Timeline::new(0, SUMMARY_INTERVAL_NS),
+            timeline: Timeline::of_seconds(),
             kept: Totals::default(),
             errors: errors.collect::<Option<_>>()?,
             ops_count: jobs.iter().map(|job| job.ops_count).sum(),

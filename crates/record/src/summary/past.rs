@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use plimsoll_model::{SeriesKey, StageId};
+use plimsoll_model::SeriesKey;
 use plimsoll_stats::{Stretch, Timeline};
 
 use crate::folder::Folder;
@@ -78,11 +78,6 @@ impl PastFile {
         self.size += bytes.len() as u64;
         self.last = last;
         Ok(())
-    }
-
-    /// Forgets the series of a stage.
-    pub(super) fn leave_out(&mut self, stage: StageId) {
-        self.last.retain(|key, _| key.stage != stage);
     }
 
     /// Returns the series of which there is something.

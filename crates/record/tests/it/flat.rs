@@ -3,7 +3,7 @@
 use std::fs;
 
 use plimsoll_model::{EndpointId, OpKind, SeriesKey, StageId};
-use plimsoll_record::{SUMMARY_INTERVAL_NS, SummaryWriter};
+use plimsoll_record::SummaryWriter;
 use plimsoll_stats::{INTERVALS_PER_STRETCH, Sample, Timeline};
 use plimsoll_testkit::held::{Counting, most_held};
 
@@ -12,7 +12,7 @@ use crate::new_run;
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-const SECOND: u64 = SUMMARY_INTERVAL_NS;
+const SECOND: u64 = 1_000_000_000;
 const MINUTE: u64 = SECOND * INTERVALS_PER_STRETCH as u64;
 const DAY_MINUTES: u64 = 24 * 60;
 const DAYS: u64 = 30;
@@ -46,7 +46,7 @@ fn record(timeline: &mut Timeline<SeriesKey>, key: SeriesKey, minute: u64, full:
             outcome: u8::from(number == 77),
         };
         timeline.record_and(key, &sample, |timeline| {
-            let before = timeline.stretch().saturating_sub(1);
+            let before = timeline.over_before();
             past = timeline.split_before(before).map(|part| (before, part));
         });
     }
