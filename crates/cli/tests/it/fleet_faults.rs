@@ -24,12 +24,12 @@ fn short_of_disk(command: &Command, blocks: u32) -> Command {
     short
 }
 
-const LINE: &str = "s3 get --objects 30 --obj.size 1KiB --concurrent 6 --duration 4s --run-dir run";
+const LINE: &str = "s3 get --objects 30 --obj.size 1KiB --concurrent 6 --duration 8s --run-dir run";
 
 #[test]
 fn an_agent_whose_disk_is_full_is_named_and_the_run_goes_on_without_it() {
     let Some(mut fleet) = Fleet::start(&["a", "c"], &[]) else { return };
-    let short = short_of_disk(&plimsoll(fleet.place.path()), 64);
+    let short = short_of_disk(&plimsoll(fleet.place.path()), 32);
     fleet.join_as(short, "b", &[]);
     let target = oracle();
     let output = fleet.run(&target, LINE);
