@@ -186,8 +186,9 @@ fn as_fio_prints_fios_json_and_writes_its_logs() {
 
 #[test]
 fn as_fio_tells_how_full_queues_were_and_leaves_out_what_it_does_not_know() {
-    let dirs = Directories::in_memory();
-    let job = "--name=deep --rw=randread --bs=4k --size=1m --ioengine=io_uring";
+    // Reads of memory end while the queue is still being filled.
+    let dirs = Directories::on_disk();
+    let job = "--name=deep --rw=randread --bs=4k --size=1m --ioengine=io_uring --direct=1";
     for (depth, cell) in [(1, "1"), (16, "16"), (64, ">=64")] {
         let line = format!("as fio {job} --iodepth={depth} --directory=DIR --output-format=json");
         let report = dirs.json(&line, 0);
