@@ -314,11 +314,8 @@ impl Connection {
                 };
             }
         };
-        let result = self.judge(exchange.status, expected).and_then(|()| match exchange.is_early {
-            // Whatever it took for done, it was not what was being sent.
-            true => Err(error::of_early(&self.answer)),
-            false => Ok(()),
-        });
+        let in_time = || exchange.in_time().map_err(|why| error::of_early(&self.answer, why));
+        let result = self.judge(exchange.status, expected).and_then(|()| in_time());
         let has_tag = result.is_ok() && !self.answer.tag.is_empty();
         Completion {
             first_byte: match first_byte {

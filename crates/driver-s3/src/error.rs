@@ -44,10 +44,9 @@ pub(crate) fn of_document(answer: &Answer, why: &str) -> DriverError {
     DriverError::with_status(ErrorClass::Protocol, answer.status, one_line(&message))
 }
 
-/// Returns the error of an answer of success that was complete before the request was sent.
-pub(crate) fn of_early(answer: &Answer) -> DriverError {
-    let message = format!("the server answered {} before the request was sent", answer.status);
-    DriverError::with_status(ErrorClass::Protocol, answer.status, message)
+/// Returns the error of an answer of success that did not come in time.
+pub(crate) fn of_early(answer: &Answer, why: String) -> DriverError {
+    DriverError::with_status(ErrorClass::Protocol, answer.status, why)
 }
 
 /// Returns the error of an answer to a question about an object that does not say how large it is.

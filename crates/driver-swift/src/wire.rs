@@ -144,11 +144,7 @@ impl Wire {
         };
         let status = exchange.status;
         let result = match expected.contains(&status) {
-            true if exchange.is_early => {
-                let why = format!("the server answered {status} before the request was sent");
-                Err(error::of_success(status, why))
-            }
-            true => Ok(()),
+            true => exchange.in_time().map_err(|why| error::of_success(status, why)),
             false => Err(error::of_answer(status, &self.answer.body)),
         };
         Completion {

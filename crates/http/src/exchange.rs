@@ -64,13 +64,24 @@ pub struct Exchange {
     /// When the last byte of the request's body had been handed to the socket; `None` without a
     /// body, or when the answer was complete before the body was sent.
     pub last_byte_sent: Option<Moment>,
-    /// Whether the answer was complete before the request's body was sent, so that whatever it says
-    /// is not about the whole body.
+    /// Whether the answer was complete before the request was sent, so that whatever it says is not
+    /// about the whole of it.
     pub is_early: bool,
     /// When the answer was complete.
     pub end: Moment,
     /// Body bytes received.
     pub body_bytes: u64,
+}
+
+impl Exchange {
+    /// Says what is wrong with an answer that was complete before the request was sent: whatever it
+    /// took for done, it was not what was being sent.
+    pub fn in_time(&self) -> Result<(), String> {
+        match self.is_early {
+            true => Err(format!("the server answered {} before the request was sent", self.status)),
+            false => Ok(()),
+        }
+    }
 }
 
 /// The moments of an exchange that are known so far.
