@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
+use std::thread::Thread;
 use std::time::Duration;
 
 use plimsoll_driver::{DriverError, Settled};
@@ -117,10 +118,35 @@ impl Default for ThreadOutcome {
 
 /// Where a thread's records go.
 pub(crate) enum Outlet<'a> {
-    /// To the recorder's thread.
-    Ring(Producer<PackedOp>),
+    /// To the recorder's thread, which is woken where there is no more room.
+    Ring(Producer<PackedOp>, Thread),
     /// To a list that the same thread empties between events.
     List(&'a Mutex<Vec<PackedOp>>),
+}
+
+impl Outlet<'_> {
+    /// Hands a record over. Never drops: while the buffer is full the thread rests, and returns how
+    /// long it did.
+    fn push(&mut self, mut packed: PackedOp) -> Duration {
+        let (producer, recorder) = match self {
+            Self::Ring(producer, recorder) => (producer, recorder),
+            Self::List(list) => {
+                list.lock().unwrap_or_else(PoisonError::into_inner).push(packed);
+                return Duration::ZERO;
+            }
+        };
+        let mut rested = Duration::ZERO;
+        while let Err(rtrb::PushError::Full(back)) = producer.push(packed) {
+            if producer.is_abandoned() {
+                break;
+            }
+            packed = back;
+            recorder.unpark();
+            block_for(BUFFER_FULL_REST);
+            rested += BUFFER_FULL_REST;
+        }
+        rested
+    }
 }
 
 /// The part of a thread's state that all its workers write to.
@@ -293,26 +319,13 @@ impl<'a> ThreadRecords<'a> {
         }
     }
 
-    /// Hands the record over. Never drops: while the buffer is full the thread rests, and says how
-    /// long.
-    fn push(&mut self, mut packed: PackedOp) {
-        let producer = match &mut self.outlet {
-            Outlet::Ring(producer) => producer,
-            Outlet::List(list) => {
-                return list.lock().unwrap_or_else(PoisonError::into_inner).push(packed);
-            }
-        };
-        let mut full = false;
-        while let Err(rtrb::PushError::Full(back)) = producer.push(packed) {
-            if producer.is_abandoned() {
-                return;
-            }
-            packed = back;
-            block_for(BUFFER_FULL_REST);
-            self.outcome.recorder_wait += BUFFER_FULL_REST;
-            full = true;
+    /// Hands the record over.
+    fn push(&mut self, packed: PackedOp) {
+        let rested = self.outlet.push(packed);
+        if !rested.is_zero() {
+            self.outcome.recorder_waits += 1;
+            self.outcome.recorder_wait += rested;
         }
-        self.outcome.recorder_waits += u64::from(full);
     }
 }
 
@@ -326,5 +339,51 @@ fn sample(record: &OpRecord) -> Sample {
         bytes: record.bytes,
         objects: u64::from(record.objects_count),
         outcome: record.outcome as u8,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use plimsoll_model::{EndpointId, ErrorClass, StageId};
+    use rtrb::RingBuffer;
+
+    use super::*;
+
+    fn op(end: u64) -> PackedOp {
+        PackedOp::from(&OpRecord {
+            stage: StageId(0),
+            job: JobId(0),
+            worker: WorkerId(0),
+            kind: OpKind::Stat,
+            endpoint: EndpointId(0),
+            object: None,
+            objects_count: 1,
+            bytes: 0,
+            intended: Moment::EPOCH,
+            start: Moment::EPOCH,
+            assigned: None,
+            first_byte: None,
+            last_byte_sent: None,
+            end: Moment::from_ns(end),
+            outcome: ErrorClass::Ok,
+            attempts: 1,
+        })
+    }
+
+    #[test]
+    fn who_finds_the_buffer_full_wakes_the_recorder() {
+        let (producer, mut consumer) = RingBuffer::new(1);
+        let mut outlet = Outlet::Ring(producer, thread::current());
+        thread::scope(|scope| {
+            let worker = scope.spawn(move || [1, 2].map(|end| outlet.push(op(end))));
+            // Nobody else ends this.
+            thread::park();
+            let first = consumer.pop().unwrap();
+            let rested = worker.join().unwrap();
+            assert_eq!(rested[0], Duration::ZERO);
+            assert_eq!([first, consumer.pop().unwrap()], [1, 2].map(op));
+        });
     }
 }

@@ -1,14 +1,15 @@
 //! The threads of a stage and the one that records what they do: begun at one moment, drained until
 //! the last has ended.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
-use std::thread::ScopedJoinHandle;
+use std::thread::{self, ScopedJoinHandle, Thread};
 use std::time::Duration;
 
 use plimsoll_model::{JobId, Moment, PackedOp, SharedClock, StandstillsSeen, ThreadUsage};
 use rtrb::{Consumer, RingBuffer};
 
-use crate::clock::{block_for, block_until, thread_cpu_time};
+use crate::clock::{block_until, park_for, thread_cpu_time};
 use crate::live::{Live, StopFlag};
 use crate::outcome::{
     EngineError, JobOutcome, LooksOutcome, OpSink, OpSinkError, ScheduleOutcome, StageOutcome,
@@ -27,11 +28,6 @@ pub(crate) const BUFFER_OPS: usize = 1 << 14;
 /// Records that all threads together can be ahead, as long as each has [`BUFFER_OPS_MIN`].
 const BUFFERS_OPS: usize = 1 << 18;
 const BUFFER_OPS_MIN: usize = 1 << 8;
-/// How long the recorder rests when little has come in.
-const RECORDER_REST: Duration = Duration::from_millis(2);
-/// Below this many records a round the recorder rests.
-const RECORDER_BATCH_MIN: usize = 1_024;
-
 /// What a thread comes to, with its processor time and what it used since the stage began.
 type Ended = Result<(ThreadOutcome, Duration, ThreadUsage), EngineError>;
 type Handle<'scope> = ScopedJoinHandle<'scope, Ended>;
@@ -81,22 +77,24 @@ impl<'a> StageThreads<'a> {
         let recorder_cpu = thread_cpu_time();
         let threads = bodies.len();
         let buffer_ops = (BUFFERS_OPS / threads.max(1)).clamp(BUFFER_OPS_MIN, BUFFER_OPS);
-        std::thread::scope(|scope| {
-            let gate = &gate;
+        let (caller, ended) = (thread::current(), AtomicUsize::new(0));
+        thread::scope(|scope| {
+            let (gate, ended) = (&gate, &ended);
             let mut consumers = Vec::new();
             let mut handles = Vec::new();
             for (index, body) in bodies.into_iter().enumerate() {
                 let (producer, consumer) = RingBuffer::new(buffer_ops);
                 consumers.push(consumer);
+                let recorder = caller.clone();
                 let body = move || {
-                    let _ended = StopOnPanic(stop);
+                    let _end = End { stop, ended, recorder: &recorder };
                     // The others must not go on without this one.
-                    let outcome = body(Outlet::Ring(producer), gate);
+                    let outcome = body(Outlet::Ring(producer, recorder.clone()), gate);
                     let outcome = outcome.inspect_err(|_| stop.set());
                     outcome.map(|outcome| (outcome, thread_cpu_time(), thread_usage::used()))
                 };
                 let name = format!("worker-{index}");
-                match std::thread::Builder::new().name(name).spawn_scoped(scope, body) {
+                match thread::Builder::new().name(name).spawn_scoped(scope, body) {
                     Ok(handle) => handles.push(handle),
                     Err(error) => {
                         // The threads that are there wait at the gate; they must see the flag and
@@ -113,7 +111,7 @@ impl<'a> StageThreads<'a> {
             let standstills = Watcher::begin(scope, clock);
             let rule = stops.rule;
             let mut recorder = Recorder { clock, stop, sink, past, watch, tells, rule };
-            let drained = recorder.drain(&mut consumers, &handles);
+            let drained = recorder.drain(&mut consumers, buffer_ops, ended);
             // Threads whose records nobody takes any more must not wait for room.
             drop(consumers);
             let joined: Result<Vec<_>, _> = handles
@@ -231,15 +229,24 @@ fn job_outcome(job: &RunJob, tally: JobTally) -> JobOutcome {
     }
 }
 
-/// Ends the stage when its thread panics: the others may wait for what that thread was to do, and
-/// the panic is handed on only when all have ended.
-struct StopOnPanic<'a>(&'a StopFlag);
+/// The end of a thread, which the recorder is told of. Where it panics, it ends the stage: the
+/// others may wait for what that thread was to do, and the panic is handed on only when all have
+/// ended.
+struct End<'a> {
+    stop: &'a StopFlag,
+    /// How many threads have ended.
+    ended: &'a AtomicUsize,
+    recorder: &'a Thread,
+}
 
-impl Drop for StopOnPanic<'_> {
+impl Drop for End<'_> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.set();
+        if thread::panicking() {
+            self.stop.set();
         }
+        // Whoever sees this sees all records that came before.
+        self.ended.fetch_add(1, Ordering::Release);
+        self.recorder.unpark();
     }
 }
 
@@ -298,6 +305,39 @@ impl Gate {
     }
 }
 
+/// How long the recorder rests between two looks: the longer, the less had come in when it last
+/// did. A look takes a processor and its caches from those who work, and of hundreds a second most
+/// would find a few operations or none.
+struct Rests {
+    length: Duration,
+    has_rested: bool,
+}
+
+impl Default for Rests {
+    fn default() -> Self {
+        Self { length: Self::MIN, has_rested: false }
+    }
+}
+
+impl Rests {
+    const MIN: Duration = Duration::from_millis(2);
+    /// In this time a million operations a second fill the largest buffer. Whoever finds it full
+    /// ends the rest.
+    const MAX: Duration = Duration::from_millis(16);
+
+    /// Returns for how long to rest when at most `most` records were found in a buffer of `room`.
+    fn next(&mut self, most: usize, room: usize) -> Option<Duration> {
+        let is_much = most >= room / 16;
+        if self.has_rested && is_much {
+            self.length = (self.length / 2).max(Self::MIN);
+        } else if self.has_rested && most < room / 64 {
+            self.length = (self.length * 2).min(Self::MAX);
+        }
+        self.has_rested = !is_much;
+        self.has_rested.then_some(self.length)
+    }
+}
+
 /// Takes the records off the threads, and watches them for a rule that ends the stage.
 pub(crate) struct Recorder<'a> {
     pub(crate) clock: &'a SharedClock,
@@ -311,18 +351,21 @@ pub(crate) struct Recorder<'a> {
 }
 
 impl Recorder<'_> {
-    /// Hands records to the sink until all threads have ended and nothing is left.
+    /// Hands records to the sink until as many threads have ended as there are buffers, each of
+    /// `buffer_ops` records, and nothing is left.
     fn drain(
         &mut self,
         consumers: &mut [Consumer<PackedOp>],
-        handles: &[Handle<'_>],
+        buffer_ops: usize,
+        ended: &AtomicUsize,
     ) -> Result<(), OpSinkError> {
+        let mut rests = Rests::default();
         loop {
-            let all_ended = handles.iter().all(ScopedJoinHandle::is_finished);
-            let mut taken = 0;
+            let all_ended = ended.load(Ordering::Acquire) == consumers.len();
+            let mut most = 0;
             for consumer in consumers.iter_mut() {
                 let chunk = consumer.read_chunk(consumer.slots()).expect("these slots are filled");
-                taken += chunk.len();
+                most = most.max(chunk.len());
                 let (first, second) = chunk.as_slices();
                 self.take(first, second)?;
                 chunk.commit_all();
@@ -330,11 +373,11 @@ impl Recorder<'_> {
             self.tick()?;
             self.hand_past_on()?;
             self.check_rules();
-            if all_ended && taken == 0 {
+            if all_ended && most == 0 {
                 return Ok(());
             }
-            if !all_ended && taken < RECORDER_BATCH_MIN {
-                block_for(RECORDER_REST);
+            if let Some(rest) = rests.next(most, buffer_ops).filter(|_| !all_ended) {
+                park_for(rest);
             }
         }
     }
@@ -378,5 +421,33 @@ impl Recorder<'_> {
             self.rule.get_or_init(|| verdict);
             self.watch = None;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_recorder_rests_longer_the_less_comes_in() {
+        let mut rests = Rests::default();
+        let mut next = |most| rests.next(most, 1 << 14).map(|rest| rest.as_millis());
+        // A quiet store: each rest is longer than the one before, up to the longest.
+        assert_eq!([2, 4, 8, 16, 16].map(Some), [0, 10, 40, 80, 160].map(&mut next));
+        // What comes in between is the length that fits.
+        assert_eq!(next(500), Some(16));
+        // Much: it looks again at once, finds little, as it has not rested, and rests for less.
+        assert_eq!([None, Some(8), None, Some(4)], [1_024, 3, 2_000, 3].map(&mut next));
+        assert_eq!([None, Some(2), None, None, Some(2)], [9_000, 3, 9_000, 1_024, 3].map(next));
+    }
+
+    #[test]
+    fn small_buffers_are_looked_at_as_often() {
+        let mut rests = Rests::default();
+        let most = [3, 3, 3, 3, 16, 3].map(|most| rests.next(most, BUFFER_OPS_MIN));
+        assert_eq!(
+            most.map(|rest| rest.map(|rest| rest.as_millis())),
+            [Some(2), Some(4), Some(8), Some(16), None, Some(8)]
+        );
     }
 }
