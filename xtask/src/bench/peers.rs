@@ -98,9 +98,10 @@ fn of_process(finished: &cpu::Finished, ops_per_sec: f64, ops_count: f64) -> Sam
     }
 }
 
-/// Reads the rate of ` * Average: 26.02 MiB/s, 1665.20 obj/s`.
+/// Reads the rate of ` * Average: 26.02 MiB/s, 1665.20 obj/s`; where there are several kinds of
+/// operations, that of all of them comes last.
 fn read_warp(report: &str) -> Option<f64> {
-    let line = report.lines().find(|line| line.contains("* Average:"))?;
+    let line = report.lines().rfind(|line| line.contains("* Average:"))?;
     let (before, _) = line.split_once(" obj/s")?;
     before.rsplit(' ').next()?.parse().ok()
 }
@@ -183,5 +184,9 @@ mod tests {
         assert_eq!(read_wrk("unable to connect"), None);
         assert_eq!(read_warp("x\n * Average: 26.02 MiB/s, 1665.20 obj/s\n"), Some(1_665.2));
         assert_eq!(read_warp(" * Average: 1665.20 obj/s (7s)\n"), Some(1_665.2));
+        let mixed = "Report: DELETE.\n * Average: 289.90 obj/s\n\n\
+                     Report: GET.\n * Average: 81.25 MiB/s, 1299.95 obj/s\n\n\
+                     Report: Total.\n * Average: 108.31 MiB/s, 2889.97 obj/s\n";
+        assert_eq!(read_warp(mixed), Some(2_889.97));
     }
 }
