@@ -1,7 +1,6 @@
 //! The threads of a stage and the one that records what they do: begun at one moment, drained until
 //! the last has ended.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::{self, ScopedJoinHandle, Thread};
 use std::time::Duration;
@@ -28,6 +27,7 @@ pub(crate) const BUFFER_OPS: usize = 1 << 14;
 /// Records that all threads together can be ahead, as long as each has [`BUFFER_OPS_MIN`].
 const BUFFERS_OPS: usize = 1 << 18;
 const BUFFER_OPS_MIN: usize = 1 << 8;
+
 /// What a thread comes to, with its processor time and what it used since the stage began.
 type Ended = Result<(ThreadOutcome, Duration, ThreadUsage), EngineError>;
 type Handle<'scope> = ScopedJoinHandle<'scope, Ended>;
@@ -77,17 +77,16 @@ impl<'a> StageThreads<'a> {
         let recorder_cpu = thread_cpu_time();
         let threads = bodies.len();
         let buffer_ops = (BUFFERS_OPS / threads.max(1)).clamp(BUFFER_OPS_MIN, BUFFER_OPS);
-        let (caller, ended) = (thread::current(), AtomicUsize::new(0));
+        let recorder = thread::current();
         thread::scope(|scope| {
-            let (gate, ended) = (&gate, &ended);
+            let (gate, recorder) = (&gate, &recorder);
             let mut consumers = Vec::new();
             let mut handles = Vec::new();
             for (index, body) in bodies.into_iter().enumerate() {
                 let (producer, consumer) = RingBuffer::new(buffer_ops);
                 consumers.push(consumer);
-                let recorder = caller.clone();
                 let body = move || {
-                    let _end = End { stop, ended, recorder: &recorder };
+                    let _end = End { stop, recorder };
                     // The others must not go on without this one.
                     let outcome = body(Outlet::Ring(producer, recorder.clone()), gate);
                     let outcome = outcome.inspect_err(|_| stop.set());
@@ -111,7 +110,7 @@ impl<'a> StageThreads<'a> {
             let standstills = Watcher::begin(scope, clock);
             let rule = stops.rule;
             let mut recorder = Recorder { clock, stop, sink, past, watch, tells, rule };
-            let drained = recorder.drain(&mut consumers, buffer_ops, ended);
+            let drained = recorder.drain(&mut consumers);
             // Threads whose records nobody takes any more must not wait for room.
             drop(consumers);
             let joined: Result<Vec<_>, _> = handles
@@ -234,8 +233,6 @@ fn job_outcome(job: &RunJob, tally: JobTally) -> JobOutcome {
 /// ended.
 struct End<'a> {
     stop: &'a StopFlag,
-    /// How many threads have ended.
-    ended: &'a AtomicUsize,
     recorder: &'a Thread,
 }
 
@@ -244,8 +241,6 @@ impl Drop for End<'_> {
         if thread::panicking() {
             self.stop.set();
         }
-        // Whoever sees this sees all records that came before.
-        self.ended.fetch_add(1, Ordering::Release);
         self.recorder.unpark();
     }
 }
@@ -351,17 +346,12 @@ pub(crate) struct Recorder<'a> {
 }
 
 impl Recorder<'_> {
-    /// Hands records to the sink until as many threads have ended as there are buffers, each of
-    /// `buffer_ops` records, and nothing is left.
-    fn drain(
-        &mut self,
-        consumers: &mut [Consumer<PackedOp>],
-        buffer_ops: usize,
-        ended: &AtomicUsize,
-    ) -> Result<(), OpSinkError> {
+    /// Hands records to the sink until no thread gives more and nothing is left.
+    fn drain(&mut self, consumers: &mut [Consumer<PackedOp>]) -> Result<(), OpSinkError> {
+        let room = consumers.first().map_or(0, |consumer| consumer.buffer().capacity());
         let mut rests = Rests::default();
         loop {
-            let all_ended = ended.load(Ordering::Acquire) == consumers.len();
+            let all_ended = consumers.iter().all(Consumer::is_abandoned);
             let mut most = 0;
             for consumer in consumers.iter_mut() {
                 let chunk = consumer.read_chunk(consumer.slots()).expect("these slots are filled");
@@ -376,7 +366,7 @@ impl Recorder<'_> {
             if all_ended && most == 0 {
                 return Ok(());
             }
-            if let Some(rest) = rests.next(most, buffer_ops).filter(|_| !all_ended) {
+            if let Some(rest) = rests.next(most, room).filter(|_| !all_ended) {
                 park_for(rest);
             }
         }
