@@ -74,8 +74,9 @@ struct MeasuringRow<'a> {
 impl<'a> Measuring<'a> {
     fn new(survey: &Survey, question: &'a Question<'a>) -> Self {
         let stage = survey.stages(question.stages);
+        let watch = || RowWatch::new(question, stage.has_several_endpoints());
         let rows = stage.rows(question).into_iter().zip(question.rows.each());
-        let rows = rows.map(|(survey, asked)| MeasuringRow::new(question, survey, *asked));
+        let rows = rows.map(|(survey, asked)| MeasuringRow::new(question, survey, *asked, watch()));
         Self { question, rows: rows.collect() }
     }
 
@@ -138,7 +139,12 @@ impl<'a> Measuring<'a> {
 }
 
 impl<'a> MeasuringRow<'a> {
-    fn new(question: &'a Question<'a>, survey: RowSurvey, asked: RowAsked) -> Self {
+    fn new(
+        question: &'a Question<'a>,
+        survey: RowSurvey,
+        asked: RowAsked,
+        watch: RowWatch<'a>,
+    ) -> Self {
         let span = survey.measured_span(question, &asked);
         let first_done = survey.first_done.filter(|_| asked.span == Span::FromRamps);
         let frame = Frame::new(&span, (question.started, first_done), |span_ns| {
@@ -148,8 +154,8 @@ impl<'a> MeasuringRow<'a> {
         let series = Series::new(question, frame);
         let is_filtered = question.kind.is_some() || question.endpoint.is_some();
         let in_flight = (asked.open && !is_filtered).then(|| InFlight::new(question.started));
-        let watch = Some(RowWatch::new(question, question.rows.each().len()));
-        Self { asked, survey, span, series, watch, in_flight, ramp: RampCounts::default() }
+        let ramp = RampCounts::default();
+        Self { asked, survey, span, series, watch: Some(watch), in_flight, ramp }
     }
 
     fn answer(

@@ -4,7 +4,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use plimsoll_model::{Moment, OpKind, OpRecord, StageId, WorkerId};
+use plimsoll_model::{EndpointId, Moment, OpKind, OpRecord, StageId, WorkerId};
 use serde::Serialize;
 
 use crate::source::counted;
@@ -101,6 +101,8 @@ pub struct StageSurvey {
     ends: Vec<Option<Ends>>,
     /// Of workers with a number too high for the list.
     ends_beyond: BTreeMap<WorkerId, Ends>,
+    /// The lowest and the highest number of an endpoint that was asked for something.
+    endpoints: Option<(EndpointId, EndpointId)>,
 }
 
 /// The first look at all records: which stages there are, and who worked in them from when to when.
@@ -178,6 +180,7 @@ impl StageSurvey {
     fn add(&mut self, op: &OpRecord) {
         let ends = Ends { first: op.end, last: op.end.max(op.start), last_start: op.start };
         self.add_ends(op.worker, ends);
+        self.add_endpoints((op.endpoint, op.endpoint));
         let new = KindSpan { kind: op.kind, started: op.start, ended: op.end, ops: 0 };
         let kind = self.kinds[op.kind as usize].get_or_insert(new);
         kind.started = kind.started.min(op.start);
@@ -197,7 +200,13 @@ impl StageSurvey {
         self.ends[index].get_or_insert(ends).join(ends);
     }
 
+    fn add_endpoints(&mut self, (lowest, highest): (EndpointId, EndpointId)) {
+        let own = self.endpoints.get_or_insert((lowest, highest));
+        *own = (own.0.min(lowest), own.1.max(highest));
+    }
+
     fn join(&mut self, other: &Self) {
+        other.endpoints.into_iter().for_each(|endpoints| self.add_endpoints(endpoints));
         for (worker, ends) in other.ends.iter().enumerate() {
             ends.iter().for_each(|ends| self.add_ends(WorkerId(worker as u32), *ends));
         }
@@ -224,6 +233,11 @@ impl StageSurvey {
     /// Returns when the last operation had ended.
     pub fn ended(&self) -> Option<Moment> {
         self.kinds().map(|kind| kind.ended).max()
+    }
+
+    /// Tells whether more than one endpoint was asked for something.
+    pub(crate) fn has_several_endpoints(&self) -> bool {
+        self.endpoints.is_some_and(|(lowest, highest)| lowest < highest)
     }
 
     fn each_ends(&self) -> impl Iterator<Item = &Ends> {

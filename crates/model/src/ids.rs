@@ -65,6 +65,7 @@ impl ObjectId {
     pub const OWNER_MAX: u32 = (1 << 24) - 2;
 
     /// Returns the id of object `number` of `owner`.
+    #[inline]
     pub const fn new(owner: WorkerId, number: u64) -> Self {
         assert!(owner.0 <= Self::OWNER_MAX && number <= Self::NUMBER_MAX);
         Self((owner.0 as u64) << Self::NUMBER_BITS | number)

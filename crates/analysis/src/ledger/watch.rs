@@ -121,8 +121,10 @@ pub(crate) struct RowWatch<'a> {
     question: &'a Question<'a>,
     rows_count: u64,
     whole: Cells,
-    endpoints: Vec<Option<Cells>>,
-    clients: Vec<Option<Cells>>,
+    /// Told apart only where there are several, as one has the cells of the row.
+    endpoints: Option<Vec<Option<Cells>>>,
+    /// Likewise.
+    clients: Option<Vec<Option<Cells>>>,
     /// How long successes of each kind and size took from their start.
     services: Vec<Option<Box<CoarseHistogram>>>,
     latencies: Latencies,
@@ -142,17 +144,19 @@ pub(crate) struct Watching {
 }
 
 impl<'a> RowWatch<'a> {
-    /// Watches one of so many rows of a stage.
-    pub(crate) fn new(question: &'a Question<'a>, rows_count: usize) -> Self {
-        let rows_count = (rows_count as u64).max(1);
+    /// Watches a row of a stage.
+    pub(crate) fn new(question: &'a Question<'a>, has_several_endpoints: bool) -> Self {
+        let rows_count = (question.rows.each().len() as u64).max(1);
+        let clients = question.client_of;
+        let has_several_clients = clients.iter().any(|client| *client != clients[0]);
         let started = question.started.after(question.skip).as_ns();
         let ended = question.ended.as_ns();
         Self {
             question,
             rows_count,
             whole: Cells::new(started, ended, CELLS_MAX / rows_count, &question.standstills.all),
-            endpoints: Vec::new(),
-            clients: Vec::new(),
+            endpoints: has_several_endpoints.then(Vec::new),
+            clients: has_several_clients.then(Vec::new),
             services: Vec::new(),
             latencies: Latencies::new(started, ended, rows_count, question.latency_p99_max),
             failed: None,
@@ -171,10 +175,12 @@ impl<'a> RowWatch<'a> {
         let (started, ended) = (self.whole.started, self.whole.ended);
         let standstills = self.question.standstills;
         let new = |client| Cells::new(started, ended, share, standstills.of(client));
-        at(&mut self.endpoints, op.endpoint.0).get_or_insert_with(|| new(None)).add(op, class);
-        if let Some(&client) = self.question.client_of.get(op.worker.0 as usize) {
-            let new = || new(Some(client));
-            at(&mut self.clients, client).get_or_insert_with(new).add(op, class);
+        if let Some(endpoints) = &mut self.endpoints {
+            at(endpoints, op.endpoint.0).get_or_insert_with(|| new(None)).add(op, class);
+        }
+        let client = self.question.client_of.get(op.worker.0 as usize);
+        if let (Some(clients), Some(&client)) = (&mut self.clients, client) {
+            at(clients, client).get_or_insert_with(|| new(Some(client))).add(op, class);
         }
         if !op.outcome.is_ok() {
             let (first, last) = self.failed.unwrap_or((end, end));
@@ -190,8 +196,13 @@ impl<'a> RowWatch<'a> {
     /// Adds what another one counted of the same row.
     pub(crate) fn merge(&mut self, other: Self) {
         self.whole.merge(other.whole);
-        merge(&mut self.endpoints, other.endpoints, Cells::merge);
-        merge(&mut self.clients, other.clients, Cells::merge);
+        for (mine, theirs) in
+            [(&mut self.endpoints, other.endpoints), (&mut self.clients, other.clients)]
+        {
+            if let (Some(mine), Some(theirs)) = (mine, theirs) {
+                merge(mine, theirs, Cells::merge);
+            }
+        }
         merge(&mut self.services, other.services, |mine, theirs| mine.merge(&theirs));
         self.latencies.merge(other.latencies);
         let failed = self.failed.into_iter().chain(other.failed);
@@ -219,19 +230,19 @@ impl<'a> RowWatch<'a> {
         };
         let usual: Vec<Option<u64>> = self.services.iter().map(usual).collect();
         let mut suspects = stall::stalls(&self.whole, &usual);
-        let several = |parts: &[Option<Cells>]| parts.iter().flatten().count() > 1;
+        let several = |parts: &&Vec<Option<Cells>>| parts.iter().flatten().count() > 1;
         let of_part = |part: &Option<Cells>| {
             part.iter().flat_map(|cells| stall::stalls(cells, &usual)).collect()
         };
-        if several(&self.endpoints) {
-            for (endpoint, cells) in self.endpoints.iter().enumerate() {
+        if let Some(endpoints) = self.endpoints.as_ref().filter(several) {
+            for (endpoint, cells) in endpoints.iter().enumerate() {
                 let own: Vec<Stall> = of_part(cells);
                 let endpoint = Some(EndpointId(endpoint as u16));
                 suspects.extend(own.into_iter().map(|stall| Stall { endpoint, ..stall }));
             }
         }
-        if several(&self.clients) {
-            for (client, cells) in self.clients.iter().enumerate() {
+        if let Some(clients) = self.clients.as_ref().filter(several) {
+            for (client, cells) in clients.iter().enumerate() {
                 let own: Vec<Stall> = of_part(cells);
                 let client = Some(client as u16);
                 suspects.extend(own.into_iter().map(|stall| Stall { client, ..stall }));

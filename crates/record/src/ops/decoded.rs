@@ -45,16 +45,46 @@ impl<T: DataType> Column<T> {
 
     /// Says which column holds what none of its values may be, where one of them is unsound.
     fn check(&self, is_sound: impl Fn(&T::T) -> bool, what: &str) -> Result<(), String> {
-        match self.values.iter().all(is_sound) {
+        match all(self.values.iter().map(is_sound)) {
             true => Ok(()),
             false => Err(format!("column {} holds {what}", self.name)),
         }
     }
+
+    /// Returns the first rows of the batch.
+    fn rows(&self, count: usize) -> Values<'_, T::T> {
+        let levels = (!self.levels.is_empty()).then(|| &self.levels[..count]);
+        Values { values: &self.values[..count], levels }
+    }
 }
 
-impl Column<Int64Type> {
-    fn at(&self, row: usize) -> Option<i64> {
-        self.levels.get(row).is_none_or(|level| *level > 0).then(|| self.values[row])
+/// Tells whether all are true, without ending at the first that is not: nearly always they are, and
+/// a loop that goes on to its end is made of vector instructions.
+fn all(sound: impl Iterator<Item = bool>) -> bool {
+    sound.fold(true, |all, sound| all & sound)
+}
+
+/// Tells the same of signs, for which every processor has a vector instruction.
+fn none_is_negative(values: impl Iterator<Item = i64>) -> bool {
+    values.fold(0, |signs, value| signs | value) >= 0
+}
+
+/// Tells whether each value is at most that beside it; none of either is negative.
+fn are_ordered(values: &[i64], most: &[i64]) -> bool {
+    none_is_negative(values.iter().zip(most).map(|(value, most)| most - value))
+}
+
+/// Rows of a column.
+#[derive(Clone, Copy)]
+struct Values<'a, V> {
+    values: &'a [V],
+    /// `None` where every row has a value.
+    levels: Option<&'a [i16]>,
+}
+
+impl<V: Copy> Values<'_, V> {
+    fn at(&self, row: usize) -> Option<V> {
+        self.levels.is_none_or(|levels| levels[row] > 0).then(|| self.values[row])
     }
 }
 
@@ -151,7 +181,9 @@ impl<'a> Decoded<'a> {
         let known = [bytes, schedule_delay, start, last_byte_sent, first_byte_to_end, end];
         for column in known.into_iter().chain(&mut self.assigned) {
             column.read(rows)?;
-            column.check(|value| *value >= 0, "a negative number")?;
+            if !none_is_negative(column.values.iter().copied()) {
+                return Err(format!("column {} holds a negative number", column.name));
+            }
         }
         self.check_moments()
     }
@@ -159,45 +191,94 @@ impl<'a> Decoded<'a> {
     /// Checks that no moment lies before the run's epoch, or before one that it follows.
     fn check_moments(&self) -> Result<(), String> {
         let (start, end) = (&self.start.values, &self.end.values);
-        if start.iter().zip(end).any(|(start, end)| start > end) {
+        if !are_ordered(start, end) {
             return Err("column end_ns lies before start_ns".to_owned());
         }
         check_differences(&self.schedule_delay.values, start, "schedule_delay_ns")?;
         check_differences(&self.first_byte_to_end.values, end, "first_byte_to_end_ns")
     }
 
-    /// Returns a row of the batch.
+    /// Returns the first rows of the batch.
+    pub(super) fn rows(&self, count: usize) -> Rows<'_> {
+        Rows {
+            stage: &self.stage.values[..count],
+            job: &self.job.values[..count],
+            worker: &self.worker.values[..count],
+            kind: &self.kind.meanings[..count],
+            endpoint: &self.endpoint.meanings[..count],
+            object_owner: &self.object_owner.values[..count],
+            object_number: self.object_number.rows(count),
+            objects_count: &self.objects_count.values[..count],
+            bytes: &self.bytes.values[..count],
+            schedule_delay: &self.schedule_delay.values[..count],
+            start: &self.start.values[..count],
+            last_byte_sent: self.last_byte_sent.rows(count),
+            first_byte_to_end: self.first_byte_to_end.rows(count),
+            end: &self.end.values[..count],
+            outcome: &self.outcome.meanings[..count],
+            attempts: &self.attempts.values[..count],
+            assigned: self.assigned.as_ref().map(|column| column.rows(count)),
+        }
+    }
+}
+
+/// Rows of a batch. All slices are of one length, so that a loop over the rows looks once whether
+/// they are in all of them.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a> {
+    stage: &'a [i32],
+    job: &'a [i32],
+    worker: &'a [i32],
+    kind: &'a [OpKind],
+    endpoint: &'a [EndpointId],
+    object_owner: &'a [i32],
+    object_number: Values<'a, i64>,
+    objects_count: &'a [i32],
+    bytes: &'a [i64],
+    schedule_delay: &'a [i64],
+    start: &'a [i64],
+    last_byte_sent: Values<'a, i64>,
+    first_byte_to_end: Values<'a, i64>,
+    end: &'a [i64],
+    outcome: &'a [ErrorClass],
+    attempts: &'a [i32],
+    assigned: Option<Values<'a, i64>>,
+}
+
+impl Rows<'_> {
+    /// Returns one of them.
+    #[inline]
     pub(super) fn op(&self, row: usize) -> OpRecord {
-        let (start, end) = (self.start.values[row], self.end.values[row]);
+        let (start, end) = (self.start[row], self.end[row]);
         OpRecord {
-            stage: StageId(self.stage.values[row] as u8),
-            job: JobId(self.job.values[row] as u8),
-            worker: WorkerId(self.worker.values[row] as u32),
-            kind: self.kind.meanings[row],
-            endpoint: self.endpoint.meanings[row],
+            stage: StageId(self.stage[row] as u8),
+            job: JobId(self.job[row] as u8),
+            worker: WorkerId(self.worker[row] as u32),
+            kind: self.kind[row],
+            endpoint: self.endpoint[row],
             object: self.object_number.at(row).map(|number| {
-                let owner = WorkerId(self.object_owner.values[row] as u32);
-                ObjectId::new(owner, number as u64)
+                ObjectId::new(WorkerId(self.object_owner[row] as u32), number as u64)
             }),
-            objects_count: self.objects_count.values[row] as u32,
-            bytes: self.bytes.at(row).unwrap_or_default() as u64,
-            intended: moment(start - self.schedule_delay.values[row]),
+            objects_count: self.objects_count[row] as u32,
+            // A row without bytes has moved none.
+            bytes: self.bytes[row] as u64,
+            intended: moment(start - self.schedule_delay[row]),
             start: moment(start),
-            assigned: self.assigned.as_ref().and_then(|column| column.at(row)).map(moment),
+            assigned: self.assigned.and_then(|column| column.at(row)).map(moment),
             first_byte: self.first_byte_to_end.at(row).map(|before| moment(end - before)),
             last_byte_sent: self.last_byte_sent.at(row).map(moment),
             end: moment(end),
-            outcome: self.outcome.meanings[row],
-            attempts: self.attempts.values[row] as u8,
+            outcome: self.outcome[row],
+            attempts: self.attempts[row] as u8,
         }
     }
 }
 
 /// Checks that no difference leads back to before the run's epoch; it is 0 where there is none.
 fn check_differences(differences: &[i64], moments: &[i64], name: &str) -> Result<(), String> {
-    match differences.iter().zip(moments).any(|(difference, moment)| difference > moment) {
-        true => Err(format!("column {name} leads back to before the run's epoch")),
-        false => Ok(()),
+    match are_ordered(differences, moments) {
+        true => Ok(()),
+        false => Err(format!("column {name} leads back to before the run's epoch")),
     }
 }
 

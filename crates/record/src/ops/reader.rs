@@ -307,7 +307,8 @@ fn scan_part(
         while rest > 0 {
             let count = rest.min(ROWS_PER_BATCH);
             guarded(path, || columns.read(count))?;
-            (0..count).for_each(|row| visit(&columns.op(row)));
+            let batch = columns.rows(count);
+            (0..count).for_each(|row| visit(&batch.op(row)));
             rest -= count;
         }
         rows += group.rows() as u64;
