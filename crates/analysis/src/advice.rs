@@ -102,6 +102,17 @@ impl Advice {
                 | Self::Imbalance { .. }
         )
     }
+
+    /// Tells whether it says how the rate went over time.
+    pub fn is_of_time(&self) -> bool {
+        matches!(
+            self,
+            Self::NothingSucceeded { .. }
+                | Self::Drift { .. }
+                | Self::Cliff(_)
+                | Self::Pauses { .. }
+        )
+    }
 }
 
 /// Fewer whole segments than this say little about the fastest and the slowest.

@@ -83,6 +83,11 @@ pub struct Comparison {
     /// The runs whose client was the limit, before and after, so that they compare clients: each by
     /// its name with the sentence that says so.
     pub client_limits: Vec<(String, String)>,
+    /// What is to be known of the records of runs, before and after: each sentence with the run's
+    /// name.
+    pub remarks: Vec<(String, String)>,
+    /// Whether operations of a run are missing, so that no gate can be said to be kept.
+    pub is_incomplete: bool,
 }
 
 /// One kind of operation before and after.
@@ -255,7 +260,8 @@ pub fn compare_within(before: &[RunFigures], after: &[RunFigures], margin: Margi
         }));
     }
     let (before, after) = (names(before), names(after));
-    Comparison { margin, before, after, kinds, client_limits: Vec::new() }
+    let (client_limits, remarks) = (Vec::new(), Vec::new());
+    Comparison { margin, before, after, kinds, client_limits, remarks, is_incomplete: false }
 }
 
 fn compare_kind(

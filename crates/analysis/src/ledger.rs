@@ -33,7 +33,7 @@ pub(crate) const TOLD_MAX: usize = 100;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ledger {
     /// The longest time from the end of a success to the end of the next one; null for fewer than
-    /// two successes.
+    /// two successes, and where parts of the record are missing.
     pub gap_longest: Option<Gap>,
     /// From the first to the last failure; null without one.
     pub failures: Option<FailureSpan>,
@@ -52,6 +52,14 @@ pub struct Ledger {
 }
 
 impl Ledger {
+    /// Takes out what is told of times in which nothing was seen, as not all that happened was
+    /// recorded: what failed is known, and that nothing succeeded is not.
+    pub fn forget_silences(&mut self) {
+        self.gap_longest = None;
+        self.outages_count = 0;
+        self.outages.clear();
+    }
+
     /// Tells whether there is nothing to tell.
     pub fn is_clean(&self) -> bool {
         self.outages.is_empty()
@@ -182,12 +190,12 @@ pub struct Outage {
     #[serde(rename = "first_failure_ns", serialize_with = "serial::moment_if_known")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub first_failure: Option<Moment>,
-    /// When the next success ended; null where none did before the stage ended.
+    /// When the next success ended; null where none did while the row asked for anything.
     #[serde(rename = "next_success_ns", serialize_with = "serial::moment_if_known")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub next_success: Option<Moment>,
     /// From the end of the last success, or the start of the stage, to the end of the next success,
-    /// or the end of the stage.
+    /// or to when the row asked for nothing more.
     #[serde(rename = "gap_ns", serialize_with = "serial::ns")]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub gap: Duration,

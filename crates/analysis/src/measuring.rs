@@ -74,9 +74,12 @@ struct MeasuringRow<'a> {
 impl<'a> Measuring<'a> {
     fn new(survey: &Survey, question: &'a Question<'a>) -> Self {
         let stage = survey.stages(question.stages);
-        let watch = || RowWatch::new(question, stage.has_several_endpoints());
+        let several = stage.has_several_endpoints();
         let rows = stage.rows(question).into_iter().zip(question.rows.each());
-        let rows = rows.map(|(survey, asked)| MeasuringRow::new(question, survey, *asked, watch()));
+        let rows = rows.map(|(survey, asked)| {
+            let watch = RowWatch::new(question, survey.asked_until(), several);
+            MeasuringRow::new(question, survey, *asked, watch)
+        });
         Self { question, rows: rows.collect() }
     }
 

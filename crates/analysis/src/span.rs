@@ -303,6 +303,8 @@ pub(crate) struct RowSurvey {
     all_ran: Option<Moment>,
     pub(crate) first_done: Option<Moment>,
     pub(crate) last_done: Option<Moment>,
+    /// When the last operation began.
+    last_started: Option<Moment>,
     pub(crate) took_max: Option<Duration>,
     pub(crate) took_sum: Duration,
     pub(crate) clients: BTreeSet<u16>,
@@ -318,6 +320,7 @@ impl RowSurvey {
             all_ran: None,
             first_done: None,
             last_done: None,
+            last_started: None,
             took_max: None,
             took_sum: Duration::ZERO,
             clients: BTreeSet::new(),
@@ -329,10 +332,17 @@ impl RowSurvey {
         self.all_ran = self.all_ran.max(Some(ends.first));
         self.first_done = Some(self.first_done.map_or(ends.last, |done| done.min(ends.last)));
         self.last_done = self.last_done.max(Some(ends.last));
+        self.last_started = self.last_started.max(Some(ends.last_start));
         let took = ends.last.since(measured_from);
         self.took_max = self.took_max.max(Some(took));
         self.took_sum += took;
         self.clients.insert(client);
+    }
+
+    /// Returns until when the row asked for anything: all had begun that was to, and a worker had
+    /// nothing left to do. What is under way then is waited for by nobody but itself.
+    pub(crate) fn asked_until(&self) -> Option<Moment> {
+        self.first_done.max(self.last_started)
     }
 
     pub(crate) fn measured_span(&self, question: &Question<'_>, row: &RowAsked) -> MeasuredSpan {

@@ -11,7 +11,7 @@ use crc_fast::{CrcAlgorithm, Digest};
 
 /// What stands before the digits.
 const MARK: &[u8] = b"crc64-nvme:";
-const DIGITS_COUNT: usize = 16;
+pub(crate) const DIGITS_COUNT: usize = 16;
 const ZEROS: [u8; DIGITS_COUNT] = [b'0'; DIGITS_COUNT];
 /// How far from the end of a file the mark is looked for.
 const TAIL_BYTES: usize = 1_024;
@@ -42,6 +42,11 @@ impl Seal {
         let mut sum = Sum::new();
         [before, &ZEROS, after].into_iter().for_each(|bytes| sum.add(bytes));
         if sum.digits().as_bytes() == digits { Self::Holds } else { Self::Broken }
+    }
+
+    /// Returns the digits that a file carries, by which whole files are told apart.
+    pub(crate) fn digits(bytes: &[u8]) -> Option<[u8; DIGITS_COUNT]> {
+        bytes[digits_at(bytes)?..].first_chunk().copied()
     }
 }
 

@@ -94,7 +94,7 @@ pub fn text(
         writer.kind(kind);
     }
     writer.presence();
-    writer.client_limits();
+    writer.warnings();
     writer.legend();
     writer.gates(gates);
     writer.out
@@ -115,9 +115,10 @@ impl<'a> Writer<'a> {
         writer
     }
 
-    /// Writes which runs were not measurements of the store.
-    fn client_limits(&mut self) {
-        for (run, sentence) in &self.comparison.client_limits {
+    /// Writes which runs were not measurements of the store, and what is to be known of records.
+    fn warnings(&mut self) {
+        let comparison = self.comparison;
+        for (run, sentence) in comparison.client_limits.iter().chain(&comparison.remarks) {
             let text = harmless(&format!("{run}: {sentence}"));
             warning(&text, self.width, self.paint, &mut self.out);
         }
@@ -525,6 +526,7 @@ pub(crate) fn doubt_text(doubt: Doubt) -> &'static str {
         Doubt::OneRun => NO_VERDICT,
         Doubt::TooFewRuns => "one or two runs on a side: too few for a verdict",
         Doubt::Unknown => "the figure is unknown on a side",
+        Doubt::Incomplete => "operations of a run are missing",
         Doubt::LimitInInterval => {
             "too noisy to decide: the limit lies within the interval of the change; more runs \
             decide, unless the change is about as large as the limit"

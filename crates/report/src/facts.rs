@@ -53,7 +53,9 @@ pub enum RunState {
     Complete,
     /// It was ended early by the user; the figures are those of what ran.
     Interrupted,
-    /// It never said that it ended: it runs still, or was killed.
+    /// It is under way.
+    Running,
+    /// It never said that it ended, and is not under way.
     Killed,
     /// It could not go on.
     Failed,
@@ -65,6 +67,7 @@ impl RunState {
         match self {
             Self::Complete => "",
             Self::Interrupted => " (interrupted)",
+            Self::Running => " (running)",
             Self::Killed => " (killed)",
             Self::Failed => " (failed)",
         }

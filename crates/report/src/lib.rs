@@ -49,6 +49,7 @@ pub use report::{Report, ReportSchema, RowReport, RunVerdict, StageReport};
 pub use schedule::ScheduleReport;
 pub use scraped::{ScrapedMetric, ScrapedPageReport, ScrapedReport, ScrapedValues};
 pub use stage_words::stage_title;
+pub use words::state_warning;
 
 /// Returns a piece of advice as a sentence.
 pub fn advice_text(advice: &plimsoll_analysis::Advice) -> String {

@@ -364,13 +364,16 @@ pub(crate) fn recorder_warning(wait: Duration) -> Option<String> {
 }
 
 /// Returns what to know about a run that did not come to its own end.
-pub(crate) fn state_warning(state: RunState) -> Option<&'static str> {
+pub fn state_warning(state: RunState) -> Option<&'static str> {
     match state {
         RunState::Complete => None,
+        RunState::Running => {
+            Some("the run is still under way; the figures are of what it did so far")
+        }
         RunState::Interrupted => Some("the run was ended early; the figures are of what ran"),
         RunState::Killed => Some(
-            "the run has no recorded end: it was killed, its disk was full, or it is still running; \
-            up to the last 10 s of operations may be missing",
+            "the run has no recorded end: it was killed, or its disk was full; what it did in its \
+            last second or two may be missing",
         ),
         RunState::Failed => Some("the run was aborted; the figures are of what ran"),
     }

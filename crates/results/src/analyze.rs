@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use plimsoll_analysis::{
-    Depth, OpSource, Question, RowAnalysis, RowAsked, Rows as RowsAsked, Span, StageAnalysis,
-    Standstills, Survey, Window, WorkerRow, measure,
+    Depth, Ledger, OpSource, Question, RowAnalysis, RowAsked, Rows as RowsAsked, Span,
+    StageAnalysis, Standstills, Survey, Window, WorkerRow, measure,
 };
 use plimsoll_model::Moment;
 use plimsoll_record::schema::{self, LoopModel, Manifest, StageKind};
@@ -25,6 +25,17 @@ pub struct AnalyzedStage {
     pub rows: Vec<RowJobs>,
     /// The figures, row by row.
     pub analysis: StageAnalysis,
+}
+
+impl AnalyzedStage {
+    /// Takes out what would be said of times of which nothing is known.
+    fn forget_silences(&mut self) {
+        for row in &mut self.analysis.rows {
+            row.ledger.iter_mut().for_each(Ledger::forget_silences);
+            row.advice.retain(|advice| !advice.is_of_time());
+            row.steadiness = None;
+        }
+    }
 }
 
 /// How a stage is put into rows.
@@ -93,7 +104,11 @@ impl Record {
         let of_stage = |((stage, laid), analysis): ((&&RecordStage, Laid), StageAnalysis)| {
             AnalyzedStage { stage: index(stage), rows: laid.rows, analysis }
         };
-        let analyzed = wanted.iter().zip(laid).zip(answers).map(of_stage).collect();
+        let mut analyzed: Vec<AnalyzedStage> =
+            wanted.iter().zip(laid).zip(answers).map(of_stage).collect();
+        if self.has_holes {
+            analyzed.iter_mut().for_each(AnalyzedStage::forget_silences);
+        }
         self.without_empty(asked, self.of_job(asked, analyzed)?)
     }
 

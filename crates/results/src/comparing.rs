@@ -9,8 +9,11 @@ use crate::parameters::{Parameters, merged, parameters};
 use plimsoll_analysis::compare::{
     Comparison, Difference, Margin, RunFigures, compare_within, differing,
 };
+use plimsoll_report::format::count;
 use plimsoll_report::html::{Curve, curves};
-use plimsoll_report::{LoadLineReport, Report, StageReport, stage_title, verdict};
+use plimsoll_report::{
+    LoadLineReport, OpLogCheck, Report, RunState, StageReport, stage_title, state_warning, verdict,
+};
 use plimsoll_stats::Interval;
 
 impl Record {
@@ -26,6 +29,17 @@ impl Record {
     }
 }
 
+/// Returns what is to be known of a record before its figures are compared.
+fn record_remarks(report: &Report) -> impl Iterator<Item = String> {
+    let missing = report.op_log().filter(|check| check.rows != check.counted).map(|check| {
+        let OpLogCheck { rows, counted } = check;
+        let (rows, counted) = (count(rows), count(counted));
+        format!("its op log holds {rows} operations, and its workers counted {counted}")
+    });
+    let state = state_warning(report.state).map(str::to_owned);
+    report.losses.iter().cloned().chain(missing).chain(state)
+}
+
 /// One side of a comparison.
 #[derive(Default)]
 pub struct Side {
@@ -33,6 +47,10 @@ pub struct Side {
     parameters: Vec<Parameters>,
     /// The runs whose client was the limit, each with the sentence that says so.
     client_limits: Vec<(String, String)>,
+    /// What is to be known of records, each sentence with the run it is of.
+    remarks: Vec<(String, String)>,
+    /// Whether operations of a run are missing.
+    is_incomplete: bool,
     /// What each run did over time; nothing of those of which only figures are known.
     curves: Vec<Vec<Curve>>,
 }
@@ -45,6 +63,10 @@ impl Side {
         let limited = report.verdict.as_ref().is_some_and(|verdict| verdict.is_client);
         let sentence = verdict::line(&report).filter(|_| limited);
         self.client_limits.extend(sentence.map(|text| (path.display().to_string(), text)));
+        let own = |text: String| (path.display().to_string(), text);
+        self.remarks.extend(record_remarks(&report).map(own));
+        let is_open = matches!(report.state, RunState::Running | RunState::Killed);
+        self.is_incomplete |= !record.is_whole || is_open;
         self.figures.push(figures(path.display().to_string(), &report, is_foreign));
         self.curves.push(curves(&report));
         self.parameters.push(match &record.origin {
@@ -76,6 +98,9 @@ impl Side {
         let mut comparison = compare_within(&self.figures, &after.figures, margin);
         comparison.client_limits = self.client_limits;
         comparison.client_limits.append(&mut after.client_limits);
+        comparison.remarks = self.remarks;
+        comparison.remarks.append(&mut after.remarks);
+        comparison.is_incomplete = self.is_incomplete || after.is_incomplete;
         (comparison, merged(differing(&self.parameters, &after.parameters)))
     }
 

@@ -1,6 +1,6 @@
 //! What is not as it should be of a result; any of it makes the exit code 1.
 
-use plimsoll_report::{Report, StageReport};
+use plimsoll_report::{OpLogCheck, Report, StageReport, format};
 
 /// Returns what is not as it should be; `max_error_rate` is in percent.
 pub fn flaws(report: &Report, max_error_rate: f64) -> Vec<String> {
@@ -28,6 +28,14 @@ pub fn flaws(report: &Report, max_error_rate: f64) -> Vec<String> {
         let flaw = "the op log and the counters differ: this is a bug in plimsoll; please report \
         it";
         flaws.push(flaw.to_owned());
+    } else if let Some(check) = report.op_log().filter(|_| differ && is_whole) {
+        // Somebody took it away: what is shown is not what was measured.
+        let OpLogCheck { rows, counted } = check;
+        flaws.push(format!(
+            "operations are missing from the record: it holds {} of the {} that were counted",
+            format::count(rows),
+            format::count(counted)
+        ));
     }
     flaws.extend(report.agents.iter().filter_map(|agent| match (&agent.lost, agent.rows) {
         (Some(_), _) => {

@@ -5,18 +5,22 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_analysis::{OpSource, Stages, Survey};
 use plimsoll_foreign::warp::aggregated::{self, Aggregated};
-use plimsoll_foreign::warp::raw::ScanEnd;
+use plimsoll_foreign::warp::raw::{LossKind, ScanEnd};
 use plimsoll_foreign::warp::{self, FileKind};
 use plimsoll_model::{EndpointId, Moment, OpKind, OpRecord, StageId, Visit};
-use plimsoll_record::schema::{Manifest, RunState, StageKind};
-use plimsoll_record::{OpLog, ReadManifest, RecordError, RunDirectory, Salvage};
-use plimsoll_report::stage_title;
+use plimsoll_record::schema::{Manifest, RunState as RecordedState, StageKind};
+use plimsoll_record::{OpLog, ReadManifest, RecordError, RunDirectory, Salvage, is_alive};
+use plimsoll_report::{RunState, stage_title};
 
 use crate::clients::{Clients, agents_of_workers};
 use crate::error::{AskedFor, ReadError, ResultsError};
 use crate::names::client_names;
 use crate::threads::threads_count;
 use crate::warp_file::{Bytes, WarpFile};
+
+/// What is not said of a record that has holes.
+pub(crate) const UNTOLD: &str =
+    "gaps, outages and changes of the rate are not told, as parts of the record are missing";
 
 /// What lies at a path.
 pub enum Opened {
@@ -46,8 +50,12 @@ pub struct Record {
     pub client_of: Vec<u16>,
     /// The same by the stages of a run that agents carried out; empty where none did.
     pub agent_of: Vec<Vec<u16>>,
-    /// What could not be read, a sentence each.
+    /// What could not be read, a sentence each, and what else is to be known of it.
     pub losses: Vec<String>,
+    /// Whether operations are missing that were recorded.
+    pub is_whole: bool,
+    /// Whether some are missing in the midst, so that nothing can be said of the time around them.
+    pub has_holes: bool,
 }
 
 /// Who made a record.
@@ -231,7 +239,7 @@ fn is_warp_name(path: &Path) -> bool {
 
 fn of_run(path: &Path, directory: RunDirectory) -> Result<Record, ResultsError> {
     let ReadManifest { mut manifest, has_checksum } = directory.read_manifest_checked()?;
-    let Salvage { log, mut losses, remarks } = OpLog::salvage(&directory)?;
+    let Salvage { log, mut losses, mut has_holes, remarks } = OpLog::salvage(&directory)?;
     let mut log = log.read_by(threads_count());
     let (source, survey) = loop {
         let source = Source::Log(log);
@@ -244,6 +252,7 @@ fn of_run(path: &Path, directory: RunDirectory) -> Result<Record, ResultsError> 
                     return Err(damage.into());
                 };
                 losses.push(rest.leave_out(&part.clone(), &damage));
+                has_holes = true;
                 log = rest;
             }
             Err(error) => return Err(error.into()),
@@ -251,7 +260,13 @@ fn of_run(path: &Path, directory: RunDirectory) -> Result<Record, ResultsError> 
     };
     if losses.is_empty() {
         losses.extend(missing(&manifest, &survey));
+        has_holes = !losses.is_empty();
     }
+    // Of a merged record the report tells how many are missing.
+    let misses_some = !manifest.merged.is_empty() && held(&survey) != counted(&manifest);
+    has_holes |= misses_some;
+    let is_whole = losses.is_empty() && !misses_some;
+    losses.extend(has_holes.then(|| UNTOLD.to_owned()));
     losses.extend(remarks);
     if !has_checksum {
         losses.push(
@@ -261,7 +276,7 @@ fn of_run(path: &Path, directory: RunDirectory) -> Result<Record, ResultsError> 
         );
     }
     let stages = run_stages(&manifest, &survey);
-    if stages.is_empty() && manifest.state == RunState::Running {
+    if stages.is_empty() && manifest.state == RecordedState::Running {
         return Err(ResultsError::Nothing(nothing_saved(path, &manifest)));
     }
     for stage in &stages {
@@ -281,6 +296,8 @@ fn of_run(path: &Path, directory: RunDirectory) -> Result<Record, ResultsError> 
         survey,
         stages,
         losses,
+        is_whole,
+        has_holes,
     })
 }
 
@@ -306,13 +323,36 @@ fn nothing_saved(path: &Path, manifest: &Manifest) -> String {
 /// Tells of operations that were recorded and are not in the op log, where no part of it is known
 /// to be missing: the last parts leave no gap.
 fn missing(manifest: &Manifest, survey: &Survey) -> Option<String> {
-    let recorded = manifest.recorder?.rows_count;
-    let held: u64 = survey.each().flat_map(|(_, stage)| stage.kinds()).map(|kind| kind.ops).sum();
+    let (held, recorded) = (held(survey), manifest.recorder?.rows_count);
     (held != recorded).then(|| {
         format!(
             "the op log holds {held} operations, but {recorded} were recorded: parts are missing"
         )
     })
+}
+
+/// Returns whether a run came to its own end.
+pub(crate) fn state(
+    recorded: RecordedState,
+    directory: &RunDirectory,
+) -> Result<RunState, ReadError> {
+    Ok(match recorded {
+        RecordedState::Complete => RunState::Complete,
+        RecordedState::Interrupted => RunState::Interrupted,
+        RecordedState::Failed => RunState::Failed,
+        RecordedState::Running if is_alive(directory.path())? => RunState::Running,
+        RecordedState::Running => RunState::Killed,
+    })
+}
+
+/// Returns how many operations are there.
+fn held(survey: &Survey) -> u64 {
+    survey.each().flat_map(|(_, stage)| stage.kinds()).map(|kind| kind.ops).sum()
+}
+
+/// Returns how many the workers counted.
+fn counted(manifest: &Manifest) -> u64 {
+    manifest.stages.iter().filter_map(|stage| stage.ops_count).sum()
 }
 
 /// Returns the stages of a run; one that was killed has them as far as its operations tell.
@@ -343,6 +383,8 @@ fn of_warp(path: &Path, bytes: Bytes) -> Result<Record, ResultsError> {
         client_of: names.workers.iter().map(|worker| worker.client).collect(),
         agent_of: Vec::new(),
         losses: end.losses.iter().map(ToString::to_string).collect(),
+        is_whole: end.losses.iter().all(|loss| loss.what != LossKind::Truncated),
+        has_holes: false,
         origin: Origin::Warp { end: Box::new(end) },
         source: Source::Warp(Box::new(file)),
         survey,

@@ -32,6 +32,7 @@ pub(crate) fn parameters(manifest: &Manifest) -> Parameters {
         "bucket": manifest.target.bucket,
         "lookup": manifest.target.lookup,
         "tls": manifest.target.tls,
+        "transport": transport(manifest),
         "payload_signing": manifest.target.payload_signing,
         "workload": manifest.workload.to_value(),
     });
@@ -39,6 +40,15 @@ pub(crate) fn parameters(manifest: &Manifest) -> Parameters {
     all.retain(|(name, _)| name != "workload.seed");
     all.iter_mut().for_each(|(name, _)| *name = known_as(name));
     all
+}
+
+/// Returns what carried the requests of what was measured, as far as that is known; those of a ring
+/// may be some of them only.
+fn transport(manifest: &Manifest) -> Option<&'static str> {
+    let measured = manifest.stages.iter().filter(|stage| stage.kind == StageKind::Measure);
+    let sockets = measured.flat_map(|stage| &stage.evidence).filter_map(|of| of.sockets);
+    let over_ring = sockets.map(|of| of.io_uring_requests_count > 0).reduce(|a, b| a | b)?;
+    Some(if over_ring { "io_uring" } else { "sockets" })
 }
 
 fn flatten(name: &str, value: &Value, all: &mut Parameters) {

@@ -6,11 +6,11 @@ use std::time::Duration;
 use plimsoll_analysis::RowAnalysis;
 use plimsoll_foreign::warp::raw::ScanEnd;
 use plimsoll_model::{ErrorClass, Interface, OpKind, OpRate, RunId, Seed, WallTime};
-use plimsoll_record::schema::{self, Manifest, RunState as RecordedState, StageKind};
+use plimsoll_record::schema::{self, Manifest, StageKind};
 use plimsoll_report::proof::Certificate;
 use plimsoll_report::{
     AgentReport, CacheState, CertificateLine, CleanupReport, CleanupState, ErrorSample,
-    JobSchedule, LoopModel, OpLogCheck, ProcessUsage, Report, RowReport, RunState, ScheduleReport,
+    JobSchedule, LoopModel, OpLogCheck, ProcessUsage, Report, RowReport, ScheduleReport,
     StageReport, TargetReport, Verification, VerificationMode, format,
 };
 use plimsoll_workload::plan::{JobPacing, Members, Plan, title_of};
@@ -26,7 +26,7 @@ use crate::error::{ReadError, ResultsError};
 use crate::first_errors::first_errors;
 use crate::load_line::refuse_slo;
 use crate::names::row_name;
-use crate::open::{Origin, Record, RecordStage, Source};
+use crate::open::{Origin, Record, RecordStage, Source, state};
 use crate::verdict::verdict;
 
 /// How many texts of one class of failure are kept of a record made elsewhere.
@@ -85,12 +85,7 @@ impl Record {
             tool_version: Some(manifest.tool.version.clone()),
             run_id: Some(RunId::parse(&manifest.run_id).map_err(damaged)?),
             command: typed_again(&manifest.command_line),
-            state: match manifest.state {
-                RecordedState::Complete => RunState::Complete,
-                RecordedState::Running => RunState::Killed,
-                RecordedState::Interrupted => RunState::Interrupted,
-                RecordedState::Failed => RunState::Failed,
-            },
+            state: state(manifest.state, directory)?,
             run_directory: Some(directory.path().display().to_string()),
             started: epoch.after(Duration::from_nanos(first_ns)),
             targets: self.targets(manifest),

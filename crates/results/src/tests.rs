@@ -4,15 +4,18 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use plimsoll_analysis::Failures;
+use plimsoll_analysis::compare::{Comparison, Doubt, Gate, Margin, Outcome, judge};
 use plimsoll_model::{ErrorClass, OpKind};
 use plimsoll_record::RunDirectory;
-use plimsoll_record::schema::Manifest;
+use plimsoll_record::schema::{ClientEvidence, Manifest, SocketsEvidence, StageKind};
 use plimsoll_report::text::Look;
-use plimsoll_report::{Report, RowReport};
+use plimsoll_report::{OpLogCheck, Report, RowReport, compare, format, html};
 use plimsoll_workload::plan::WorkloadFile;
 
+use crate::open::UNTOLD;
+use crate::parameters::parameters;
 use crate::report::named_buckets;
-use crate::{Asked, AskedFor, Record, ResultsError, flaws, typed_again};
+use crate::{Asked, AskedFor, Record, ResultsError, Side, flaws, typed_again};
 
 /// Returns where a committed run lies.
 pub(crate) fn testdata(name: &str) -> PathBuf {
@@ -127,6 +130,112 @@ fn a_good_run_has_no_flaws_and_one_without_operations_has() {
         let found = flaws(&report, 0.0);
         assert!(found.iter().any(|flaw| flaw.contains("no operation ended")), "{name}: {found:?}");
     }
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "takes a part of a record away")]
+fn silences_are_not_told_across_what_is_missing() {
+    let gap = |report: &Report| {
+        let ledger = report.results().next().unwrap().rows[0].analysis.ledger.clone();
+        ledger.unwrap().gap_longest
+    };
+    let place = tempfile::tempdir().unwrap();
+    let ops = place.path().join("ops");
+    std::fs::create_dir(&ops).unwrap();
+    let from = testdata("s3-get");
+    for name in ["run.json", "ops/part-000000.parquet"] {
+        std::fs::copy(from.join(name), place.path().join(name)).unwrap();
+    }
+    let report = || Record::open(place.path()).unwrap().report(&Asked::default()).unwrap();
+    let told = |report: &Report| report.losses.iter().any(|loss| loss == UNTOLD);
+    let whole = report();
+    assert!(gap(&whole).is_some() && !told(&whole), "{:?}", whole.losses);
+    std::fs::write(ops.join("part-000001.parquet"), "PAR1").unwrap();
+    let holed = report();
+    assert_eq!(gap(&holed), None);
+    assert!(told(&holed) && holed.losses[0].starts_with("part-000001"), "{:?}", holed.losses);
+}
+
+#[test]
+fn a_run_whose_record_lost_operations_has_a_flaw() {
+    let mut report = report("s3-get", &Asked::default()).unwrap();
+    for stage in &mut report.stages {
+        stage.op_log.as_mut().unwrap().rows -= 1;
+    }
+    let OpLogCheck { rows, counted } = report.op_log().unwrap();
+    let found = flaws(&report, 0.0);
+    assert!(found.len() == 1 && found[0].contains("a bug in plimsoll"), "{found:?}");
+    report.losses.push("part-000001.parquet is missing".to_owned());
+    let missing = format!(
+        "operations are missing from the record: it holds {} of the {} that were counted",
+        format::count(rows),
+        format::count(counted)
+    );
+    assert_eq!(flaws(&report, 0.0), [missing]);
+}
+
+#[test]
+fn what_is_missing_of_a_record_is_said_of_its_comparison_and_keeps_no_gate() {
+    let gates = ["rate>=1/s".parse::<Gate>().unwrap(), "rate>=1000000000/s".parse().unwrap()];
+    let compared = |is_whole: bool| {
+        let mut sides = [Side::default(), Side::default()];
+        for side in &mut sides {
+            let path = testdata("s3-get");
+            let mut record = Record::open(&path).unwrap();
+            if !is_whole {
+                record.is_whole = false;
+                record.losses.push("part-000007.parquet is missing".to_owned());
+            }
+            side.add(&path, &record, &Asked::default()).unwrap();
+        }
+        let [before, after] = sides;
+        before.compare(after, Margin::default()).0
+    };
+    let outcomes = |comparison: &Comparison| {
+        let results = judge(&gates, comparison).unwrap();
+        let found = results.iter().map(|result| result.outcome).collect::<Vec<_>>();
+        (found, results)
+    };
+    let whole = compared(true);
+    assert_eq!((whole.is_incomplete, whole.remarks.len()), (false, 0));
+    assert_eq!(outcomes(&whole).0, [Outcome::Pass, Outcome::Worse]);
+    let holed = compared(false);
+    let (found, results) = outcomes(&holed);
+    assert_eq!(found, [Outcome::Inconclusive(Doubt::Incomplete), Outcome::Worse]);
+    let sentence = "part-000007.parquet is missing";
+    let look = Look { width: 200, color: false };
+    for text in [
+        compare::text(&holed, &[], &results, &look),
+        compare::brief(&holed, &[], &results, &look),
+        compare::markdown(&holed, &[], &results),
+        compare::json::json(&holed, &[], &results).to_string(),
+        html::comparison(&holed, &[], &[], &[]),
+    ] {
+        assert!(text.contains(sentence), "{text}");
+    }
+}
+
+#[test]
+fn what_carried_requests_is_among_what_a_run_was_made_with() {
+    let mut manifest = manifest("s3-get");
+    let transport = |manifest: &Manifest| {
+        let known = parameters(manifest).into_iter().find(|(name, _)| name == "transport");
+        known.map(|(_, value)| value)
+    };
+    assert_eq!(transport(&manifest), None, "an older record does not tell");
+    let seen = |over_ring| ClientEvidence {
+        sockets: Some(SocketsEvidence {
+            io_uring_requests_count: over_ring,
+            ..SocketsEvidence::default()
+        }),
+        ..ClientEvidence::default()
+    };
+    let measured = manifest.stages.iter_mut().find(|stage| stage.kind == StageKind::Measure);
+    measured.unwrap().evidence = vec![seen(0), seen(0)];
+    assert_eq!(transport(&manifest).as_deref(), Some("sockets"));
+    let measured = manifest.stages.iter_mut().find(|stage| stage.kind == StageKind::Measure);
+    measured.unwrap().evidence[1] = seen(7);
+    assert_eq!(transport(&manifest).as_deref(), Some("io_uring"));
 }
 
 #[test]

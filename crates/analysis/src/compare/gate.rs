@@ -227,6 +227,8 @@ pub enum Doubt {
     TooFewRuns,
     /// The figure is unknown on a side.
     Unknown,
+    /// It would be kept, but operations of a run are missing.
+    Incomplete,
     /// The limit lies inside the interval of the change.
     LimitInInterval,
     /// Some runs after keep the limit and some do not.
@@ -244,7 +246,7 @@ pub fn judge(gates: &[Gate], comparison: &Comparison) -> Result<Vec<GateResult>,
         };
         let meant = kinds.into_iter().filter(|kind| gate.fits(kind));
         let before = results.len();
-        results.extend(meant.map(|kind| gate.judge(kind)));
+        results.extend(meant.map(|kind| gate.judge(kind).unless(comparison.is_incomplete)));
         if results.len() == before {
             return Err(GateError::NoKind { gate: gate.text.clone(), present: held(comparison) });
         }
@@ -296,6 +298,18 @@ impl Gate {
         };
         let (gate, limit) = (self.text.clone(), self.limit);
         GateResult { gate, of: kind.of.clone(), kind: kind.kind, limit, row, outcome }
+    }
+}
+
+impl GateResult {
+    /// Returns what is found where operations may be missing: nobody knows that the gate is kept.
+    fn unless(self, is_incomplete: bool) -> Self {
+        match self.outcome {
+            Outcome::Pass if is_incomplete => {
+                Self { outcome: Outcome::Inconclusive(Doubt::Incomplete), ..self }
+            }
+            _ => self,
+        }
     }
 }
 

@@ -35,6 +35,8 @@ pub(crate) struct RowTelling<'a> {
 #[derive(Clone, Debug)]
 struct RowWitness<'a> {
     question: &'a Question<'a>,
+    /// Until when the row asked for anything; what was known later counts as known then.
+    asked_until: u64,
     failed: Option<(u64, u64)>,
     success_before: Option<Moment>,
     /// The gaps in which something failed.
@@ -102,6 +104,7 @@ impl Watching {
             steadiness: self.steadiness,
             seen: RowWitness {
                 question,
+                asked_until: self.asked_until,
                 failed: self.failed,
                 success_before: None,
                 outages: failed.into_iter().map(OutageTelling::of).collect(),
@@ -123,10 +126,11 @@ impl RowWitness<'_> {
             }
             return;
         }
+        let known = end.min(self.asked_until);
         // Outages of a row and those of its parts may overlap.
         for telling in &mut self.outages {
             let of = &telling.stall;
-            if end < of.from || end > of.until || !of.is_about(op, client) {
+            if known < of.from || known > of.until || !of.is_about(op, client) {
                 continue;
             }
             telling.failed.add(op.outcome);

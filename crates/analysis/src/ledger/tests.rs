@@ -102,6 +102,38 @@ fn a_freeze_is_an_outage_from_success_to_success() {
 }
 
 #[test]
+fn who_is_still_waiting_when_all_others_are_done_is_no_outage() {
+    // 16 workers for 4 s, 2 ms each. One answer never comes: it is given up after 8 s, or comes
+    // after 7 s.
+    for (took_us, is_lost) in [(8_000_000, true), (7_000_000, false)] {
+        let slow = |worker, index, _| if (worker, index) == (3, 1_900) { took_us } else { 2_000 };
+        let mut ops = closed(16, 4_000_000, slow);
+        let last = ops.iter_mut().find(|op| op.end > Moment::from_ns(5_000 * MS)).unwrap();
+        if is_lost {
+            *last = failed(*last);
+        }
+        let known = last.end;
+        let told = ledger(&ops);
+        assert_eq!((told.outages_count, told.outages.len()), (0, 0), "{:?}", told.outages);
+        assert_eq!(told.gap_longest.unwrap().length, Duration::from_millis(2));
+        assert_eq!(told.failures.map(|of| of.last), is_lost.then_some(known));
+    }
+}
+
+#[test]
+fn an_outage_goes_on_until_the_first_worker_that_it_held_is_done() {
+    // 4 workers for 4 s, 5 ms each. From 2 s on nothing is answered, and each gives up after 8 s.
+    let took = |worker, _, now| if now < 2_000_000 { 5_000 } else { 8_000_000 + u64::from(worker) };
+    let mut ops = closed(4, 4_000_000, took);
+    ops.iter_mut().filter(|op| op.start.as_ns() >= 2_000 * MS).for_each(|op| *op = failed(*op));
+    let told = ledger(&ops);
+    let [outage] = &told.outages[..] else { panic!("{:?}", told.outages) };
+    assert_eq!(outage.last_success, Some(Moment::from_ns(2_000 * MS)));
+    assert_eq!((outage.gap, outage.next_success), (Duration::from_secs(8), None));
+    assert_eq!(outage.failed.count(), 4);
+}
+
+#[test]
 fn what_fails_meanwhile_is_told_by_class_endpoint_and_client() {
     let mut ops =
         closed(

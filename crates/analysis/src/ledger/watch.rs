@@ -48,7 +48,8 @@ const EMPTY: Cell = Cell {
     class: 0,
 };
 
-/// Cells of time from the start of a stage to its end.
+/// Cells of time from the start of a stage until its row asked for nothing more. What ends after
+/// that counts as ending then.
 #[derive(Debug)]
 pub(super) struct Cells {
     pub(super) started: u64,
@@ -136,6 +137,8 @@ pub(crate) struct RowWatch<'a> {
 #[derive(Debug)]
 pub(crate) struct Watching {
     pub(super) ledger: Ledger,
+    /// Until when the row asked for anything.
+    pub(super) asked_until: u64,
     /// Gaps of the row, its endpoints and its clients that may be stalls.
     pub(super) suspects: Vec<Stall>,
     pub(super) latencies: Latencies,
@@ -144,17 +147,22 @@ pub(crate) struct Watching {
 }
 
 impl<'a> RowWatch<'a> {
-    /// Watches a row of a stage.
-    pub(crate) fn new(question: &'a Question<'a>, has_several_endpoints: bool) -> Self {
+    /// Watches a row of a stage, which asked for something until that moment.
+    pub(crate) fn new(
+        question: &'a Question<'a>,
+        asked_until: Option<Moment>,
+        has_several_endpoints: bool,
+    ) -> Self {
         let rows_count = (question.rows.each().len() as u64).max(1);
         let clients = question.client_of;
         let has_several_clients = clients.iter().any(|client| *client != clients[0]);
         let started = question.started.after(question.skip).as_ns();
         let ended = question.ended.as_ns();
+        let until = asked_until.map_or(ended, |until| until.as_ns().min(ended)).max(started);
         Self {
             question,
             rows_count,
-            whole: Cells::new(started, ended, CELLS_MAX / rows_count, &question.standstills.all),
+            whole: Cells::new(started, until, CELLS_MAX / rows_count, &question.standstills.all),
             endpoints: has_several_endpoints.then(Vec::new),
             clients: has_several_clients.then(Vec::new),
             services: Vec::new(),
@@ -256,11 +264,14 @@ impl<'a> RowWatch<'a> {
             outages: Vec::new(),
             brown_outs: None,
             standstills_count: self.question.standstills.count,
-            standstills: self.question.standstills.told(self.whole.started, self.whole.ended),
+            standstills: self
+                .question
+                .standstills
+                .told(self.whole.started, self.question.ended.as_ns()),
         };
-        let steadiness = self.steadiness();
+        let (steadiness, asked_until) = (self.steadiness(), self.whole.ended);
         let Self { latencies, failed, .. } = self;
-        Some(Watching { ledger, suspects, latencies, failed, steadiness })
+        Some(Watching { ledger, asked_until, suspects, latencies, failed, steadiness })
     }
 
     /// Returns how steady the successes came.

@@ -13,7 +13,6 @@ use plimsoll_results::{Opened, Side, open, runs};
 use crate::args::{AnalysisArgs, CompareArgs, WarpCmpArgs, overwrite};
 use crate::flags;
 use crate::shown;
-use crate::ui::Ui;
 
 /// Compares, and judges the gates.
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
@@ -35,8 +34,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
         bail!("--junit - and --json both write to the standard output: give --junit a file");
     }
     let before: Vec<PathBuf> = args.before.iter().chain(&args.more_before).cloned().collect();
-    let (comparison, differences) =
-        compared(&before, &args.after, args.margin, &args.analysis, &ui)?;
+    let (comparison, differences) = compared(&before, &args.after, args.margin, &args.analysis)?;
     let results = judge(&gates, &comparison)?;
     let printed = if args.print.json {
         format!("{:#}\n", report::json::json(&comparison, &differences, &results))
@@ -64,12 +62,13 @@ pub(crate) fn as_warp(args: &WarpCmpArgs) -> Result<ExitCode> {
     if args.shared.full {
         ui.warn("--full has no effect: every operation of a raw file is always used");
     }
-    let (comparison, differences) =
-        compared(&before, &after, Margin::default(), &args.analysis, &ui)?;
+    let (comparison, differences) = compared(&before, &after, Margin::default(), &args.analysis)?;
     if args.shared.print.json {
         ui.warn("--json: the document is plimsoll's, as of `plimsoll compare --json`");
         ui.result(&format!("{:#}\n", report::json::json(&comparison, &differences, &[])))?;
     } else {
+        let remarks = comparison.remarks.iter();
+        remarks.for_each(|(run, sentence)| ui.warn(&format!("{run}: {sentence}")));
         ui.result(&cmp::text(&comparison, &differences))?;
     }
     Ok(ExitCode::SUCCESS)
@@ -80,21 +79,18 @@ fn compared(
     after: &[PathBuf],
     margin: Margin,
     analysis: &AnalysisArgs,
-    ui: &Ui,
 ) -> Result<(Comparison, Vec<Difference>)> {
     let asked = AnalysisArgs { details: true, ..analysis.clone() };
-    Ok(side(before, &asked, ui)?.compare(side(after, &asked, ui)?, margin))
+    Ok(side(before, &asked)?.compare(side(after, &asked)?, margin))
 }
 
 /// Reads the runs of a side.
-pub(super) fn side(paths: &[PathBuf], args: &AnalysisArgs, ui: &Ui) -> Result<Side> {
+pub(super) fn side(paths: &[PathBuf], args: &AnalysisArgs) -> Result<Side> {
     let asked = args.asked()?;
     let mut side = Side::default();
     for path in runs(paths)? {
         match open(&path)? {
             Opened::Record(record) => {
-                let warn = |loss: &String| ui.warn(&format!("{}: {loss}", path.display()));
-                record.losses.iter().for_each(warn);
                 // Without figures nothing is ever decided, however many runs are added.
                 record.require_operations()?;
                 let added = side.add(&path, &record, &asked);

@@ -31,9 +31,8 @@ fn compared(args: &ReportArgs) -> Result<ExitCode> {
     let before: Vec<PathBuf> =
         std::iter::once(&args.run).chain(&args.more_before).cloned().collect();
     let asked = AnalysisArgs { details: true, ..args.analysis.clone() };
-    let ui = Ui::plain();
-    let before = compare::side(&before, &asked, &ui)?;
-    let after = compare::side(&args.after, &asked, &ui)?;
+    let before = compare::side(&before, &asked)?;
+    let after = compare::side(&args.after, &asked)?;
     let curves = [&before, &after].map(|side| side.curves().to_vec());
     let (comparison, differences) = before.compare(after, Margin::default());
     if !comparison.kinds.iter().any(|kind| kind.presence == Presence::Both) {

@@ -96,6 +96,30 @@ fn a_run_of_which_nothing_was_saved_says_so() {
 }
 
 #[test]
+fn a_run_that_is_under_way_is_not_called_killed() {
+    let place = tempfile::tempdir().unwrap();
+    null_run(place.path(), "run");
+    let run = place.path().join("run");
+    let text = fs::read_to_string(run.join("run.json")).unwrap();
+    let running = without_checksum(&text).replace("\"complete\"", "\"running\"");
+    fs::write(run.join("run.json"), running).unwrap();
+    let state = || {
+        let text = printed(place.path(), "analyze run");
+        let json: serde_json::Value =
+            serde_json::from_str(&printed(place.path(), "analyze run --json")).unwrap();
+        (text, json["state"].as_str().unwrap().to_owned())
+    };
+    let lease = plimsoll_record::Lease::try_take(&run).unwrap().unwrap();
+    let (text, named) = state();
+    assert!(text.contains("(running)") && text.contains("still under way"), "{text}");
+    assert_eq!(named, "running");
+    drop(lease);
+    let (text, named) = state();
+    assert!(text.contains("(killed)") && !text.contains("under way"), "{text}");
+    assert_eq!(named, "killed");
+}
+
+#[test]
 fn a_record_without_checksums_is_analysed_and_said_to_have_none() {
     let place = tempfile::tempdir().unwrap();
     null_run(place.path(), "run");

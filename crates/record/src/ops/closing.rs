@@ -19,7 +19,7 @@ impl RunDirectory {
         for number in Found::of(self)?.open {
             let (open, name) = (open_name(number), part_name(number));
             let saved = match Part::saved(&ops, number) {
-                Ok(Some(part)) if !part.is_sealed => {
+                Ok(Some(part)) if part.checksum.is_none() => {
                     losses.push(format!("{open} has no checksum: its operations are not counted"));
                     continue;
                 }

@@ -55,6 +55,14 @@ impl Found {
         gaps
     }
 
+    /// Takes the numbers of parts that are none of their own off the end: they say nothing of how
+    /// many there were.
+    pub(super) fn take_off(&mut self, copies: &BTreeSet<u32>) {
+        while let Some(last) = self.closed.last().filter(|last| copies.contains(last)).copied() {
+            self.closed.remove(&last);
+        }
+    }
+
     /// Returns sentences about the missing parts.
     pub(super) fn losses(&self) -> Vec<String> {
         let missing = self.missing();

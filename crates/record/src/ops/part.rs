@@ -18,7 +18,7 @@ use super::{
 };
 use crate::RecordError;
 use crate::folder::Folder;
-use crate::seal::Seal;
+use crate::seal::{DIGITS_COUNT, Seal};
 
 /// How large a part that is read may be. A million rows take some 20 MB, and could not take 128.
 const PART_BYTES_MAX: u64 = 256 << 20;
@@ -34,8 +34,8 @@ pub(super) struct Part {
     pub(super) run_id: String,
     /// In the order of their ids.
     pub(super) endpoints: Vec<String>,
-    /// Whether it has a checksum, which then fits.
-    pub(super) is_sealed: bool,
+    /// Its checksum, which fits; `None` where it has none.
+    pub(super) checksum: Option<[u8; DIGITS_COUNT]>,
 }
 
 impl Part {
@@ -73,8 +73,7 @@ impl Part {
     }
 
     fn of(bytes: Bytes, path: &Path) -> Result<Self, RecordError> {
-        let seal = Seal::of(&bytes);
-        if seal == Seal::Broken {
+        if Seal::of(&bytes) == Seal::Broken {
             return Err(RecordError::damaged(path, Seal::BROKEN));
         }
         let footer = guarded(path, || ParquetMetaDataReader::new().parse_and_finish(&bytes))?;
@@ -84,8 +83,8 @@ impl Part {
         check_columns(&footer)
             .and_then(|()| check_sizes(&bytes, &footer))
             .map_err(|reason| RecordError::damaged(path, reason))?;
-        let bytes = Arc::new(bytes);
-        Ok(Self { bytes, footer, run_id, endpoints, is_sealed: seal == Seal::Holds })
+        let checksum = Seal::digits(&bytes);
+        Ok(Self { bytes: Arc::new(bytes), footer, run_id, endpoints, checksum })
     }
 
     /// Returns how many rows its footer promises.

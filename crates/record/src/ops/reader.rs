@@ -1,5 +1,7 @@
 //! Reads the op log back, one batch of columns at a time.
 
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +14,8 @@ use super::found::Found;
 use super::part::{Part, guarded};
 use super::{open_name, part_name, unsaved};
 use crate::folder::Folder;
-use crate::{RecordError, RunDirectory};
+use crate::seal::DIGITS_COUNT;
+use crate::{ReadManifest, RecordError, RunDirectory};
 
 /// How many parts of which the same is to be said are named.
 const PARTS_NAMED_MAX: usize = 8;
@@ -47,6 +50,8 @@ pub struct Salvage {
     pub log: OpLog,
     /// What cannot, a sentence each.
     pub losses: Vec<String>,
+    /// Whether parts in the midst of it cannot, and not only what a run did last that was killed.
+    pub has_holes: bool,
     /// What is to be known of what can, a sentence each.
     pub remarks: Vec<String>,
 }
@@ -62,7 +67,7 @@ impl OpLog {
         if let Some(gap) = found.missing().first() {
             return Err(RecordError::Missing { path: ops.path_of(&part_name(gap.first)) });
         }
-        let run_id = run_of(directory)?;
+        let run_id = manifest_of(directory)?.map(|read| read.manifest.run_id);
         let parts = found.closed.iter().copied().map(PartPlace::Closed).collect();
         Ok(Self {
             ops,
@@ -79,30 +84,35 @@ impl OpLog {
     ///
     /// Parts that are not as they were written are left out; pages are decoded only in a scan.
     pub fn salvage(directory: &RunDirectory) -> Result<Salvage, RecordError> {
-        let found = Found::of(directory)?;
-        let mut losses = found.losses();
+        let mut found = Found::of(directory)?;
         let closed = found.closed.iter().copied().map(PartPlace::Closed);
         let mut parts: Vec<PartPlace> =
             closed.chain(found.open.iter().copied().map(PartPlace::Saved)).collect();
         parts.sort_by_key(|part| part.number());
         let ops = directory.ops()?;
-        let run_id = run_of(directory)?;
+        let read = manifest_of(directory)?;
+        let mut seen = Seen {
+            all_sealed: read.as_ref().is_some_and(|read| read.has_checksum),
+            ..Seen::default()
+        };
+        let run_id = read.map(|read| read.manifest.run_id);
         let unfinished = found.open.len();
         let (sealed_only, threads_max) = (false, 1);
         let mut log = Self { ops, parts, unfinished, run_id, sealed_only, threads_max };
-        let (mut damages, mut unsealed) = (Vec::new(), 0usize);
+        let (mut unsaved, mut damages) = (Vec::new(), Vec::new());
         for place in log.parts.clone() {
+            let path = log.ops.path_of(&place.name());
             match log.read(place) {
-                Ok(Some(part)) => {
-                    unsealed += usize::from(!part.is_sealed);
-                    losses.extend(place.unsaved(Some(part.rows())));
-                }
+                Ok(Some(part)) => match seen.refuse(place, &part, &path) {
+                    Some(damage) => damages.push(log.leave_out(&path, &damage)),
+                    None => unsaved.extend(place.unsaved(Some(part.rows()))),
+                },
                 Ok(None) => {
                     log.parts.retain(|each| *each != place);
-                    losses.extend(place.unsaved(None));
+                    unsaved.extend(place.unsaved(None));
                 }
                 Err(damage @ RecordError::Damaged { .. }) => {
-                    damages.push(log.leave_out(&log.ops.path_of(&place.name()), &damage));
+                    damages.push(log.leave_out(&path, &damage));
                 }
                 // It was closed since the directory was listed.
                 Err(RecordError::Missing { .. }) if place.is_closed_in(&log.ops) => {
@@ -115,7 +125,11 @@ impl OpLog {
                 Err(error) => return Err(error),
             }
         }
-        losses.extend(first_of(damages));
+        found.take_off(&seen.copies);
+        let missing = found.losses();
+        let has_holes = !missing.is_empty() || !damages.is_empty();
+        let losses = missing.into_iter().chain(unsaved).chain(first_of(damages)).collect();
+        let unsealed = seen.unsealed;
         let remarks = (unsealed > 0).then(|| {
             format!(
                 "{unsealed} of {} parts of the op log have no checksum, as older versions of \
@@ -123,7 +137,7 @@ impl OpLog {
                 log.parts.len()
             )
         });
-        Ok(Salvage { log, losses, remarks: remarks.into_iter().collect() })
+        Ok(Salvage { log, losses, has_holes, remarks: remarks.into_iter().collect() })
     }
 
     /// Leaves a part out of further scans, and returns the sentence that says so.
@@ -225,7 +239,7 @@ impl OpLog {
         let Some(part) = self.read(place)? else {
             return Err(RecordError::Missing { path });
         };
-        if self.sealed_only && !part.is_sealed {
+        if self.sealed_only && part.checksum.is_none() {
             return Err(RecordError::damaged(&path, "it has no checksum"));
         }
         scan_part(part, &path, visit)
@@ -276,10 +290,46 @@ impl PartPlace {
     }
 }
 
-/// Returns the id of the run in `directory`; `None` where there is no manifest.
-fn run_of(directory: &RunDirectory) -> Result<Option<String>, RecordError> {
-    match directory.read_manifest() {
-        Ok(manifest) => Ok(Some(manifest.run_id)),
+/// What parts say of each other, each of which is sound by itself.
+#[derive(Default)]
+struct Seen {
+    /// Whether all of them have a checksum, as run.json has one: no version wrote one without the
+    /// other.
+    all_sealed: bool,
+    /// By their checksums.
+    places: HashMap<[u8; DIGITS_COUNT], PartPlace>,
+    /// The numbers of those that are copies of others.
+    copies: BTreeSet<u32>,
+    /// How many have none.
+    unsealed: usize,
+}
+
+impl Seen {
+    /// Returns why the next part is none of the log, if it is not.
+    fn refuse(&mut self, place: PartPlace, part: &Part, path: &Path) -> Option<RecordError> {
+        let Some(checksum) = part.checksum else {
+            self.unsealed += usize::from(!self.all_sealed);
+            let reason = "it has no checksum, and run.json has one";
+            return self.all_sealed.then(|| RecordError::damaged(path, reason));
+        };
+        match self.places.entry(checksum) {
+            Entry::Occupied(first) => {
+                self.copies.insert(place.number());
+                let reason = format!("it is a copy of {}", first.get().name());
+                Some(RecordError::damaged(path, reason))
+            }
+            Entry::Vacant(none) => {
+                none.insert(place);
+                None
+            }
+        }
+    }
+}
+
+/// Returns the manifest of the run in `directory`; `None` where there is none.
+fn manifest_of(directory: &RunDirectory) -> Result<Option<ReadManifest>, RecordError> {
+    match directory.read_manifest_checked() {
+        Ok(read) => Ok(Some(read)),
         Err(RecordError::Missing { .. }) => Ok(None),
         Err(error) => Err(error),
     }

@@ -33,7 +33,7 @@ fn open_path(directory: &RunDirectory, number: u32) -> PathBuf {
 }
 
 fn salvaged(directory: &RunDirectory) -> (Vec<OpRecord>, Vec<String>) {
-    let Salvage { log, losses, remarks } = OpLog::salvage(directory).unwrap();
+    let Salvage { log, losses, remarks, .. } = OpLog::salvage(directory).unwrap();
     assert!(remarks.is_empty(), "{remarks:?}");
     let mut ops = Vec::new();
     assert_eq!(log.scan(&mut |op| ops.push(*op)).unwrap(), ops.len() as u64);
@@ -61,6 +61,43 @@ fn what_is_left_is_salvaged_and_each_lost_part_is_named() {
     assert_eq!(open, never);
     assert!(damaged.starts_with("part-000000.parquet is damaged ("), "{damaged}");
     assert!(damaged.ends_with("): its operations are not counted"), "{damaged}");
+}
+
+#[test]
+fn a_part_under_the_name_of_another_is_counted_once() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = five_parts(place.path());
+    assert!(!OpLog::salvage(&directory).unwrap().has_holes);
+    fs::copy(part_path(&directory, 1), part_path(&directory, 3)).unwrap();
+    fs::copy(part_path(&directory, 1), part_path(&directory, 99)).unwrap();
+    assert!(OpLog::salvage(&directory).unwrap().has_holes);
+    let (ops, losses) = salvaged(&directory);
+    assert_eq!(ops, (0..30).chain(40..50).map(op).collect::<Vec<_>>());
+    // The copy behind the end does not say that there were parts before it.
+    let copy = |number: u32| {
+        format!(
+            "part-{number:06}.parquet is damaged (it is a copy of part-000001.parquet): its \
+             operations are not counted"
+        )
+    };
+    assert_eq!(losses, [copy(3), copy(99)]);
+}
+
+#[test]
+fn a_part_without_a_checksum_is_damaged_where_the_manifest_has_one() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = five_parts(place.path());
+    let path = part_path(&directory, 2);
+    let mut bytes = fs::read(&path).unwrap();
+    let mark = b"crc64-nvme:";
+    let at = bytes.windows(mark.len()).rposition(|window| window == mark).unwrap();
+    bytes[at] ^= 4;
+    fs::write(&path, bytes).unwrap();
+    let (ops, losses) = salvaged(&directory);
+    assert_eq!(ops, (0..20).chain(30..50).map(op).collect::<Vec<_>>());
+    let lost = "part-000002.parquet is damaged (it has no checksum, and run.json has one): its \
+                operations are not counted";
+    assert_eq!(losses, [lost]);
 }
 
 #[test]

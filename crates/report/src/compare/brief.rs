@@ -34,7 +34,7 @@ pub fn brief(
     let mut writer = Writer::begin(comparison, differences, look);
     writer.decisive();
     writer.presence();
-    writer.client_limits();
+    writer.warnings();
     writer.short_legend();
     writer.gates(gates);
     writer.remark("-v prints all figures");

@@ -29,7 +29,9 @@ pub fn json(
         margin_percent: comparison.margin.percent(),
         parameters: differences.iter().map(ParameterOut::of).collect(),
         kinds: comparison.kinds.iter().map(KindOut::of).collect(),
-        client_limits: comparison.client_limits.iter().map(ClientLimitOut::of).collect(),
+        client_limits: comparison.client_limits.iter().map(SaidOfRun::of).collect(),
+        warnings: comparison.remarks.iter().map(SaidOfRun::of).collect(),
+        is_incomplete: comparison.is_incomplete,
         gates: gates.iter().map(GateOut::of).collect(),
         exit_code: (!gates.is_empty()).then(|| exit_code(gates)),
     };
@@ -64,7 +66,11 @@ struct Document {
     /// Each kind that occurred on a side, then all kinds together where there are several.
     kinds: Vec<KindOut>,
     /// The runs whose client was the limit: their figures are not a measurement of the store.
-    client_limits: Vec<ClientLimitOut>,
+    client_limits: Vec<SaidOfRun>,
+    /// What is to be known of the records of runs, such as that a part of one is damaged.
+    warnings: Vec<SaidOfRun>,
+    /// Whether operations of a run are missing; then no gate passes.
+    is_incomplete: bool,
     /// Each gate on each kind it is about.
     gates: Vec<GateOut>,
     /// What the gates come to: 0 all pass, 1 one is broken, 3 one cannot be told; null without
@@ -74,15 +80,14 @@ struct Document {
 
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "ClientLimit"))]
-struct ClientLimitOut {
+struct SaidOfRun {
     /// The run, as in `before` or `after`.
     run: String,
-    /// Its verdict in one sentence.
+    /// What is to be known of it, in one sentence.
     sentence: String,
 }
 
-impl ClientLimitOut {
+impl SaidOfRun {
     fn of((run, sentence): &(String, String)) -> Self {
         Self { run: run.clone(), sentence: sentence.clone() }
     }
@@ -303,6 +308,7 @@ impl GateOut {
                 Doubt::OneRun => "one-run",
                 Doubt::TooFewRuns => "too-few-runs",
                 Doubt::Unknown => "unknown",
+                Doubt::Incomplete => "incomplete",
                 Doubt::LimitInInterval => "limit-in-interval",
                 Doubt::RunsDisagree => "runs-disagree",
             }),

@@ -55,7 +55,7 @@ pub fn markdown(
             out.push_str(&format!("| {} | {before} | {after} |\n", cell(name)));
         }
     }
-    for (run, sentence) in &comparison.client_limits {
+    for (run, sentence) in comparison.client_limits.iter().chain(&comparison.remarks) {
         out.push_str(&format!("\nWarning: {}\n", cell(&format!("{run}: {sentence}"))));
     }
     out

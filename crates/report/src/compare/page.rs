@@ -16,14 +16,14 @@ use crate::table::Tone;
 pub(crate) fn head(comparison: &Comparison) -> String {
     let headline = headline(comparison);
     let lines = headline.iter().map(|line| format!("<li>{}</li>\n", escaped(line)));
-    let limits = comparison.client_limits.iter();
-    let limits = limits.map(|(run, sentence)| {
+    let warnings = comparison.client_limits.iter().chain(&comparison.remarks);
+    let warnings = warnings.map(|(run, sentence)| {
         format!(
             "<li class=\"warning\">{}</li>\n",
             cut(&format!("{run}: {sentence}"), TEXT_CHARS_MAX)
         )
     });
-    let lines: String = lines.chain(limits).collect();
+    let lines: String = lines.chain(warnings).collect();
     let side = |name: &str, runs: &[String]| {
         format!("<dt>{name}</dt><dd>{}</dd>\n", cut(&runs.join(", "), TEXT_CHARS_MAX))
     };

@@ -89,6 +89,7 @@ pub fn from_results(results: &Results<'_>, ran: &Ran<'_>) -> Archive {
         RunState::Complete if failed || asks && !counted => WorkloadState::Failed,
         RunState::Complete => WorkloadState::Finished,
         RunState::Interrupted => WorkloadState::Cancelled,
+        RunState::Running => WorkloadState::Processing,
         RunState::Killed | RunState::Failed => WorkloadState::Terminated,
     });
     let local = |at| (ran.local)(at);
@@ -157,7 +158,7 @@ impl<'a> Taking<'a> {
             Some(WorkloadState::Queuing | WorkloadState::Processing) => return,
             Some(WorkloadState::Finished | WorkloadState::Failed) => return,
             None => match self.results.report.state {
-                RunState::Complete => return,
+                RunState::Complete | RunState::Running => return,
                 RunState::Interrupted => "cancelled",
                 RunState::Killed | RunState::Failed => "terminated",
             },
