@@ -37,7 +37,17 @@ fn record_remarks(report: &Report) -> impl Iterator<Item = String> {
         format!("its op log holds {rows} operations, and its workers counted {counted}")
     });
     let state = state_warning(report.state).map(str::to_owned);
-    report.losses.iter().cloned().chain(missing).chain(state)
+    let lost = report.agents.iter().filter(|agent| agent.lost.is_some());
+    let lost = lost.map(|agent| format!("agent {} was lost", agent.name));
+    report.losses.iter().cloned().chain(missing).chain(lost).chain(state)
+}
+
+/// Tells whether all that the run did is in its record.
+fn is_whole(record: &Record, report: &Report) -> bool {
+    let is_closed = !matches!(report.state, RunState::Running | RunState::Killed);
+    let holds_all = report.op_log().is_none_or(|check| check.rows == check.counted);
+    let has_all = report.agents.iter().all(|agent| agent.lost.is_none());
+    record.is_whole && is_closed && holds_all && has_all
 }
 
 /// One side of a comparison.
@@ -65,8 +75,7 @@ impl Side {
         self.client_limits.extend(sentence.map(|text| (path.display().to_string(), text)));
         let own = |text: String| (path.display().to_string(), text);
         self.remarks.extend(record_remarks(&report).map(own));
-        let is_open = matches!(report.state, RunState::Running | RunState::Killed);
-        self.is_incomplete |= !record.is_whole || is_open;
+        self.is_incomplete |= !is_whole(record, &report);
         self.figures.push(figures(path.display().to_string(), &report, is_foreign));
         self.curves.push(curves(&report));
         self.parameters.push(match &record.origin {
