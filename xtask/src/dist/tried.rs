@@ -162,8 +162,10 @@ pub(super) fn in_debian_11(place: &Place, deb: &Path, rpm: &Path) -> Result<()> 
         rpm.arg("--root").arg(&root).arg("--force-debian").args(words).arg(what);
         process::check(&mut rpm, &format!("rpm {}", words.join(" ")))
     };
-    // Its needs are met there by packages of Debian, of which rpm knows nothing.
-    by_rpm(&["--install", "--nodeps", "--replacepkgs"], rpm)?;
+    // Its needs are met there by packages of Debian, of which rpm knows nothing; a trial that was
+    // ended may have left an older build.
+    let words = ["--install", "--nodeps", "--replacepkgs", "--replacefiles"];
+    by_rpm(&words, rpm)?;
     first_run(within(&root, &["plimsoll"]), &place.work)?;
     by_rpm(&["--erase"], Path::new("plimsoll"))?;
     println!("rpm: installed by rpm on the same system and ran");
