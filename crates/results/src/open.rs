@@ -52,7 +52,7 @@ pub struct Record {
     pub agent_of: Vec<Vec<u16>>,
     /// What could not be read, a sentence each, and what else is to be known of it.
     pub losses: Vec<String>,
-    /// Whether operations are missing that were recorded.
+    /// Whether all operations that were recorded are there.
     pub is_whole: bool,
     /// Whether some are missing in the midst, so that nothing can be said of the time around them.
     pub has_holes: bool,
@@ -263,7 +263,8 @@ fn of_run(path: &Path, directory: RunDirectory) -> Result<Record, ResultsError> 
         has_holes = !losses.is_empty();
     }
     // Of a merged record the report tells how many are missing.
-    let misses_some = !manifest.merged.is_empty() && held(&survey) != counted(&manifest);
+    let counted = counted(&manifest).filter(|_| !manifest.merged.is_empty());
+    let misses_some = counted.is_some_and(|counted| counted != held(&survey));
     has_holes |= misses_some;
     let is_whole = losses.is_empty() && !misses_some;
     losses.extend(has_holes.then(|| UNTOLD.to_owned()));
@@ -350,9 +351,9 @@ fn held(survey: &Survey) -> u64 {
     survey.each().flat_map(|(_, stage)| stage.kinds()).map(|kind| kind.ops).sum()
 }
 
-/// Returns how many the workers counted.
-fn counted(manifest: &Manifest) -> u64 {
-    manifest.stages.iter().filter_map(|stage| stage.ops_count).sum()
+/// Returns how many the workers counted; `None` where those of a stage are not known.
+pub(crate) fn counted(manifest: &Manifest) -> Option<u64> {
+    manifest.stages.iter().map(|stage| stage.ops_count).sum()
 }
 
 /// Returns the stages of a run; one that was killed has them as far as its operations tell.

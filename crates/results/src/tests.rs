@@ -12,7 +12,7 @@ use plimsoll_report::text::Look;
 use plimsoll_report::{OpLogCheck, Report, RowReport, compare, format, html};
 use plimsoll_workload::plan::WorkloadFile;
 
-use crate::open::UNTOLD;
+use crate::open::{UNTOLD, counted};
 use crate::parameters::parameters;
 use crate::report::named_buckets;
 use crate::{Asked, AskedFor, Record, ResultsError, Side, flaws, typed_again};
@@ -154,6 +154,15 @@ fn silences_are_not_told_across_what_is_missing() {
     let holed = report();
     assert_eq!(gap(&holed), None);
     assert!(told(&holed) && holed.losses[0].starts_with("part-000001"), "{:?}", holed.losses);
+}
+
+#[test]
+fn of_a_killed_run_nobody_knows_how_many_operations_were_counted() {
+    let mut manifest = manifest("s3-get");
+    let all = manifest.stages.iter().filter_map(|stage| stage.ops_count).sum();
+    assert_eq!(counted(&manifest), Some(all));
+    manifest.stages.last_mut().unwrap().ops_count = None;
+    assert_eq!(counted(&manifest), None);
 }
 
 #[test]
