@@ -17,15 +17,21 @@ const SITE: &str = "target/site";
 /// The line of `docs/SUMMARY.md` below which the pages of commands are listed.
 const COMMANDS_AT: &str = "- [Commands](reference/commands.md)\n";
 
-/// Builds the site and checks it.
+/// Builds the program, and the site with it.
 pub(crate) fn run() -> Result<()> {
+    process::check(&mut process::cargo(&["build", "-p", "plimsoll"]), "building the program")?;
+    with(&process::root().join("target/debug/plimsoll"))
+}
+
+/// Builds the site with the pages of that program, and checks it.
+pub(crate) fn with(program: &Path) -> Result<()> {
     let root = process::root();
     let source = root.join("target/site-source");
     if source.exists() {
         fs::remove_dir_all(&source).context("cannot remove the last source of the site")?;
     }
     copy(&root.join("docs"), &source)?;
-    add_commands(&source)?;
+    add_commands(program, &source)?;
     let mut mdbook = Command::new(tools::install_crate(&tools::MDBOOK)?);
     let site = root.join(SITE);
     mdbook.arg("build").arg(&source).arg("--dest-dir").arg(&site);
@@ -41,10 +47,10 @@ pub(crate) fn run() -> Result<()> {
 }
 
 /// Writes a page for each command, as the program itself has it, and lists them.
-fn add_commands(source: &Path) -> Result<()> {
+fn add_commands(program: &Path, source: &Path) -> Result<()> {
     let pages = source.join("reference/commands");
     fs::create_dir_all(&pages)?;
-    let mut man = process::cargo(&["run", "--quiet", "-p", "plimsoll", "--"]);
+    let mut man = Command::new(program);
     man.args(["man", "--markdown", "--dir"]).arg(&pages);
     process::check(&mut man, "plimsoll man --markdown")?;
     let mut names: Vec<String> = Vec::new();

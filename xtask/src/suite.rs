@@ -53,9 +53,14 @@ impl Options {
     }
 }
 
+/// Builds what [`run`] runs.
+pub(crate) fn build(options: &Options) -> Result<()> {
+    process::check(&mut options.cargo_test(&["--no-run"]), "building the tests")
+}
+
 /// Builds and runs the tests; nothing is printed after the test runner's own summary.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    process::check(&mut options.cargo_test(&["--no-run"]), "building the tests")?;
+    build(options)?;
     if options.no_live {
         println!("live tier: not run (--no-live)");
         return run_tests(options, |command| {

@@ -1,6 +1,6 @@
 //! The scans that answer questions: what is counted on each thread, and how that becomes one.
 
-use plimsoll_model::{OpKind, OpRecord};
+use plimsoll_model::{OpKind, OpRecord, Visit};
 
 use crate::accumulator::Frame;
 use crate::in_flight::InFlight;
@@ -32,11 +32,13 @@ pub fn measure<S: OpSource + ?Sized>(
     survey: &Survey,
     questions: &[Question<'_>],
 ) -> Result<Vec<StageAnalysis>, S::Error> {
+    let (threads, scan) =
+        (source.threads(), |visits: &mut [&mut Visit<'_>]| source.scan_apart(visits));
     let new = || questions.iter().map(|question| Measuring::new(survey, question)).collect();
     let add = |asked: &mut Vec<Measuring<'_>>, op: &OpRecord| {
         asked.iter_mut().for_each(|asked| asked.add(op));
     };
-    let mut asked: Vec<Measuring<'_>> = counted(source, new, add, |mine, theirs| {
+    let mut asked: Vec<Measuring<'_>> = counted(threads, scan, new, add, |mine, theirs| {
         mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| mine.merge(theirs));
     })?;
     let mut telling: Vec<Telling<'_>> = asked.iter_mut().map(Measuring::telling).collect();
@@ -45,7 +47,7 @@ pub fn measure<S: OpSource + ?Sized>(
         let add = |telling: &mut Vec<Witness<'_>>, op: &OpRecord| {
             telling.iter_mut().for_each(|of| of.add(op));
         };
-        let seen: Vec<Witness<'_>> = counted(source, new, add, |mine, theirs| {
+        let seen: Vec<Witness<'_>> = counted(threads, scan, new, add, |mine, theirs| {
             mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| mine.merge(&theirs));
         })?;
         telling.iter_mut().zip(seen).for_each(|(of, seen)| of.hear(seen));

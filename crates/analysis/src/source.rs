@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use plimsoll_model::{OpRecord, Visit};
+use plimsoll_model::{OpOutline, OpRecord, Visit};
 
 /// Gives operation records, in any order, the same ones on every scan.
 pub trait OpSource {
@@ -21,6 +21,15 @@ pub trait OpSource {
     /// a thread of its own. Which of them sees a record is left to chance.
     fn scan_apart(&self, visits: &mut [&mut Visit<'_>]) -> Result<(), Self::Error> {
         self.scan(&mut *visits[0])
+    }
+
+    /// Shows of every record no more than its outline, to visits as [`Self::scan_apart`] has them.
+    fn scan_outlines(&self, visits: &mut [&mut Visit<'_, OpOutline>]) -> Result<(), Self::Error> {
+        let mut visits: Vec<_> =
+            visits.iter_mut().map(|visit| move |op: &OpRecord| visit(&op.outline())).collect();
+        let mut visits: Vec<&mut Visit<'_>> =
+            visits.iter_mut().map(|visit| visit as &mut Visit<'_>).collect();
+        self.scan_apart(&mut visits)
     }
 }
 
@@ -41,23 +50,24 @@ impl OpSource for Vec<OpRecord> {
     }
 }
 
-/// Has every record counted, by as many counters as the source has threads, and returns them as
-/// one.
+/// Has everything counted that a scan shows, by a counter on each of so many threads, and returns
+/// them as one.
 ///
-/// It must not matter which counter sees which record, nor in which order.
-pub(crate) fn counted<S: OpSource + ?Sized, C: Send>(
-    source: &S,
+/// It must not matter which counter sees what, nor in which order.
+pub(crate) fn counted<R, C: Send, E>(
+    threads: usize,
+    scan: impl FnOnce(&mut [&mut Visit<'_, R>]) -> Result<(), E>,
     new: impl Fn() -> C,
-    add: impl Fn(&mut C, &OpRecord) + Sync,
+    add: impl Fn(&mut C, &R) + Sync,
     merge: impl Fn(&mut C, C),
-) -> Result<C, S::Error> {
-    let mut counters: Vec<C> = (0..source.threads().max(1)).map(|_| new()).collect();
+) -> Result<C, E> {
+    let mut counters: Vec<C> = (0..threads.max(1)).map(|_| new()).collect();
     let add = &add;
     let mut visits: Vec<_> =
-        counters.iter_mut().map(|counter| move |op: &OpRecord| add(counter, op)).collect();
-    let mut visits: Vec<&mut Visit<'_>> =
-        visits.iter_mut().map(|visit| visit as &mut Visit<'_>).collect();
-    source.scan_apart(&mut visits)?;
+        counters.iter_mut().map(|counter| move |op: &R| add(counter, op)).collect();
+    let mut visits: Vec<&mut Visit<'_, R>> =
+        visits.iter_mut().map(|visit| visit as &mut Visit<'_, R>).collect();
+    scan(&mut visits)?;
     drop(visits);
     let mut counters = counters.into_iter();
     let first = counters.next().expect("there is at least one thread");

@@ -4,7 +4,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use plimsoll_model::{EndpointId, Moment, OpKind, OpRecord, StageId, WorkerId};
+use plimsoll_model::{EndpointId, Moment, OpKind, OpOutline, StageId, Visit, WorkerId};
 use serde::Serialize;
 
 use crate::source::counted;
@@ -120,7 +120,7 @@ struct Surveying {
 }
 
 impl Surveying {
-    fn add(&mut self, op: &OpRecord) {
+    fn add(&mut self, op: &OpOutline) {
         match &mut self.current {
             Some((stage, seen)) if *stage == op.stage => seen.add(op),
             _ => {
@@ -134,9 +134,11 @@ impl Surveying {
 }
 
 impl Survey {
-    /// Reads the source once.
+    /// Reads the outlines of the source once.
     pub fn of<S: OpSource + ?Sized>(source: &S) -> Result<Self, S::Error> {
-        let whole = counted(source, Surveying::default, Surveying::add, |mine, theirs| {
+        let scan = |visits: &mut [&mut Visit<'_, OpOutline>]| source.scan_outlines(visits);
+        let (new, add) = (Surveying::default, Surveying::add);
+        let whole = counted(source.threads(), scan, new, add, |mine, theirs| {
             mine.whole.merge(std::mem::take(&mut mine.current).into_iter());
             mine.whole.merge(theirs.whole.stages.into_iter().chain(theirs.current));
         })?;
@@ -177,7 +179,7 @@ impl StageSurvey {
     /// Workers below this number have a place in the list.
     const LISTED_MAX: u32 = 1 << 16;
 
-    fn add(&mut self, op: &OpRecord) {
+    fn add(&mut self, op: &OpOutline) {
         let ends = Ends { first: op.end, last: op.end.max(op.start), last_start: op.start };
         self.add_ends(op.worker, ends);
         self.add_endpoints((op.endpoint, op.endpoint));

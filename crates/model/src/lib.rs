@@ -22,7 +22,7 @@ pub use glob::Glob;
 pub use ids::{EndpointId, JobId, ObjectId, RunId, RunIdError, Seed, StageId, StageKind, WorkerId};
 pub use op::OpKind;
 pub use outcome::ErrorClass;
-pub use record::{OpRecord, PackedOp, Visit};
+pub use record::{OpOutline, OpRecord, PackedOp, Visit};
 pub use secret::Secret;
 pub use seen::{
     EVIDENCE_KEPT_MAX, SOCKET_SAMPLES_MAX, SocketsSeen, Standstill, StandstillsSeen, ThreadUsage,

@@ -43,10 +43,34 @@ pub struct OpRecord {
     pub attempts: u8,
 }
 
+/// What a first look at an operation needs of its record: who did what at which address, from when
+/// to when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpOutline {
+    /// The stage it belongs to.
+    pub stage: StageId,
+    /// The worker that issued it.
+    pub worker: WorkerId,
+    /// What it did.
+    pub kind: OpKind,
+    /// The address it went to.
+    pub endpoint: EndpointId,
+    /// When it was issued.
+    pub start: Moment,
+    /// When the answer was complete, or the failure known.
+    pub end: Moment,
+}
+
 /// Sees operations, on a thread of its own.
-pub type Visit<'a> = dyn FnMut(&OpRecord) + Send + 'a;
+pub type Visit<'a, R = OpRecord> = dyn FnMut(&R) + Send + 'a;
 
 impl OpRecord {
+    /// Returns its outline.
+    pub fn outline(&self) -> OpOutline {
+        let Self { stage, worker, kind, endpoint, start, end, .. } = *self;
+        OpOutline { stage, worker, kind, endpoint, start, end }
+    }
+
     /// Returns the latency: intended start to end.
     pub fn latency(&self) -> Duration {
         self.end.since(self.intended)

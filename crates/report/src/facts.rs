@@ -253,6 +253,13 @@ pub struct OpLogCheck {
     pub counted: u64,
 }
 
+impl OpLogCheck {
+    /// Tells whether every operation that was counted is in the op log, and no other.
+    pub fn is_whole(&self) -> bool {
+        self.rows == self.counted
+    }
+}
+
 /// How read content was checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -175,7 +175,7 @@ pub(crate) fn remarks(report: &RowView<'_>) -> Vec<(&'static str, String)> {
         let each = known(each, |ns| duration(Duration::from_nanos(ns.round() as u64)));
         ("client CPU", format!("{}, {each} per operation", duration(cpu)))
     }));
-    let whole = report.stage.op_log.filter(|check| check.rows == check.counted);
+    let whole = report.stage.op_log.filter(OpLogCheck::is_whole);
     remarks.extend(
         whole.map(|check| {
             ("op log", format!("{}, all that were counted", plural(check.rows, "row")))
@@ -327,7 +327,7 @@ pub(crate) fn warnings(report: &RowView<'_>, tells: impl Fn(&Advice) -> bool) ->
 
 /// Returns what is wrong with the op log, if something is.
 pub(crate) fn op_log_warning(check: &OpLogCheck) -> Option<String> {
-    (check.rows != check.counted).then(|| {
+    (!check.is_whole()).then(|| {
         format!(
             "the op log holds {} but the workers counted {}: figures taken from it are incomplete",
             plural(check.rows, "row"),

@@ -31,7 +31,7 @@ impl Record {
 
 /// Returns what is to be known of a record before its figures are compared.
 fn record_remarks(report: &Report) -> impl Iterator<Item = String> {
-    let missing = report.op_log().filter(|check| check.rows != check.counted).map(|check| {
+    let missing = report.op_log().filter(|check| !check.is_whole()).map(|check| {
         let OpLogCheck { rows, counted } = check;
         let (rows, counted) = (count(rows), count(counted));
         format!("its op log holds {rows} operations, and its workers counted {counted}")
@@ -45,7 +45,7 @@ fn record_remarks(report: &Report) -> impl Iterator<Item = String> {
 /// Tells whether all that the run did is in its record.
 fn is_whole(record: &Record, report: &Report) -> bool {
     let is_closed = !matches!(report.state, RunState::Running | RunState::Killed);
-    let holds_all = report.op_log().is_none_or(|check| check.rows == check.counted);
+    let holds_all = report.op_log().is_none_or(|check| check.is_whole());
     let has_all = report.agents.iter().all(|agent| agent.lost.is_none());
     record.is_whole && is_closed && holds_all && has_all
 }

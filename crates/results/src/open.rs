@@ -7,7 +7,7 @@ use plimsoll_analysis::{OpSource, Stages, Survey};
 use plimsoll_foreign::warp::aggregated::{self, Aggregated};
 use plimsoll_foreign::warp::raw::{LossKind, ScanEnd};
 use plimsoll_foreign::warp::{self, FileKind};
-use plimsoll_model::{EndpointId, Moment, OpKind, OpRecord, StageId, Visit};
+use plimsoll_model::{EndpointId, Moment, OpKind, OpOutline, OpRecord, StageId, Visit};
 use plimsoll_record::schema::{Manifest, RunState as RecordedState, StageKind};
 use plimsoll_record::{OpLog, ReadManifest, RecordError, RunDirectory, Salvage, is_alive};
 use plimsoll_report::{RunState, stage_title};
@@ -127,6 +127,13 @@ impl OpSource for Source {
         match self {
             Self::Log(log) => log.scan_apart(visits).map(|_| ()).map_err(ReadError::from),
             Self::Warp(file) => file.scan_apart(visits),
+        }
+    }
+
+    fn scan_outlines(&self, visits: &mut [&mut Visit<'_, OpOutline>]) -> Result<(), ReadError> {
+        match self {
+            Self::Log(log) => log.scan_outlines(visits).map(|_| ()).map_err(ReadError::from),
+            Self::Warp(file) => file.scan_outlines(visits),
         }
     }
 }

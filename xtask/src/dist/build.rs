@@ -112,7 +112,8 @@ fn newest_glibc(symbols: &str) -> Option<(u32, u32)> {
 pub(super) fn same_again(program: &Path, work: &Path) -> Result<()> {
     let folder = work.join("built again in a folder of another name");
     let mut git = Command::new("git");
-    git.current_dir(process::root()).args(["worktree", "add", "--quiet", "--detach"]);
+    // By force: a trial that was ended left its folder registered.
+    git.current_dir(process::root()).args(["worktree", "add", "--force", "--quiet", "--detach"]);
     process::check(git.arg(&folder).arg("HEAD"), "git worktree add")?;
     let compared = self::program(&folder).and_then(|again| {
         if fs::read(program)? != fs::read(&again)? {

@@ -3,7 +3,7 @@
 use parquet::column::reader::ColumnReaderImpl;
 use parquet::data_type::{DataType, Int32Type, Int64Type};
 use plimsoll_model::{
-    EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpRecord, StageId, WorkerId,
+    EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpOutline, OpRecord, StageId, WorkerId,
 };
 
 use super::part::Group;
@@ -41,6 +41,27 @@ impl<T: DataType> Column<T> {
         }
         spread(&mut self.values, &self.levels);
         Ok(())
+    }
+
+    /// Reads numbers that are bytes.
+    fn read_bytes(&mut self, rows: usize) -> Result<(), String>
+    where
+        T: DataType<T = i32>,
+    {
+        self.read(rows)?;
+        self.check(|value| u8::try_from(*value).is_ok(), "what is no byte")
+    }
+
+    /// Reads numbers that are stored signed for the ease of queries, and never negative.
+    fn read_known(&mut self, rows: usize) -> Result<(), String>
+    where
+        T: DataType<T = i64>,
+    {
+        self.read(rows)?;
+        match none_is_negative(self.values.iter().copied()) {
+            true => Ok(()),
+            false => Err(format!("column {} holds a negative number", self.name)),
+        }
     }
 
     /// Says which column holds what none of its values may be, where one of them is unsound.
@@ -102,71 +123,129 @@ fn spread<V: Default>(values: &mut Vec<V>, levels: &[i16]) {
     }
 }
 
-/// The columns of a row group, and a batch of its rows.
-pub(super) struct Decoded<'a> {
+/// Columns of a row group, and a batch of its rows.
+pub(super) trait Batch<'a>: Sized {
+    /// What a row becomes.
+    type Row;
+
+    /// Returns the columns of a row group, whose part has these endpoints.
+    fn new(group: &Group<'_>, endpoints: &'a [String]) -> Result<Self, String>;
+
+    /// Decodes the next rows in place of those before, and holds all to what they may be.
+    fn read(&mut self, rows: usize) -> Result<(), String>;
+
+    /// Shows the first rows of the batch.
+    fn show(&self, count: usize, visit: &mut dyn FnMut(&Self::Row));
+}
+
+/// The columns of outlines.
+pub(super) struct Outlines<'a> {
     endpoints: &'a [String],
     stage: Column<Int32Type>,
-    job: Column<Int32Type>,
     worker: Column<Int32Type>,
     kind: Texts<OpKind>,
     endpoint: Texts<EndpointId>,
+    start: Column<Int64Type>,
+    end: Column<Int64Type>,
+}
+
+impl<'a> Batch<'a> for Outlines<'a> {
+    type Row = OpOutline;
+
+    fn new(group: &Group<'_>, endpoints: &'a [String]) -> Result<Self, String> {
+        Ok(Self {
+            endpoints,
+            stage: Column::new(group, 0)?,
+            worker: Column::new(group, 2)?,
+            kind: Texts::new(group, 3)?,
+            endpoint: Texts::new(group, 4)?,
+            start: Column::new(group, 10)?,
+            end: Column::new(group, 13)?,
+        })
+    }
+
+    fn read(&mut self, rows: usize) -> Result<(), String> {
+        self.stage.read_bytes(rows)?;
+        self.worker.read(rows)?;
+        self.kind.read(rows, &OpKind::from_name)?;
+        let endpoints = self.endpoints;
+        self.endpoint.read(rows, &|text| {
+            let index = endpoints.iter().position(|endpoint| endpoint == text)?;
+            Some(EndpointId(u16::try_from(index).ok()?))
+        })?;
+        self.start.read_known(rows)?;
+        self.end.read_known(rows)?;
+        match are_ordered(&self.start.values, &self.end.values) {
+            true => Ok(()),
+            false => Err("column end_ns lies before start_ns".to_owned()),
+        }
+    }
+
+    fn show(&self, count: usize, visit: &mut dyn FnMut(&OpOutline)) {
+        let rows = self.rows(count);
+        (0..count).for_each(|row| visit(&rows.outline(row)));
+    }
+}
+
+impl Outlines<'_> {
+    /// Returns the first rows of the batch.
+    fn rows(&self, count: usize) -> OutlineRows<'_> {
+        OutlineRows {
+            stage: &self.stage.values[..count],
+            worker: &self.worker.values[..count],
+            kind: &self.kind.meanings[..count],
+            endpoint: &self.endpoint.meanings[..count],
+            start: &self.start.values[..count],
+            end: &self.end.values[..count],
+        }
+    }
+}
+
+/// All columns.
+pub(super) struct Decoded<'a> {
+    outlines: Outlines<'a>,
+    job: Column<Int32Type>,
     object_owner: Column<Int32Type>,
     object_number: Column<Int64Type>,
     objects_count: Column<Int32Type>,
     bytes: Column<Int64Type>,
     schedule_delay: Column<Int64Type>,
-    start: Column<Int64Type>,
     last_byte_sent: Column<Int64Type>,
     first_byte_to_end: Column<Int64Type>,
-    end: Column<Int64Type>,
     outcome: Texts<ErrorClass>,
     attempts: Column<Int32Type>,
     /// Older logs have no such column.
     assigned: Option<Column<Int64Type>>,
 }
 
-impl<'a> Decoded<'a> {
-    /// Returns the columns of a row group, whose part has these endpoints.
-    pub(super) fn new(group: &Group<'_>, endpoints: &'a [String]) -> Result<Self, String> {
+impl<'a> Batch<'a> for Decoded<'a> {
+    type Row = OpRecord;
+
+    fn new(group: &Group<'_>, endpoints: &'a [String]) -> Result<Self, String> {
         let small = |index| Column::<Int32Type>::new(group, index);
         let large = |index| Column::<Int64Type>::new(group, index);
         Ok(Self {
-            endpoints,
-            stage: small(0)?,
+            outlines: Outlines::new(group, endpoints)?,
             job: small(1)?,
-            worker: small(2)?,
-            kind: Texts::new(group, 3)?,
-            endpoint: Texts::new(group, 4)?,
             object_owner: small(5)?,
             object_number: large(6)?,
             objects_count: small(7)?,
             bytes: large(8)?,
             schedule_delay: large(9)?,
-            start: large(10)?,
             last_byte_sent: large(11)?,
             first_byte_to_end: large(12)?,
-            end: large(13)?,
             outcome: Texts::new(group, 14)?,
             attempts: small(15)?,
             assigned: group.has_column(16).then(|| large(16)).transpose()?,
         })
     }
 
-    /// Decodes the next rows in place of those before.
-    pub(super) fn read(&mut self, rows: usize) -> Result<(), String> {
-        for byte in [&mut self.stage, &mut self.job, &mut self.attempts] {
-            byte.read(rows)?;
-            byte.check(|value| u8::try_from(*value).is_ok(), "what is no byte")?;
-        }
-        self.worker.read(rows)?;
+    fn read(&mut self, rows: usize) -> Result<(), String> {
+        self.outlines.read(rows)?;
+        self.job.read_bytes(rows)?;
+        self.attempts.read_bytes(rows)?;
         self.objects_count.read(rows)?;
-        self.kind.read(rows, &OpKind::from_name)?;
         self.outcome.read(rows, &ErrorClass::from_name)?;
-        let endpoints = self.endpoints;
-        self.endpoint.read(rows, &|text| {
-            let index = endpoints.iter().position(|endpoint| endpoint == text)?;
-            Some(EndpointId(u16::try_from(index).ok()?))
-        })?;
         let no_object = "what is no object";
         self.object_owner.read(rows)?;
         self.object_owner.check(|owner| *owner as u32 <= ObjectId::OWNER_MAX, no_object)?;
@@ -175,46 +254,35 @@ impl<'a> Decoded<'a> {
         if self.object_owner.levels != self.object_number.levels {
             return Err("columns object_owner and object_number hold half an object".to_owned());
         }
-        let Self { bytes, schedule_delay, start, last_byte_sent, first_byte_to_end, end, .. } =
-            self;
-        // They are stored signed for the ease of queries, and never negative.
-        let known = [bytes, schedule_delay, start, last_byte_sent, first_byte_to_end, end];
+        let Self { bytes, schedule_delay, last_byte_sent, first_byte_to_end, .. } = self;
+        let known = [bytes, schedule_delay, last_byte_sent, first_byte_to_end];
         for column in known.into_iter().chain(&mut self.assigned) {
-            column.read(rows)?;
-            if !none_is_negative(column.values.iter().copied()) {
-                return Err(format!("column {} holds a negative number", column.name));
-            }
+            column.read_known(rows)?;
         }
-        self.check_moments()
-    }
-
-    /// Checks that no moment lies before the run's epoch, or before one that it follows.
-    fn check_moments(&self) -> Result<(), String> {
-        let (start, end) = (&self.start.values, &self.end.values);
-        if !are_ordered(start, end) {
-            return Err("column end_ns lies before start_ns".to_owned());
-        }
+        let (start, end) = (&self.outlines.start.values, &self.outlines.end.values);
         check_differences(&self.schedule_delay.values, start, "schedule_delay_ns")?;
         check_differences(&self.first_byte_to_end.values, end, "first_byte_to_end_ns")
     }
 
+    fn show(&self, count: usize, visit: &mut dyn FnMut(&OpRecord)) {
+        let rows = self.rows(count);
+        (0..count).for_each(|row| visit(&rows.op(row)));
+    }
+}
+
+impl Decoded<'_> {
     /// Returns the first rows of the batch.
-    pub(super) fn rows(&self, count: usize) -> Rows<'_> {
+    fn rows(&self, count: usize) -> Rows<'_> {
         Rows {
-            stage: &self.stage.values[..count],
+            outlines: self.outlines.rows(count),
             job: &self.job.values[..count],
-            worker: &self.worker.values[..count],
-            kind: &self.kind.meanings[..count],
-            endpoint: &self.endpoint.meanings[..count],
             object_owner: &self.object_owner.values[..count],
             object_number: self.object_number.rows(count),
             objects_count: &self.objects_count.values[..count],
             bytes: &self.bytes.values[..count],
             schedule_delay: &self.schedule_delay.values[..count],
-            start: &self.start.values[..count],
             last_byte_sent: self.last_byte_sent.rows(count),
             first_byte_to_end: self.first_byte_to_end.rows(count),
-            end: &self.end.values[..count],
             outcome: &self.outcome.meanings[..count],
             attempts: &self.attempts.values[..count],
             assigned: self.assigned.as_ref().map(|column| column.rows(count)),
@@ -225,21 +293,42 @@ impl<'a> Decoded<'a> {
 /// Rows of a batch. All slices are of one length, so that a loop over the rows looks once whether
 /// they are in all of them.
 #[derive(Clone, Copy)]
-pub(super) struct Rows<'a> {
+struct OutlineRows<'a> {
     stage: &'a [i32],
-    job: &'a [i32],
     worker: &'a [i32],
     kind: &'a [OpKind],
     endpoint: &'a [EndpointId],
+    start: &'a [i64],
+    end: &'a [i64],
+}
+
+impl OutlineRows<'_> {
+    /// Returns one of them.
+    #[inline]
+    fn outline(&self, row: usize) -> OpOutline {
+        OpOutline {
+            stage: StageId(self.stage[row] as u8),
+            worker: WorkerId(self.worker[row] as u32),
+            kind: self.kind[row],
+            endpoint: self.endpoint[row],
+            start: moment(self.start[row]),
+            end: moment(self.end[row]),
+        }
+    }
+}
+
+/// The same of all columns.
+#[derive(Clone, Copy)]
+struct Rows<'a> {
+    outlines: OutlineRows<'a>,
+    job: &'a [i32],
     object_owner: &'a [i32],
     object_number: Values<'a, i64>,
     objects_count: &'a [i32],
     bytes: &'a [i64],
     schedule_delay: &'a [i64],
-    start: &'a [i64],
     last_byte_sent: Values<'a, i64>,
     first_byte_to_end: Values<'a, i64>,
-    end: &'a [i64],
     outcome: &'a [ErrorClass],
     attempts: &'a [i32],
     assigned: Option<Values<'a, i64>>,
@@ -248,14 +337,15 @@ pub(super) struct Rows<'a> {
 impl Rows<'_> {
     /// Returns one of them.
     #[inline]
-    pub(super) fn op(&self, row: usize) -> OpRecord {
-        let (start, end) = (self.start[row], self.end[row]);
+    fn op(&self, row: usize) -> OpRecord {
+        let OpOutline { stage, worker, kind, endpoint, .. } = self.outlines.outline(row);
+        let (start, end) = (self.outlines.start[row], self.outlines.end[row]);
         OpRecord {
-            stage: StageId(self.stage[row] as u8),
+            stage,
             job: JobId(self.job[row] as u8),
-            worker: WorkerId(self.worker[row] as u32),
-            kind: self.kind[row],
-            endpoint: self.endpoint[row],
+            worker,
+            kind,
+            endpoint,
             object: self.object_number.at(row).map(|number| {
                 ObjectId::new(WorkerId(self.object_owner[row] as u32), number as u64)
             }),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{OPEN_SUFFIX, PART_PREFIX, PART_SUFFIX, part_name};
+use super::{OPEN_SUFFIX, PART_PREFIX, PART_SUFFIX, TAIL_SUFFIX, part_name};
 use crate::folder::Folder;
 use crate::{RecordError, RunDirectory};
 
@@ -12,7 +12,7 @@ const SENTENCES_MAX: usize = 8;
 /// The parts of an op log as the directory has them.
 pub(super) struct Found {
     pub(super) closed: BTreeSet<u32>,
-    /// Those that were never closed.
+    /// Those that were never closed, or of which no more than the tail is there.
     pub(super) open: BTreeSet<u32>,
 }
 
@@ -34,9 +34,9 @@ impl Found {
         for name in ops.names()? {
             if let Some(number) = part_number(&name) {
                 closed.insert(number);
-            } else if let Some(number) = name.strip_suffix(OPEN_SUFFIX).and_then(part_number) {
-                open.insert(number);
             }
+            let unfinished = [OPEN_SUFFIX, TAIL_SUFFIX].map(|suffix| name.strip_suffix(suffix));
+            open.extend(unfinished.into_iter().flatten().find_map(part_number));
         }
         open.retain(|number| !closed.contains(number));
         Ok(Self { closed, open })

@@ -64,7 +64,13 @@ impl Part {
         if begins > PART_BYTES_MAX {
             return Err(damaged("it belongs behind more bytes than a part has"));
         }
-        let mut bytes = ops.read_first(&open, begins)?;
+        let mut bytes = ops.read_first(&open, begins).map_err(|error| match error {
+            // It may have been closed since it was looked for.
+            RecordError::Missing { .. } if ops.file(&part_name(number)).is_err() => {
+                damaged("the part it belongs to is missing")
+            }
+            other => other,
+        })?;
         if bytes.len() as u64 != begins {
             return Err(damaged("the part it belongs to is shorter"));
         }

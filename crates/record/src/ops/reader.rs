@@ -2,14 +2,14 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use plimsoll_model::{OpRecord, Visit};
+use plimsoll_model::{OpOutline, OpRecord, Visit};
 
-use super::decoded::{Decoded, ROWS_PER_BATCH};
+use super::decoded::{Batch, Decoded, Outlines, ROWS_PER_BATCH};
 use super::found::Found;
 use super::part::{Part, guarded};
 use super::{open_name, part_name, unsaved};
@@ -107,20 +107,20 @@ impl OpLog {
                     Some(damage) => damages.push(log.leave_out(&path, &damage)),
                     None => unsaved.extend(place.unsaved(Some(part.rows()))),
                 },
+                // It was closed since the directory was listed.
+                Ok(None) | Err(RecordError::Missing { .. }) if place.is_closed_in(&log.ops) => {
+                    let now = PartPlace::Closed(place.number());
+                    log.parts
+                        .iter_mut()
+                        .filter(|each| **each == place)
+                        .for_each(|each| *each = now);
+                }
                 Ok(None) => {
                     log.parts.retain(|each| *each != place);
                     unsaved.extend(place.unsaved(None));
                 }
                 Err(damage @ RecordError::Damaged { .. }) => {
                     damages.push(log.leave_out(&path, &damage));
-                }
-                // It was closed since the directory was listed.
-                Err(RecordError::Missing { .. }) if place.is_closed_in(&log.ops) => {
-                    let now = PartPlace::Closed(place.number());
-                    log.parts
-                        .iter_mut()
-                        .filter(|each| **each == place)
-                        .for_each(|each| *each = now);
                 }
                 Err(error) => return Err(error),
             }
@@ -188,13 +188,39 @@ impl OpLog {
     /// Fails as [`Self::scan`] does: by the first part, in the order they were written, that cannot
     /// be read.
     pub fn scan_apart(&self, visits: &mut [&mut Visit<'_>]) -> Result<u64, RecordError> {
+        self.share(visits, |place, visit: &mut Visit<'_>| self.scan_place(place, visit))
+    }
+
+    /// Hands of every operation its outline to one of `visits`, as [`Self::scan_apart`] does all of
+    /// it. Nothing else is decoded of a part that its checksum vouches for; of another one all is,
+    /// so that damage to any of its columns shows here.
+    pub fn scan_outlines(
+        &self,
+        visits: &mut [&mut Visit<'_, OpOutline>],
+    ) -> Result<u64, RecordError> {
+        self.share(visits, |place, visit: &mut Visit<'_, OpOutline>| {
+            let (part, path) = self.part_at(place)?;
+            match part.checksum {
+                Some(_) => scan_part::<Outlines<'_>>(&part, &path, visit),
+                None => scan_part::<Decoded<'_>>(&part, &path, &mut |op| visit(&op.outline())),
+            }
+        })
+    }
+
+    /// Hands every part to one of `visits`, each on a thread of its own; `scan` returns how many
+    /// operations it found in it.
+    fn share<V: ?Sized + Send>(
+        &self,
+        visits: &mut [&mut V],
+        scan: impl Fn(PartPlace, &mut V) -> Result<u64, RecordError> + Sync,
+    ) -> Result<u64, RecordError> {
         let next = AtomicUsize::new(0);
-        let scan = |visit: &mut Visit<'_>| {
+        let scan = |visit: &mut V| {
             let mut rows = 0;
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(place) = self.parts.get(at) else { return Ok(rows) };
-                rows += self.scan_place(*place, visit).map_err(|error| {
+                rows += scan(*place, visit).map_err(|error| {
                     // Parts before it have all been taken, and those behind it need not be.
                     next.store(self.parts.len(), Ordering::Relaxed);
                     (at, error)
@@ -207,10 +233,10 @@ impl OpLog {
             // Where the system has no more threads, those that there are read all parts.
             let threads = others.iter_mut().map_while(|visit| {
                 let thread = thread::Builder::new().name("op-log".to_owned());
-                thread.spawn_scoped(scope, move || scan(&mut **visit)).ok()
+                thread.spawn_scoped(scope, move || scan(visit)).ok()
             });
             let threads: Vec<_> = threads.collect();
-            let own = scan(&mut **own);
+            let own = scan(own);
             let joined = threads.into_iter().map(|thread| {
                 thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             });
@@ -235,14 +261,20 @@ impl OpLog {
         place: PartPlace,
         visit: &mut dyn FnMut(&OpRecord),
     ) -> Result<u64, RecordError> {
+        let (part, path) = self.part_at(place)?;
+        scan_part::<Decoded<'_>>(&part, &path, visit)
+    }
+
+    /// Reads a part whose rows are wanted.
+    fn part_at(&self, place: PartPlace) -> Result<(Part, PathBuf), RecordError> {
         let path = self.ops.path_of(&place.name());
-        let Some(part) = self.read(place)? else {
-            return Err(RecordError::Missing { path });
-        };
-        if self.sealed_only && part.checksum.is_none() {
-            return Err(RecordError::damaged(&path, "it has no checksum"));
+        match self.read(place)? {
+            None => Err(RecordError::Missing { path }),
+            Some(part) if self.sealed_only && part.checksum.is_none() => {
+                Err(RecordError::damaged(&path, "it has no checksum"))
+            }
+            Some(part) => Ok((part, path)),
         }
-        scan_part(part, &path, visit)
     }
 
     /// Reads a part; `None` where nothing of it was saved.
@@ -345,20 +377,19 @@ fn first_of(mut sentences: Vec<String>) -> Vec<String> {
     sentences
 }
 
-fn scan_part(
-    part: Part,
+fn scan_part<'a, B: Batch<'a>>(
+    part: &'a Part,
     path: &Path,
-    visit: &mut dyn FnMut(&OpRecord),
+    visit: &mut dyn FnMut(&B::Row),
 ) -> Result<u64, RecordError> {
     let mut rows = 0;
     for group in part.groups() {
-        let mut columns = guarded(path, || Decoded::new(&group, &part.endpoints))?;
+        let mut columns = guarded(path, || B::new(&group, &part.endpoints))?;
         let mut rest = group.rows();
         while rest > 0 {
             let count = rest.min(ROWS_PER_BATCH);
             guarded(path, || columns.read(count))?;
-            let batch = columns.rows(count);
-            (0..count).for_each(|row| visit(&batch.op(row)));
+            columns.show(count, visit);
             rest -= count;
         }
         rows += group.rows() as u64;

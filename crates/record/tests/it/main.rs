@@ -9,6 +9,7 @@ mod formats;
 mod lease;
 mod merge;
 mod op_log;
+mod outlines;
 mod salvage;
 mod summary;
 

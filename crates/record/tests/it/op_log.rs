@@ -312,6 +312,15 @@ fn a_run_that_is_killed_says_what_of_its_last_part_is_counted() {
     assert_eq!(OpLog::open(&closed).unwrap().unfinished(), 0);
     assert_eq!(closed.close_saved_parts().unwrap(), [""; 0]);
 
+    // What is left without its beginning is told of.
+    let lone = killed(&copy, &place.path().join("lone"));
+    fs::remove_file(lone.ops_path().join("part-000000.parquet.open")).unwrap();
+    let expected = "part-000000.parquet.open is damaged (the part it belongs to is missing): its \
+                    operations are not counted";
+    assert_eq!(salvaged(&lone), (Vec::new(), vec![expected.to_owned()]));
+    let [lost] = &lone.close_saved_parts().unwrap()[..] else { panic!("one part is lost") };
+    assert!(lost.contains("the part it belongs to is missing"), "{lost}");
+
     // What was saved is as guarded as what is complete.
     let tail = copy.ops_path().join("part-000000.parquet.tail");
     let whole = fs::read(&tail).unwrap();

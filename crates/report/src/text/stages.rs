@@ -11,7 +11,7 @@ use crate::load_line::text as load_line;
 use crate::report::{Report, RowReport, RowView, StageReport};
 use crate::stage_words::{self as words, bytes_per_sec, ops_per_sec};
 use crate::table::{Cell, Paint, Table, Tone, elided_apart, harmless, paragraph, toned, warning};
-use crate::{ErrorSample, agents, verdict, weka, words as shared};
+use crate::{ErrorSample, OpLogCheck, agents, verdict, weka, words as shared};
 
 /// How many texts of one class of error are shown.
 const MESSAGES_PER_CLASS_MAX: usize = 3;
@@ -368,7 +368,7 @@ impl Writer<'_> {
         if let Some(cleanup) = shared::cleaned(report) {
             self.fact("cleaned up", &cleanup);
         }
-        if let Some(check) = report.op_log().filter(|check| check.rows == check.counted) {
+        if let Some(check) = report.op_log().filter(OpLogCheck::is_whole) {
             let rows = format::plural(check.rows, "row");
             self.fact("op log", &format!("{rows}, all that were counted"));
         }
