@@ -40,11 +40,12 @@ pub(crate) struct Crate {
 /// Checks licences, sources and bans of all dependencies.
 pub(crate) const CARGO_DENY: Crate = Crate { name: "cargo-deny", version: "0.20.2", words: &[] };
 
-/// Builds the site of the documents. Without its server, which would be half of the build.
+/// Builds the site of the documents. Without its server, which would be half of the build, and
+/// unoptimised: it runs for seconds, and takes minutes to build.
 pub(crate) const MDBOOK: Crate = Crate {
     name: "mdbook",
     version: "0.5.4",
-    words: &["--no-default-features", "--features", "search"],
+    words: &["--debug", "--no-default-features", "--features", "search"],
 };
 
 /// Lists what a program is made of.
