@@ -33,7 +33,7 @@ pub(crate) fn ci() -> Result<()> {
     suite::build(&tests)?;
     println!("== site");
     // The program that the tests try: built by itself, it has other features, and takes as long.
-    site::with(&process::root().join("target/debug/plimsoll"))?;
+    site::with(&process::built("plimsoll")?)?;
     println!("== fuzz");
     fuzz::warp_reader()?;
     println!("== test");

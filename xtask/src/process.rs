@@ -38,6 +38,12 @@ pub(crate) fn root() -> PathBuf {
     xtask.parent().expect("xtask lies in the root of the workspace").to_path_buf()
 }
 
+/// Returns the program of that name that cargo has built as it built this one.
+pub(crate) fn built(name: &str) -> Result<PathBuf> {
+    let own = std::env::current_exe().context("cannot tell where this program lies")?;
+    Ok(own.with_file_name(name))
+}
+
 /// Returns a `cargo` command that runs at the root, free of what `cargo run` told xtask.
 pub(crate) fn cargo(words: &[&str]) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));

@@ -20,7 +20,7 @@ const COMMANDS_AT: &str = "- [Commands](reference/commands.md)\n";
 /// Builds the program, and the site with it.
 pub(crate) fn run() -> Result<()> {
     process::check(&mut process::cargo(&["build", "-p", "plimsoll"]), "building the program")?;
-    with(&process::root().join("target/debug/plimsoll"))
+    with(&process::built("plimsoll")?)
 }
 
 /// Builds the site with the pages of that program, and checks it.
