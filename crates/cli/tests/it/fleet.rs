@@ -287,6 +287,13 @@ fn an_agent_that_is_killed_is_missed_and_the_run_goes_on() {
     let text = String::from_utf8(read.stdout).unwrap().replace("\n         ", " ");
     assert!(text.contains("what it recorded is here"), "{text}");
     assert!(text.contains("of what agent b recorded: part-000000.parquet was never"), "{text}");
+    // No gate is kept by such a run.
+    let line = ["compare", "run", "run", "--json", "--gate", "errors<=100%"];
+    let compared = plimsoll(&place).args(line).output().unwrap();
+    let (code, compared) = (compared.status.code(), json_of(&compared));
+    assert_eq!((code, &compared["is_incomplete"]), (Some(3), &Value::Bool(true)), "{compared}");
+    let said = serde_json::json!({ "run": "run", "sentence": "agent b was lost" });
+    assert!(compared["warnings"].as_array().unwrap().contains(&said), "{compared}");
     assert_eq!(std::fs::read_dir(fleet.files_of("b")).unwrap().count(), 0);
 }
 
