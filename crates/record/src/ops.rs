@@ -22,6 +22,8 @@ use parquet::schema::types::TypePtr;
 pub use reader::{OpLog, Salvage};
 pub use writer::{OpLogTotals, OpLogWriter, PART_AGE_MAX, PART_ROWS_MAX, SAVE_AGE};
 
+use crate::folder::Folder;
+
 /// The version of the op log's columns, as it stands in every part.
 const OPS_SCHEMA: &str = "plimsoll.ops/1";
 
@@ -66,6 +68,11 @@ fn unsaved(number: u32, rows_saved: Option<u64>) -> String {
         "{} was never closed, as the run was killed or is still going on: {counted}",
         part_name(number)
     )
+}
+
+/// Tells whether the part of that number is complete.
+fn is_closed(ops: &Folder, number: u32) -> bool {
+    ops.file(&part_name(number)).is_ok()
 }
 
 /// Tells whether a complete part has that file name.

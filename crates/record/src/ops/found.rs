@@ -32,11 +32,13 @@ impl Found {
     fn in_folder(ops: &Folder) -> std::io::Result<Self> {
         let (mut closed, mut open) = (BTreeSet::new(), BTreeSet::new());
         for name in ops.names()? {
+            let unfinished =
+                name.strip_suffix(OPEN_SUFFIX).or_else(|| name.strip_suffix(TAIL_SUFFIX));
             if let Some(number) = part_number(&name) {
                 closed.insert(number);
+            } else if let Some(number) = unfinished.and_then(part_number) {
+                open.insert(number);
             }
-            let unfinished = [OPEN_SUFFIX, TAIL_SUFFIX].map(|suffix| name.strip_suffix(suffix));
-            open.extend(unfinished.into_iter().flatten().find_map(part_number));
         }
         open.retain(|number| !closed.contains(number));
         Ok(Self { closed, open })

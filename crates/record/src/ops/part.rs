@@ -13,8 +13,8 @@ use parquet::schema::types::ColumnDescPtr;
 
 use super::pages::unfolded_bytes;
 use super::{
-    KEY_ENDPOINTS, KEY_RUN_ID, KEY_SCHEMA, OPS_SCHEMA, PART_ROWS_MAX, TAIL_DIGITS, open_name,
-    part_name, schema, schema_without_assigned, tail_name,
+    KEY_ENDPOINTS, KEY_RUN_ID, KEY_SCHEMA, OPS_SCHEMA, PART_ROWS_MAX, TAIL_DIGITS, is_closed,
+    open_name, part_name, schema, schema_without_assigned, tail_name,
 };
 use crate::RecordError;
 use crate::folder::Folder;
@@ -66,7 +66,7 @@ impl Part {
         }
         let mut bytes = ops.read_first(&open, begins).map_err(|error| match error {
             // It may have been closed since it was looked for.
-            RecordError::Missing { .. } if ops.file(&part_name(number)).is_err() => {
+            RecordError::Missing { .. } if !is_closed(ops, number) => {
                 damaged("the part it belongs to is missing")
             }
             other => other,

@@ -12,7 +12,7 @@ use plimsoll_model::{OpOutline, OpRecord, Visit};
 use super::decoded::{Batch, Decoded, Outlines, ROWS_PER_BATCH};
 use super::found::Found;
 use super::part::{Part, guarded};
-use super::{open_name, part_name, unsaved};
+use super::{is_closed, open_name, part_name, unsaved};
 use crate::folder::Folder;
 use crate::seal::DIGITS_COUNT;
 use crate::{ReadManifest, RecordError, RunDirectory};
@@ -310,7 +310,7 @@ impl PartPlace {
     }
 
     fn is_closed_in(self, ops: &Folder) -> bool {
-        matches!(self, Self::Saved(number) if ops.file(&part_name(number)).is_ok())
+        matches!(self, Self::Saved(number) if is_closed(ops, number))
     }
 
     /// Returns the sentence about what was not saved of a part that was never closed.

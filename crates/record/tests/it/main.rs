@@ -186,11 +186,21 @@ fn crc64_nvme(bytes: &[u8]) -> u64 {
 
 /// Puts the checksum into a file that was changed on purpose.
 fn seal_anew(bytes: &mut [u8]) {
-    let mark = MARK.as_bytes();
-    let at = bytes.windows(mark.len()).rposition(|window| window == mark).unwrap() + mark.len();
+    let at = mark_at(bytes) + MARK.len();
     bytes[at..at + 16].fill(b'0');
     let digits = format!("{:016x}", crc64_nvme(bytes));
     bytes[at..at + 16].copy_from_slice(digits.as_bytes());
+}
+
+/// Takes the mark of its checksum from a part, as older versions wrote none; returns where it was.
+fn unseal(bytes: &mut [u8]) -> usize {
+    let at = mark_at(bytes);
+    bytes[at] = b'-';
+    at
+}
+
+fn mark_at(bytes: &[u8]) -> usize {
+    bytes.windows(MARK.len()).rposition(|window| window == MARK.as_bytes()).unwrap()
 }
 
 /// Returns a document without its checksum, as older versions wrote it.
