@@ -111,7 +111,8 @@ impl WorkloadFile {
             };
             return Err(source.locate(path.refuse(reason)));
         }
-        Ok((typed(tree, &source)?, source))
+        let file = Self::from_tree(tree).map_err(|error| source.locate(error.into_invalid()))?;
+        Ok((file, source))
     }
 }
 

@@ -11,7 +11,9 @@ mod target;
 mod work;
 mod work_sets;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 
 pub use blocks::{
     BlockLaw, BlockOrder, BlockSizes, BlocksSpec, ReadBlocks, SECTOR_BYTES, SyncSpec, WriteBlocks,
@@ -51,6 +53,7 @@ pub use work_sets::{
 };
 
 use super::rules::{SloSpec, UntilSpec};
+use super::tree::{Tree, TreeError};
 use super::units::{Percent, RateRange, Time};
 
 /// The schema's name and version.
@@ -59,7 +62,7 @@ pub const WORKLOAD_SCHEMA: &str = "plimsoll.workload/2";
 /// A workload: what is done, to what, where, and when it ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct WorkloadFile {
     /// `plimsoll.workload/2`.
     pub schema: String,
@@ -80,6 +83,32 @@ pub struct WorkloadFile {
     pub sets: Named<SetSpec>,
     /// What is done, one stage after the other.
     pub stages: Vec<StageSpec>,
+}
+
+// Other crates hold workloads in documents of their own. By these two every format passes through
+// one tree, so that what reads and writes the types of the language is compiled here and only here:
+// it was a quarter of the code of `record` and of `fleet`.
+impl<'de> Deserialize<'de> for WorkloadFile {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Self::from_tree(Tree::deserialize(from)?).map_err(D::Error::custom)
+    }
+}
+
+impl Serialize for WorkloadFile {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.to_value().serialize(to)
+    }
+}
+
+impl WorkloadFile {
+    /// Reads a workload from a tree; a refusal names the field.
+    pub(super) fn from_tree(tree: Tree) -> Result<Self, TreeError> {
+        Self::deserialize(tree)
+    }
+
+    fn to_value(&self) -> Value {
+        Self::serialize(self, serde_json::value::Serializer).expect("it holds text keys only")
+    }
 }
 
 super::tree::by_key! {
