@@ -43,8 +43,9 @@ usage: cargo xtask COMMAND
                            archive, wheel, deb, rpm and image, and each of these tried; PATH is a
                            program to pack instead of building one; --twice builds again in
                            another folder and compares
-  release VERSION [--show] makes a release ready: gathers changelog.d, writes the version wherever
-                           it stands; --show prints what the changelog would say, no more
+  release VERSION [--show] prepares a release: moves what is unreleased of CHANGELOG.md and
+                           changelog.d under the version, writes the version wherever it is
+                           named; --show only prints the version's changelog
   fuzz                     a minute of damaged input for the reader of warp's files
   deny                     licences, sources and bans of all dependencies, by cargo-deny
   bench analyse            CPU and memory of analysing 10^6, 10^7 and 10^8 operations

@@ -1,5 +1,5 @@
-//! Makes a release ready: gathers `changelog.d` under a version, and writes that version where it
-//! stands.
+//! Makes a release ready: puts what is unreleased of `CHANGELOG.md` and the fragments of
+//! `changelog.d` under a version, and writes that version wherever it is named.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,8 +10,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::process::{self, printed};
 
-/// Kinds of changes in the order in which the changelog has them, and their headings.
-const KINDS: [(&str, &str); 4] = [
+/// Kinds of fragments in the order in which the changelog has them, and their headings.
+pub(crate) const KINDS: [(&str, &str); 4] = [
     ("measurement", "Numbers that may move"),
     ("added", "Added"),
     ("changed", "Changed"),
@@ -32,8 +32,8 @@ const NAMES: [(&str, &str); 9] = [
 ];
 
 const CHANGELOG: &str = "CHANGELOG.md";
-/// Where the changelog tells of what is not released; releases stand below it.
-const UNRELEASED: &str = "## Unreleased\n\nSee `changelog.d/`.\n";
+/// Heading of what is not released yet; releases follow below.
+const UNRELEASED: &str = "## Unreleased\n";
 const VERSIONS: &str = "docs/reference/versions.md";
 /// Below it a table has a row for each release, the newest first.
 const ROWS: &str = "|---|---|---|\n";
@@ -51,13 +51,15 @@ pub(crate) fn run(version: &str, is_only_shown: bool) -> Result<()> {
     if parsed(version)? < parsed(old)? {
         bail!("{version} is older than {old}");
     }
+    let changelog = fs::read_to_string(process::root().join(CHANGELOG))?;
+    let (_, unreleased, _) = parts(&changelog).context("CHANGELOG.md has no \"Unreleased\"")?;
     let fragments = fragments()?;
-    if fragments.is_empty() {
-        bail!("changelog.d holds no change: there is nothing to release");
+    if unreleased.is_empty() && fragments.is_empty() {
+        bail!("{CHANGELOG} and changelog.d hold no change: there is nothing to release");
     }
     let date = printed(Command::new("date").args(["--utc", "+%Y-%m-%d"]), "date")?;
     let date = date.trim();
-    let section = section(version, date, &fragments);
+    let section = section(version, date, unreleased, &fragments);
     if is_only_shown {
         print!("{section}");
         return Ok(());
@@ -99,6 +101,9 @@ fn fragments() -> Result<Vec<Fragment>> {
     for entry in fs::read_dir(&folder).context("cannot list changelog.d")? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name == "README.md" {
+            continue;
+        }
         let kind = name.strip_suffix(".md").and_then(|name| name.rsplit_once('.'));
         let known = KINDS.iter().find(|(known, _)| kind.is_some_and(|(_, kind)| kind == *known));
         let Some((kind, _)) = known else { bail!("changelog.d/{name} is of no known kind") };
@@ -108,9 +113,12 @@ fn fragments() -> Result<Vec<Fragment>> {
     Ok(found.into_values().collect())
 }
 
-/// Returns what the changelog says of a version.
-fn section(version: &str, date: &str, fragments: &[Fragment]) -> String {
+/// Returns the changelog's section on a version.
+fn section(version: &str, date: &str, unreleased: &str, fragments: &[Fragment]) -> String {
     let mut section = format!("## {version} ({date})\n");
+    if !unreleased.is_empty() {
+        section.push_str(&format!("\n{unreleased}\n"));
+    }
     for (kind, heading) in KINDS {
         let of_it: Vec<&Fragment> = fragments.iter().filter(|change| change.kind == kind).collect();
         if of_it.is_empty() {
@@ -125,9 +133,17 @@ fn section(version: &str, date: &str, fragments: &[Fragment]) -> String {
     section
 }
 
+/// Splits a changelog into its head, the text under "Unreleased", and the releases.
+fn parts(changelog: &str) -> Option<(&str, &str, &str)> {
+    let (head, after) = changelog.split_once(UNRELEASED)?;
+    let (unreleased, releases) = after.split_at(after.find("\n## ").unwrap_or(after.len()));
+    Some((head, unreleased.trim(), releases))
+}
+
+/// Replaces the text under "Unreleased" by the section of its version.
 fn with_section(changelog: &str, section: &str) -> Option<String> {
-    let (before, after) = changelog.split_once(UNRELEASED)?;
-    Some(format!("{before}{UNRELEASED}\n{section}{after}"))
+    let (head, _, releases) = parts(changelog)?;
+    Some(format!("{head}{UNRELEASED}\n{section}{releases}"))
 }
 
 /// Adds the row of a version: its figures are comparable since itself where numbers moved, and else
@@ -164,20 +180,21 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_gathered_by_their_kind() {
-        let changes =
-            [fragment("fixed", "One\nis mended.\n"), fragment("measurement", "Two is faster.\n")];
-        let section = section("1.2.0", "2027-01-02", &changes);
-        let expected = "## 1.2.0 (2027-01-02)\n\n### Numbers that may move\n\n- Two is faster.\n\n\
-                        ### Fixed\n\n- One is mended.\n";
+    fn a_release_takes_what_is_unreleased_then_fragments_by_kind() {
+        let fragments =
+            [fragment("fixed", "One\nis fixed.\n"), fragment("measurement", "Two is faster.\n")];
+        let release = "\n## 1.1.0 (2026-12-01)\n\n- Zero.\n";
+        let changelog = format!("# Changelog\n\n{UNRELEASED}\n### Files\n\n- Three.\n{release}");
+        let (_, unreleased, _) = parts(&changelog).unwrap();
+        let section = section("1.2.0", "2027-01-02", unreleased, &fragments);
+        let expected = "## 1.2.0 (2027-01-02)\n\n### Files\n\n- Three.\n\n\
+                        ### Numbers that may move\n\n- Two is faster.\n\n\
+                        ### Fixed\n\n- One is fixed.\n";
         assert_eq!(section, expected);
-        let changelog = format!("# Changelog\n\n{UNRELEASED}\n## 1.1.0 (2026-12-01)\n");
-        let whole = with_section(&changelog, expected).unwrap();
-        assert_eq!(
-            whole,
-            format!("# Changelog\n\n{UNRELEASED}\n{expected}\n## 1.1.0 (2026-12-01)\n")
-        );
-        assert!(fragments().is_ok(), "every file of changelog.d is of a known kind");
+        let whole = with_section(&changelog, &section).unwrap();
+        assert_eq!(whole, format!("# Changelog\n\n{UNRELEASED}\n{expected}{release}"));
+        assert_eq!(parts(&whole).unwrap().1, "");
+        assert!(super::fragments().is_ok(), "every file of changelog.d is of a known kind");
     }
 
     #[test]

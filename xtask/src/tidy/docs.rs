@@ -2,12 +2,11 @@
 //! named.
 
 use super::{Tree, mask};
+use crate::release::KINDS;
 
 /// Folders that exist on one machine only; in two pieces, since this file is checked as well.
 const MACHINE_FOLDERS: [&str; 3] =
     [concat!("/", "root/"), concat!("/", "home/"), concat!("/", "work/")];
-
-const FRAGMENT_KINDS: [&str; 4] = ["added", "changed", "fixed", "measurement"];
 
 /// Checks all of it.
 pub(super) fn check(tree: &Tree) -> Vec<String> {
@@ -57,15 +56,18 @@ fn fragments(tree: &Tree) -> Vec<String> {
     let mut findings = Vec::new();
     for file in &tree.0 {
         let Some(name) = file.path.strip_prefix("changelog.d/") else { continue };
+        if name == "README.md" {
+            continue;
+        }
         let is_slug = |slug: &str| {
             !slug.is_empty() && slug.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
         };
         let well_named = match name.split('.').collect::<Vec<_>>().as_slice() {
-            [slug, kind, "md"] => is_slug(slug) && FRAGMENT_KINDS.contains(kind),
+            [slug, kind, "md"] => is_slug(slug) && KINDS.iter().any(|(known, _)| known == kind),
             _ => false,
         };
         if !well_named {
-            let kinds = FRAGMENT_KINDS.join("|");
+            let kinds = KINDS.map(|(kind, _)| kind).join("|");
             findings.push(format!("{}: is not named SLUG.<{kinds}>.md", file.path));
         }
         if file.text.trim().is_empty() {
@@ -139,6 +141,7 @@ mod tests {
     #[test]
     fn fragments_carry_their_kind() {
         let tree = Tree::of(&[
+            ("changelog.d/README.md", "x"),
             ("changelog.d/s3-get.added.md", "x"),
             ("changelog.d/s3-get.new.md", "x"),
             ("changelog.d/note.md", "x"),
