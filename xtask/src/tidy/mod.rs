@@ -1,6 +1,7 @@
 //! The rules of the house that no compiler knows. Also run as a test, so that `cargo test` holds
 //! them.
 
+pub(crate) mod budgets;
 mod cycles;
 mod docs;
 mod exceptions;
@@ -89,6 +90,7 @@ fn check(tree: &Tree) -> Result<Vec<String>> {
     findings.extend(cycles::check(tree));
     findings.extend(docs::check(tree));
     findings.extend(profiles::check(tree));
+    findings.extend(budgets::check(tree)?);
     Ok(findings)
 }
 
