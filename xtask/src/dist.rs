@@ -28,17 +28,28 @@ pub(crate) struct Options {
     program: Option<PathBuf>,
     /// Build once more, in another folder, and hold the two against each other.
     twice: bool,
+    /// Make the wheel and no other package.
+    wheel: bool,
 }
 
 impl Options {
-    /// Reads `[--program PATH] [--twice]`; `None` when it is not that.
-    pub(crate) fn parse(words: &[&str]) -> Option<Self> {
-        match words {
-            [] => Some(Self::default()),
-            ["--twice"] => Some(Self { twice: true, ..Self::default() }),
-            ["--program", path] => Some(Self { program: Some(path.into()), twice: false }),
-            _ => None,
+    /// Reads `[--program PATH] [--twice] [--wheel]`; `None` when it is not that.
+    pub(crate) fn parse(mut words: &[&str]) -> Option<Self> {
+        let mut options = Self::default();
+        while let [word, rest @ ..] = words {
+            words = rest;
+            match (*word, rest) {
+                ("--twice", _) => options.twice = true,
+                ("--wheel", _) => options.wheel = true,
+                ("--program", [path, rest @ ..]) => {
+                    options.program = Some(path.into());
+                    words = rest;
+                }
+                _ => return None,
+            }
         }
+        // A program that is given is not built, so there is nothing to build again.
+        (options.program.is_none() || !options.twice).then_some(options)
     }
 }
 
@@ -95,6 +106,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         build::same_again(&program, &place.work)?;
     }
     pack::lay_out(&place, &program)?;
+    if options.wheel {
+        let wheel = pack::wheel(&place)?;
+        tried::wheel(&place, &wheel)?;
+        println!("{:>10} bytes  {}", fs::metadata(&wheel)?.len(), wheel.display());
+        return Ok(());
+    }
     let packages = [
         pack::archive(&place)?,
         pack::wheel(&place)?,
@@ -149,9 +166,11 @@ mod tests {
     #[test]
     fn words_are_read() {
         assert_eq!(Options::parse(&[]), Some(Options::default()));
-        let given = Options { program: Some("a/b".into()), twice: false };
-        assert_eq!(Options::parse(&["--program", "a/b"]), Some(given));
+        let given = Options { program: Some("a/b".into()), ..Options::default() };
+        assert_eq!(Options::parse(&["--program", "a/b"]).as_ref(), Some(&given));
         assert_eq!(Options::parse(&["--twice"]).map(|options| options.twice), Some(true));
+        let wheel = Options { wheel: true, ..given };
+        assert_eq!(Options::parse(&["--wheel", "--program", "a/b"]), Some(wheel));
         for wrong in [&["--program"][..], &["x"], &["--twice", "--program", "p"]] {
             assert_eq!(Options::parse(wrong), None);
         }

@@ -9,12 +9,11 @@ use anyhow::{Context, Result, bail};
 
 use super::TARGET;
 use crate::process::printed;
+use crate::tidy::budgets::DIST_BYTES_MAX;
 use crate::{process, tools};
 
 /// The newest glibc that the program may ask for: that of RHEL 8 and all that came after it.
 const GLIBC: (u32, u32) = (2, 28);
-/// The most that the program may weigh: what it weighs, and a little. Below 20 MB was wished for.
-const BYTES_MAX: u64 = 40_500_000;
 /// How long a build may take: several times what it takes on two cores.
 const BUILD_MAX: Duration = Duration::from_secs(75 * 60);
 
@@ -70,8 +69,8 @@ pub(super) fn check(program: &Path) -> Result<()> {
         bail!("the program asks for glibc {major}.{minor}; {}.{} is the most", GLIBC.0, GLIBC.1);
     }
     let bytes = fs::read(program)?;
-    if bytes.len() as u64 > BYTES_MAX {
-        bail!("the program has {} bytes; {BYTES_MAX} are the most", bytes.len());
+    if bytes.len() as u64 > DIST_BYTES_MAX {
+        bail!("the program has {} bytes; {DIST_BYTES_MAX} are the most", bytes.len());
     }
     for (place, _) in places(&process::root()) {
         let place = place.display().to_string();
