@@ -1,43 +1,38 @@
-//! The gate (`ci`) and the check of licences, sources and bans (`deny`).
+//! The gate (`ci`) and the checks that are a call of Cargo.
 
 use anyhow::Result;
 
-use crate::{deploy, fuzz, process, site, suite, tidy, tools};
+use crate::steps::Steps;
+use crate::{process, suite, tidy, tools};
 
-/// Runs every check of the project, the quick ones first, the tests last.
+/// Runs every check that a change must pass, the quick ones first, the tests last.
 pub(crate) fn ci() -> Result<()> {
-    println!("== fmt");
-    process::check(&mut process::cargo(&["fmt", "--all", "--check"]), "cargo fmt --check")?;
-    println!("== tidy");
-    tidy::run()?;
-    println!("== clippy");
-    process::check(
-        &mut process::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
-        "cargo clippy",
-    )?;
-    println!("== doc");
+    let mut steps = Steps::default();
+    steps.run("fmt", || {
+        process::check(&mut process::cargo(&["fmt", "--all", "--check"]), "cargo fmt --check")
+    })?;
+    steps.run("tidy", tidy::run)?;
+    let tests = suite::Options::of_the_gate();
+    steps.run("build", || suite::build(&tests))?;
+    steps.run("servers", || tools::install_servers().map(drop))?;
+    print!("{}", steps.table());
+    println!("== tests");
+    suite::run(&tests)
+}
+
+/// Builds the documents of the code, and runs the examples in them.
+pub(crate) fn doc() -> Result<()> {
     process::check(
         process::cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"),
         "cargo doc",
     )?;
-    println!("== deploy");
-    deploy::run()?;
-    println!("== package");
-    process::check(
-        // Without building them again, which would take as long as all of the above.
-        &mut process::cargo(&["package", "--workspace", "--no-verify", "--allow-dirty", "--quiet"]),
-        "cargo package",
-    )?;
-    println!("== build");
-    let tests = suite::Options::default();
-    suite::build(&tests)?;
-    println!("== site");
-    // The program that the tests try: built by itself, it has other features, and takes as long.
-    site::with(&process::built("plimsoll")?)?;
-    println!("== fuzz");
-    fuzz::warp_reader()?;
-    println!("== test");
-    suite::run(&tests)
+    process::check(&mut process::cargo(&["test", "--workspace", "--doc"]), "cargo test --doc")
+}
+
+/// Makes the packages of all crates, without building them again.
+pub(crate) fn package() -> Result<()> {
+    let words = ["package", "--workspace", "--no-verify", "--allow-dirty", "--quiet"];
+    process::check(&mut process::cargo(&words), "cargo package")
 }
 
 /// Checks all dependencies against `deny.toml`, installing cargo-deny first when it is missing.

@@ -12,10 +12,12 @@ mod chores;
 mod deploy;
 mod dist;
 mod fuzz;
+mod nightly;
 mod process;
 mod release;
 mod servers;
 mod site;
+mod steps;
 mod suite;
 mod tidy;
 mod tools;
@@ -28,21 +30,26 @@ const INTERRUPTED_EXIT: u8 = 130;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  ci                       fmt, clippy, docs, tidy, deploy, package and site, then every test: the
-                           gate of this project
-  test [--no-live] [-- ARGS...]
-                           all tests, with MinIO, versitygw and SeaweedFS beside them;
-                           ARGS go to `cargo test` (give -p there to test one package)
+  ci                       the gate that each change must pass: fmt, tidy, clippy and `test`
+  test [--no-live | --all] [-- ARGS...]
+                           the tests of the gate, with MinIO, versitygw, SeaweedFS, Swift and
+                           nats-server beside them; --no-live leaves the servers out, --all runs
+                           every test with every server; ARGS go to `cargo test` (give -p there to
+                           test one package)
+  nightly [STEP...]        what takes too long for the gate: doc, deploy, package, lean, tests (long
+                           ones, more servers, a browser), site, fuzz, proofs; a step that has
+                           passed on this commit is not repeated
   tidy                     the rules that no compiler knows: sizes, crate graph, words
-  tools                    install the pinned servers into target/tools, and Chromium by
-                           apt-get where there is none; nothing else
+  tools                    install everything that tests need into target/tools, and Chromium by
+                           apt-get where there is none
   deploy                   scripts, manifests and units in deploy/, and the flags that they name
   site                     the documents as a site, in target/site, and every link in it
-  dist [--program PATH] [--twice]
+  dist [--program PATH] [--twice] [--wheel]
                            what people install, in target/dist: built for old systems, packed as
                            archive, wheel, deb, rpm and image, and each of these tried; PATH is a
                            program to pack instead of building one; --twice builds again in
-                           another folder and compares
+                           another folder and compares; --wheel makes the wheel alone, for which
+                           Rust, a C compiler, Python 3 with pip and objdump suffice
   release VERSION [--show] prepares a release: moves what is unreleased of CHANGELOG.md and
                            changelog.d under the version, writes the version wherever it is
                            named; --show only prints the version's changelog
@@ -73,6 +80,7 @@ fn main() -> ExitCode {
             Some(options) => suite::run(&options),
             None => return wrong_usage(),
         },
+        ["nightly", names @ ..] => nightly::run(names),
         ["tidy"] => tidy::run(),
         ["tools"] => tools::install_all().map(drop),
         ["deploy"] => deploy::run(),

@@ -86,35 +86,44 @@ pub(crate) struct Servers {
 }
 
 impl Servers {
-    /// Starts all servers and waits until each answers.
+    /// Starts one server of each kind, and with the programs of the nightly tests also those that
+    /// only these need; waits until each answers.
     pub(crate) fn start(programs: &Installed) -> Result<Self> {
         let parent = process::root().join("target/tmp");
         remove_leftovers(&parent);
         let folder = parent.join(format!("live-{}", std::process::id()));
         let keys = RootKeys::random()?;
         let certs = folder.join("certs");
-        let variables = vec![
+        let mut variables = vec![
             ("PLIMSOLL_TEST_ACCESS_KEY", keys.access.clone()),
             ("PLIMSOLL_TEST_SECRET_KEY", keys.secret.clone()),
-            ("PLIMSOLL_TEST_MINIO_CA", certs.join(CERTIFICATE).display().to_string()),
             ("PLIMSOLL_TEST_WEED_PROGRAM", programs.weed.display().to_string()),
             ("PLIMSOLL_TEST_NATS_PROGRAM", programs.nats.display().to_string()),
-            ("PLIMSOLL_TEST_PROMETHEUS", programs.prometheus.display().to_string()),
-            ("PLIMSOLL_TEST_PYTHON_SITE", programs.python_site.display().to_string()),
         ];
-        let mut servers = Self { folder, variables, running: Vec::new() };
-        make_certificate(&certs)?;
-        let no_certs = servers.folder.join("no-certs");
-        let cooks: [(&'static str, Cook<'_>); 7] = [
+        let no_certs = folder.join("no-certs");
+        let mut cooks: Vec<(&'static str, Cook<'_>)> = vec![
             // The slowest first.
             ("swift", Box::new(|data| swift::whole(&programs.swift, &keys, data))),
             ("weed", Box::new(|data| weed::whole(&programs.weed, &keys, data))),
-            ("weed-cluster", Box::new(|data| weed::cluster(&programs.weed, data))),
-            ("weed-jwt", Box::new(|data| weed::with_tokens(&programs.weed, data))),
             ("minio", Box::new(|data| minio(&programs.minio, &no_certs, &keys, data))),
-            ("minio-tls", Box::new(|data| minio(&programs.minio, &certs, &keys, data))),
             ("versitygw", Box::new(|data| versitygw(&programs.versitygw, &keys, data))),
         ];
+        if let Some(nightly) = &programs.nightly {
+            let ca = certs.join(CERTIFICATE);
+            variables.extend([
+                ("PLIMSOLL_TEST_MINIO_CA", ca.display().to_string()),
+                ("PLIMSOLL_TEST_PROMETHEUS", nightly.prometheus.display().to_string()),
+                ("PLIMSOLL_TEST_PYTHON_SITE", nightly.python_site.display().to_string()),
+            ]);
+            make_certificate(&certs)?;
+            let more: [(&'static str, Cook<'_>); 3] = [
+                ("weed-cluster", Box::new(|data| weed::cluster(&programs.weed, data))),
+                ("weed-jwt", Box::new(|data| weed::with_tokens(&programs.weed, data))),
+                ("minio-tls", Box::new(|data| minio(&programs.minio, &certs, &keys, data))),
+            ];
+            cooks.extend(more);
+        }
+        let mut servers = Self { folder, variables, running: Vec::new() };
         // All at once, as most of the time goes by in waiting.
         for (name, cook) in &cooks {
             let server = servers.spawn(name, cook)?;

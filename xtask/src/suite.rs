@@ -1,105 +1,128 @@
-//! Runs the tests of the whole workspace, with the live servers beside them.
+//! Runs the tests of the whole workspace, with real servers beside them.
+//!
+//! There are two tiers. The tests in modules called `nightly` wait for long or need a browser, many
+//! servers or packages of Python; all others make up the gate.
 
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result};
 
 use crate::servers::Servers;
 use crate::{process, tools};
 
-/// How long the tests may take: thrice what they take on two cores. The test that hangs was named
-/// by the test runner after its first minute.
-const TESTS_MAX: Duration = Duration::from_secs(40 * 60);
+/// How long the tests may take, thrice what a tier takes on two cores. A test that hangs has been
+/// named by the test runner after its first minute.
+const TESTS_MAX: Duration = Duration::from_secs(60 * 60);
+/// What stands in the path of each test that only `cargo xtask nightly` runs.
+const NIGHTLY: &str = "nightly::";
+
+/// Which servers run beside the tests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Beside {
+    /// None.
+    Nothing,
+    /// One of each kind that a driver speaks to, for the tests of the gate.
+    #[default]
+    OneOfEach,
+    /// All of them, a browser, Prometheus and packages of Python, for every test.
+    All,
+}
 
 /// What the command line of `test` says.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Options {
-    no_live: bool,
+    beside: Beside,
     /// Words for `cargo test` itself.
     cargo_words: Vec<String>,
-    /// Words for the test programs, those behind a second `--`.
+    /// Words for the test programs, those after a second `--`.
     program_words: Vec<String>,
+    /// Whether clippy compiles the workspace, so that one build serves the lints and the tests.
+    lints: bool,
 }
 
 impl Options {
-    /// Reads `[--no-live] [-- [CARGO TEST WORDS] [-- TEST PROGRAM WORDS]]`; `None` when it is not
-    /// that.
+    /// Reads `[--no-live | --all] [-- [CARGO TEST WORDS] [-- TEST PROGRAM WORDS]]`; `None` when it
+    /// is not that.
     pub(crate) fn parse(words: &[&str]) -> Option<Self> {
         let mut parts = words.splitn(3, |word| *word == "--");
-        let no_live = match parts.next()? {
-            [] => false,
-            ["--no-live"] => true,
+        let beside = match parts.next()? {
+            [] => Beside::default(),
+            ["--no-live"] => Beside::Nothing,
+            ["--all"] => Beside::All,
             _ => return None,
         };
         let mut owned = || -> Vec<String> {
             parts.next().unwrap_or_default().iter().map(|word| (*word).to_owned()).collect()
         };
-        Some(Self { no_live, cargo_words: owned(), program_words: owned() })
+        Some(Self { beside, cargo_words: owned(), program_words: owned(), lints: false })
+    }
+
+    /// The tests of the gate, compiled by clippy.
+    pub(crate) fn of_the_gate() -> Self {
+        Self { lints: true, ..Self::default() }
+    }
+
+    /// The tests that only the nightly tier runs.
+    pub(crate) fn nightly() -> Self {
+        Self { beside: Beside::All, program_words: vec![NIGHTLY.to_owned()], ..Self::default() }
     }
 
     /// Returns a `cargo test` command over what was asked for, the whole workspace by default.
-    fn cargo_test(&self, more: &[&str]) -> Command {
-        let mut command = process::cargo(&["test"]);
+    fn cargo_test(&self) -> Command {
+        let mut command = process::cargo(&["test", "--no-fail-fast"]);
         let narrowed = self
             .cargo_words
             .iter()
             .any(|word| word.starts_with("-p") || word.starts_with("--package"));
         if !narrowed {
-            command.arg("--workspace");
+            command.args(["--workspace", "--tests"]);
         }
-        command.args(&self.cargo_words).args(more);
+        if self.lints {
+            // What `cargo clippy` sets, but for a build that is more than a check.
+            command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
+            command.env("CLIPPY_ARGS", "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
+            // Nobody builds again in that folder.
+            command.env("CARGO_INCREMENTAL", "0");
+        }
+        command.args(&self.cargo_words);
         command
     }
 }
 
 /// Builds what [`run`] runs.
 pub(crate) fn build(options: &Options) -> Result<()> {
-    process::check(&mut options.cargo_test(&["--no-run"]), "building the tests")
+    process::check(options.cargo_test().arg("--no-run"), "building the tests")
 }
 
 /// Builds and runs the tests; nothing is printed after the test runner's own summary.
 pub(crate) fn run(options: &Options) -> Result<()> {
     build(options)?;
-    if options.no_live {
-        println!("live tier: not run (--no-live)");
-        return run_tests(options, |command| {
-            for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PLIMSOLL_TEST_"))
-            {
-                command.env_remove(name);
-            }
-            command.env("PLIMSOLL_NO_LIVE", "1");
-        });
-    }
-    let servers =
-        tools::install_all().and_then(|tools| Servers::start(&tools)).map_err(|error| {
-            anyhow!(
-                "the live tier cannot run: {error:#}; mend that, or give --no-live to go without it"
-            )
-        })?;
-    let variables = servers.variables();
-    run_tests(options, |command| {
-        command
-            .env_remove("PLIMSOLL_NO_LIVE")
-            .envs(variables.iter().map(|(name, value)| (name, value)));
-    })
-}
-
-fn run_tests(options: &Options, set_environment: impl Fn(&mut Command)) -> Result<()> {
-    let mut parts = vec![vec![]];
-    if options.cargo_words.is_empty() && options.program_words.is_empty() {
-        // The examples in the docs go first, so that the run closes on the summaries that matter.
-        parts = vec![vec!["--doc"], vec!["--tests", "--no-fail-fast"]];
-    }
-    for part in parts {
-        let mut command = options.cargo_test(&part);
-        if !options.program_words.is_empty() {
-            command.arg("--").args(&options.program_words);
+    let mut command = options.cargo_test();
+    command.arg("--").args(&options.program_words);
+    if options.beside != Beside::All {
+        command.args(["--skip", NIGHTLY]);
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PLIMSOLL_TEST_")) {
+            command.env_remove(name);
         }
-        set_environment(&mut command);
-        process::check_within(&mut command, "cargo test", TESTS_MAX)?;
+        // Tests that ask for any other server are not meant to run.
+        command.env("PLIMSOLL_NO_LIVE", "1");
+    } else {
+        command.env_remove("PLIMSOLL_NO_LIVE");
     }
-    Ok(())
+    let installed = match options.beside {
+        Beside::Nothing => None,
+        Beside::OneOfEach => Some(tools::install_servers()),
+        Beside::All => Some(tools::install_all()),
+    };
+    let servers = installed.map(|installed| Servers::start(&installed?)).transpose().context(
+        "the servers of the tests cannot run: fix that, or leave them out with --no-live",
+    )?;
+    match &servers {
+        Some(servers) => drop(command.envs(servers.variables())),
+        None => println!("tests against real servers: not run (--no-live)"),
+    }
+    process::check_within(&mut command, "cargo test", TESTS_MAX)
 }
 
 #[cfg(test)]
@@ -114,11 +137,13 @@ mod tests {
         assert_eq!(
             Options::parse(&["--no-live", "--", "-p", "x", "--", "name", "--", "y"]),
             Some(Options {
-                no_live: true,
+                beside: Beside::Nothing,
                 cargo_words: owned(&["-p", "x"]),
                 program_words: owned(&["name", "--", "y"]),
+                lints: false,
             })
         );
+        assert_eq!(Options::parse(&["--all"]).unwrap().beside, Beside::All);
         assert_eq!(Options::parse(&["--live"]), None);
         assert_eq!(Options::parse(&["--no-live", "-p"]), None);
     }

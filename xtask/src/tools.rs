@@ -137,6 +137,12 @@ pub(crate) struct Installed {
     pub(crate) weed: PathBuf,
     pub(crate) nats: PathBuf,
     pub(crate) swift: SwiftProgram,
+    /// What only the nightly tests need.
+    pub(crate) nightly: Option<Nightly>,
+}
+
+/// What only the nightly tests need, beside a browser.
+pub(crate) struct Nightly {
     /// The folder with Prometheus and promtool.
     pub(crate) prometheus: PathBuf,
     /// Packages of Python for tests, and their programs in `bin`.
@@ -190,14 +196,19 @@ impl DistTools {
     }
 }
 
-/// Installs what is not there yet and returns where everything lies.
-pub(crate) fn install_all() -> Result<Installed> {
-    ensure_package(CHROMIUM, CHROMIUM)?;
+/// Installs the servers of the gate that are not there yet and returns where they lie.
+pub(crate) fn install_servers() -> Result<Installed> {
     let (minio, versitygw) = (install_minio()?, install(&VERSITYGW)?);
     let (weed, nats) = (install_weed()?, install_nats()?);
-    let (swift, prometheus) = (install_swift()?, install_prometheus()?);
-    let (_, python_site) = install_python_packages()?;
-    Ok(Installed { minio, versitygw, weed, nats, swift, prometheus, python_site })
+    Ok(Installed { minio, versitygw, weed, nats, swift: install_swift()?, nightly: None })
+}
+
+/// Installs what is not there yet, for all tests, and returns where everything lies.
+pub(crate) fn install_all() -> Result<Installed> {
+    ensure_package(CHROMIUM, CHROMIUM)?;
+    let (prometheus, (_, python_site)) = (install_prometheus()?, install_python_packages()?);
+    let nightly = Some(Nightly { prometheus, python_site });
+    Ok(Installed { nightly, ..install_servers()? })
 }
 
 /// Installs what tests take from Python; returns the interpreter and where the packages lie.
