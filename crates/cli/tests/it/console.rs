@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::harness::{plimsoll, refused, run_line};
+use crate::harness::{pause, plimsoll, refused, run_line};
 
 /// A console that runs.
 pub(crate) struct Served {
@@ -82,7 +82,7 @@ impl Served {
             if states.contains(&run["state"].as_str().unwrap()) {
                 return run;
             }
-            std::thread::yield_now();
+            pause();
         }
     }
 
@@ -128,7 +128,7 @@ fn a_console_that_is_killed_loses_nothing_that_it_accepted() {
     while served.json("/runs/w1")["ops_count"].as_u64().unwrap_or(0) < 10
         || served.json("/runs/w1/series")["seq"].as_u64().unwrap() < 3
     {
-        std::thread::yield_now();
+        pause();
     }
     served.kill();
     let served = Served::start(directory.path(), "--concurrency 2");

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use serde_json::Value;
 
 use crate::console::Served;
-use crate::harness::{ACCESS_KEY, SECRET_KEY, oracle, plimsoll};
+use crate::harness::{ACCESS_KEY, SECRET_KEY, oracle, pause, plimsoll};
 
 /// A workload of COSBench's on the null target with two works at once.
 fn two_works(runtime_s: u32, trigger: &str) -> String {
@@ -38,7 +38,7 @@ pub(crate) fn until(served: &Served, path: &str, is_it: impl Fn(&Value) -> bool)
         if is_it(&answer) {
             return answer;
         }
-        std::thread::yield_now();
+        pause();
     }
 }
 

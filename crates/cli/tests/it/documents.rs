@@ -99,37 +99,6 @@ fn run_pages(against: &str, servers: &Servers<'_>) -> usize {
 }
 
 #[test]
-fn commands_that_need_no_server_run() {
-    let store = oracle();
-    let count = run_pages("run", &Servers { store: &store, master: "" });
-    assert!(count >= 25, "{count}");
-}
-
-#[test]
-fn commands_for_live_servers_run() {
-    let Some(server) = live(LiveKind::Minio) else { return };
-    let Some(weed) = live(LiveKind::SeaweedFs) else { return };
-    let store = harness::live(&server, "unused");
-    let count = run_pages("live", &Servers { store: &store, master: weed.host() });
-    assert!(count >= 60, "{count}");
-}
-
-#[test]
-fn the_workflow_for_continuous_integration_runs() {
-    let Some(server) = live(LiveKind::Minio) else { return };
-    let store = harness::live(&server, "unused");
-    let text = fs::read_to_string(repository().join(WORKFLOW)).unwrap();
-    let blocks = fenced(&text);
-    let is_workflow = |block: &&Block| block.info == "yaml" && block.body.contains("run: |");
-    let workflow = blocks.iter().find(is_workflow).expect("the page shows a workflow");
-    assert_eq!(workflow_runs(&workflow.body).len(), 3);
-    let servers = Servers { store: &store, master: "" };
-    let (wrong, summary) = Scene::new(WORKFLOW, &[], &servers).run_workflow(&workflow.body);
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(summary.contains("p99"), "{summary}");
-}
-
-#[test]
 fn what_does_not_run_has_a_reason() {
     let reason = |line: &str| NOT_RUN.iter().position(|(begin, _)| line.starts_with(begin));
     let (mut untold, mut used, mut run) = (Vec::new(), Vec::new(), 0);
@@ -170,4 +139,39 @@ fn blocks_are_read() {
     let workflow =
         "steps:\n  - run: ls   # x\n  - name: a\n    run: |\n      b \\\n        c\n\n  - z\n";
     assert_eq!(workflow_runs(workflow), ["ls\n", "b \\\nc\n\n"]);
+}
+
+mod nightly {
+    use super::*;
+
+    #[test]
+    fn commands_that_need_no_server_run() {
+        let store = oracle();
+        let count = run_pages("run", &Servers { store: &store, master: "" });
+        assert!(count >= 25, "{count}");
+    }
+
+    #[test]
+    fn commands_for_live_servers_run() {
+        let Some(server) = live(LiveKind::Minio) else { return };
+        let Some(weed) = live(LiveKind::SeaweedFs) else { return };
+        let store = harness::live(&server, "unused");
+        let count = run_pages("live", &Servers { store: &store, master: weed.host() });
+        assert!(count >= 60, "{count}");
+    }
+
+    #[test]
+    fn the_workflow_for_continuous_integration_runs() {
+        let Some(server) = live(LiveKind::Minio) else { return };
+        let store = harness::live(&server, "unused");
+        let text = fs::read_to_string(repository().join(WORKFLOW)).unwrap();
+        let blocks = fenced(&text);
+        let is_workflow = |block: &&Block| block.info == "yaml" && block.body.contains("run: |");
+        let workflow = blocks.iter().find(is_workflow).expect("the page shows a workflow");
+        assert_eq!(workflow_runs(&workflow.body).len(), 3);
+        let servers = Servers { store: &store, master: "" };
+        let (wrong, summary) = Scene::new(WORKFLOW, &[], &servers).run_workflow(&workflow.body);
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        assert!(summary.contains("p99"), "{summary}");
+    }
 }

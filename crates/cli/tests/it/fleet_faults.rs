@@ -24,11 +24,23 @@ fn short_of_disk(command: &Command, blocks: u32) -> Command {
     short
 }
 
-const LINE: &str = "s3 get --objects 30 --obj.size 1KiB --concurrent 6 --duration 8s --run-dir run";
+/// So many operations that the log of each agent outgrows its disk, however long they take.
+const WORKLOAD: &str = "schema: plimsoll.workload/2\nname: long\n\
+    sets: {o: {count: 30, size: 1KiB}}\n\
+    stages:\n- {prepares: true, jobs: [{workers: 6, work: {fill: o}}]}\n\
+    - {name: measure, jobs: [{workers: 6, ops: 9000, work: {objects: [{get: o}]}}]}\n";
+const LINE: &str = "run long.yaml --run-dir run";
+
+/// Starts a fleet with these agents and the workload.
+fn fleet_of(names: &[&str]) -> Option<Fleet> {
+    let fleet = Fleet::start(names, &[])?;
+    std::fs::write(fleet.place.path().join("long.yaml"), WORKLOAD).unwrap();
+    Some(fleet)
+}
 
 #[test]
 fn an_agent_whose_disk_is_full_is_named_and_the_run_goes_on_without_it() {
-    let Some(mut fleet) = Fleet::start(&["a", "c"], &[]) else { return };
+    let Some(mut fleet) = fleet_of(&["a", "c"]) else { return };
     let short = short_of_disk(&plimsoll(fleet.place.path()), 32);
     fleet.join_as(short, "b", &[]);
     let target = oracle();
@@ -53,7 +65,7 @@ fn an_agent_whose_disk_is_full_is_named_and_the_run_goes_on_without_it() {
 
 #[test]
 fn parts_stay_with_their_agents_where_the_coordinators_disk_is_full() {
-    let Some(mut fleet) = Fleet::start(&["a", "b"], &[]) else { return };
+    let Some(mut fleet) = fleet_of(&["a", "b"]) else { return };
     let target = oracle();
     let mut command = short_of_disk(&fleet.command(&target, LINE), 64);
     let output = command.output().unwrap();

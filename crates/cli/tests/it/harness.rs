@@ -334,6 +334,12 @@ pub(crate) fn run_json(mut command: Command, code: i32) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
+/// Waits between two looks at something that another process brings about: looking without a rest
+/// would take a processor from it. No result depends on how long it is.
+pub(crate) fn pause() {
+    std::thread::park_timeout(std::time::Duration::from_millis(10));
+}
+
 /// A run in the background whose progress lines can be awaited.
 pub(crate) struct Background {
     child: Child,

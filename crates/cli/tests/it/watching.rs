@@ -95,8 +95,7 @@ fn awaited<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
             return found;
         }
         assert!(Instant::now() < deadline, "waited in vain for {what}");
-        // Whoever is waited for needs the processor too.
-        std::thread::park_timeout(Duration::from_millis(50));
+        harness::pause();
     }
 }
 
@@ -317,7 +316,7 @@ fn last_body(listener: &TcpListener, ended: impl Fn() -> bool) -> String {
         match listener.accept() {
             Ok((socket, _)) => last = body(socket),
             Err(_) if has_ended => return last,
-            Err(_) => std::thread::park_timeout(Duration::from_millis(20)),
+            Err(_) => harness::pause(),
         }
     }
 }

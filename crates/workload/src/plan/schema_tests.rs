@@ -20,5 +20,8 @@ fn json_is_read_as_yaml_is() {
             "sets": {"o": {"count": 1, "sise": 2}}}"#,
     );
     let text = refused.unwrap_err().to_string();
-    assert!(text.starts_with("field `sets.o.sise`: unknown field; allowed are on, count"), "{text}");
+    assert!(
+        text.starts_with("field `sets.o.sise`: unknown field; allowed are on, count"),
+        "{text}"
+    );
 }

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::{Directories, below, manifest};
-use crate::harness::{Background, run_directory, stderr};
+use crate::harness::{Background, pause, run_directory, stderr};
 
 /// Puts files of others beside those of runs, with names like theirs.
 fn plant(dirs: &Directories) {
@@ -77,7 +77,7 @@ fn begin(dirs: &Directories, stage: &str) -> (Background, PathBuf) {
         if stages.unwrap_or_default().iter().any(|each| each["name"] == stage) {
             return (running, run);
         }
-        std::thread::yield_now();
+        pause();
     }
 }
 

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::foreign::{Numbered, Same};
 use crate::harness::{
-    Background, block_on, counts, measured, oracle, plimsoll, refused, run, run_json, stderr,
+    Background, block_on, counts, measured, oracle, pause, plimsoll, refused, run, run_json, stderr,
 };
 
 const FOREIGN: u64 = 1_000;
@@ -160,7 +160,7 @@ fn await_names(running: &mut Background, list: &Path, count: usize) {
             return;
         }
         assert!(!running.has_ended(), "it ended before {count} ids");
-        std::thread::yield_now();
+        pause();
     }
 }
 
