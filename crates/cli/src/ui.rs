@@ -6,6 +6,7 @@ mod keys;
 mod line;
 mod sample;
 mod screen;
+mod text;
 mod view;
 #[cfg(test)]
 mod view_tests;
@@ -25,7 +26,6 @@ use plimsoll_report::table::is_harmful;
 use self::keys::Keys;
 use self::line::{LineDisplay, Meter, agents_in_words, beside_the_line};
 use self::sample::Sampler;
-use self::view::Look;
 use crate::{environment, flags};
 
 /// How often keys are read, and the line is drawn.
@@ -255,10 +255,7 @@ impl Ui {
 
     fn show(&self, stage: &StageView<'_>, stop: &Stop, done: &AtomicBool) {
         let mut display = match self.live {
-            _ if self.shows_screen() => {
-                let (sampler, look) = (Sampler::new(stage), Look { color: self.color_stderr });
-                Display::Full { sampler, look, ticks: 0 }
-            }
+            _ if self.shows_screen() => Display::Full { sampler: Sampler::new(stage), ticks: 0 },
             LiveMode::Full | LiveMode::Line => Display::Line(LineDisplay::new(stage)),
             LiveMode::Auto | LiveMode::Plain => Display::plain(stage),
         };
@@ -278,7 +275,7 @@ impl Ui {
 
 /// A stage that is shown.
 enum Display {
-    Full { sampler: Sampler, look: Look, ticks: u32 },
+    Full { sampler: Sampler, ticks: u32 },
     Line(LineDisplay),
     Plain { meter: Meter, due: Duration },
 }
@@ -290,9 +287,9 @@ impl Display {
 
     fn draw(&mut self, ui: &Ui, stage: &StageView<'_>) {
         match self {
-            Self::Full { sampler, look, ticks } => {
+            Self::Full { sampler, ticks } => {
                 if ticks.is_multiple_of(TICKS_OF_SCREEN) {
-                    screen::show(sampler.look(stage), *look);
+                    screen::show(sampler.look(stage), ui.color_stderr);
                 }
                 *ticks += 1;
             }

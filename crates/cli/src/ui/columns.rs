@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use plimsoll_model::ByteRate;
 use plimsoll_report::format;
-use ratatui::text::{Line, Span};
 
 use super::sample::Row;
-use super::view::{Look, cut};
+use super::text::{Line, Style, cut};
 
 /// Rows of one sort.
 pub(super) struct Section<'a> {
@@ -46,7 +45,7 @@ const NAME_MAX: usize = 28;
 /// The past of a row is shown where there are so many columns for it, and in no more than that.
 const PAST: (usize, usize) = (12, 60);
 /// Bars of a past, from the lowest.
-const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+pub(super) const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 fn rate(rate: f64) -> String {
     format::count(rate.round() as u64)
@@ -62,7 +61,7 @@ fn latency(latency: Option<Duration>) -> String {
 }
 
 /// Returns the lines of all sections, whose columns stand below each other, in `width` columns.
-pub(super) fn table(sections: &[Section<'_>], width: usize, look: Look) -> Vec<Line<'static>> {
+pub(super) fn table(sections: &[Section<'_>], width: usize) -> Vec<Line> {
     let rows = || sections.iter().flat_map(|section| section.rows);
     let has_bytes = rows().any(|row| row.bytes_mean > 0.0);
     let names = rows().map(|row| row.name.chars().count());
@@ -95,8 +94,8 @@ pub(super) fn table(sections: &[Section<'_>], width: usize, look: Look) -> Vec<L
         if !lines.is_empty() {
             lines.push(Line::default());
         }
-        lines.push(layout.heading(&section.title, look));
-        lines.extend(section.rows.iter().map(|row| layout.row(row, look)));
+        lines.push(layout.heading(&section.title));
+        lines.extend(section.rows.iter().map(|row| layout.row(row)));
     }
     lines
 }
@@ -111,29 +110,29 @@ struct Shape {
 }
 
 impl Shape {
-    fn heading(&self, title: &str, look: Look) -> Line<'static> {
+    fn heading(&self, title: &str) -> Line {
         let mut text = format!("{:<1$}", title, self.name_width);
         for (index, width) in &self.shown {
             text.push_str(&format!("  {:>width$}", COLUMNS[*index].title));
         }
-        Line::styled(text, look.faint())
+        Line::new(Style::Faint, text)
     }
 
-    fn row(&self, row: &Row, look: Look) -> Line<'static> {
+    fn row(&self, row: &Row) -> Line {
         let name = cut(&row.name, self.name_width);
-        let mut spans = vec![Span::styled(format!("{:<1$}", name, self.name_width), look.strong())];
+        let mut line = Line::new(Style::Strong, format!("{:<1$}", name, self.name_width));
         for (index, width) in &self.shown {
             let text = format!("  {:>width$}", (COLUMNS[*index].text)(row));
             let is_bad = *index == FAILED && row.failed > 0;
-            spans.push(if is_bad { Span::styled(text, look.bad()) } else { Span::raw(text) });
+            line.0.push((if is_bad { Style::Bad } else { Style::Plain }, text));
         }
         if let Some(state) = row.state {
-            let style = if state == "done" { look.faint() } else { look.bad() };
-            spans.push(Span::styled(format!("  {state}"), style));
+            let style = if state == "done" { Style::Faint } else { Style::Bad };
+            line.0.push((style, format!("  {state}")));
         } else if self.past > 0 {
-            spans.push(Span::styled(format!("  {}", bars(&row.past, self.past)), look.bars()));
+            line.0.push((Style::Bars, format!("  {}", bars(&row.past, self.past))));
         }
-        Line::from(spans)
+        line
     }
 }
 

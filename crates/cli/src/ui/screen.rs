@@ -4,21 +4,21 @@
 //! when it is left.
 
 use std::collections::VecDeque;
-use std::io::{BufWriter, Stderr, Write};
+use std::io::Write;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
 
-use ratatui::backend::CrosstermBackend;
-use ratatui::crossterm::cursor::{Hide, Show};
-use ratatui::crossterm::queue;
-use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen};
-use ratatui::layout::Rect;
-use ratatui::{Terminal, TerminalOptions, Viewport};
 use rustix::termios::tcgetwinsize;
 
 use super::keys::may_touch;
 use super::sample::View;
-use super::view::{Look, draw};
+use super::text::{Line, changes};
+use super::view::frame;
 
+/// Shows the alternate screen and hides the cursor: private modes of xterm, which all terminals
+/// that move a cursor know today.
+const ENTER: &str = "\x1b[?1049h\x1b[?25l";
+/// Undoes both.
+const LEAVE: &str = "\x1b[?1049l\x1b[?25h";
 /// So many of the last lines that were said are kept for the foot.
 const SAID_MAX: usize = 64;
 
@@ -37,10 +37,12 @@ struct Screen {
 }
 
 struct Drawn {
-    terminal: Terminal<CrosstermBackend<Lossy>>,
-    area: Rect,
+    /// Columns and rows.
+    size: (u16, u16),
+    /// What it shows, row by row; nothing after its size has changed.
+    lines: Vec<Line>,
     view: View,
-    look: Look,
+    color: bool,
 }
 
 fn screen() -> MutexGuard<'static, Screen> {
@@ -59,7 +61,7 @@ pub(super) fn may_show() -> bool {
 }
 
 /// Shows `view`, now and until something else is shown. In the background nothing is drawn.
-pub(super) fn show(view: View, look: Look) {
+pub(super) fn show(view: View, color: bool) {
     let mut screen = screen();
     // Asked with the lock held, so that nobody gives the terminal back in between.
     if !may_touch(std::io::stderr()) {
@@ -67,7 +69,7 @@ pub(super) fn show(view: View, look: Look) {
     }
     let said = screen.said.make_contiguous().to_vec();
     if screen.drawn.is_none() {
-        screen.drawn = Drawn::enter(look);
+        screen.drawn = Drawn::enter(color);
     }
     if let Some(drawn) = &mut screen.drawn {
         drawn.view = view;
@@ -107,57 +109,36 @@ impl Screen {
         }
         let mut stderr = std::io::stderr().lock();
         // There is nobody to tell when the terminal is gone.
-        let _ = queue!(stderr, LeaveAlternateScreen, Show);
+        let _ = stderr.write_all(LEAVE.as_bytes());
         self.held.drain(..).for_each(|line| {
             let _ = writeln!(stderr, "{line}");
         });
-        let _ = stderr.flush();
     }
 }
 
 impl Drawn {
     /// Takes the terminal over; `None` where that is not possible.
-    fn enter(look: Look) -> Option<Self> {
+    fn enter(color: bool) -> Option<Self> {
         static HOOK: Once = Once::new();
         HOOK.call_once(leave_before_panics_are_told);
-        let area = area()?;
-        let mut stderr = Lossy(BufWriter::new(std::io::stderr()));
-        queue!(stderr, EnterAlternateScreen, Hide).ok()?;
-        let options = TerminalOptions { viewport: Viewport::Fixed(area) };
-        let terminal = Terminal::with_options(CrosstermBackend::new(stderr), options).ok()?;
-        Some(Self { terminal, area, view: View::default(), look })
+        let size = size()?;
+        std::io::stderr().write_all(ENTER.as_bytes()).ok()?;
+        Some(Self { size, lines: Vec::new(), view: View::default(), color })
     }
 
     fn draw(&mut self, said: &[String]) {
-        let Some(area) = area() else { return };
-        // A terminal that is gone shows nothing, and the run goes on.
-        if area != self.area {
-            self.area = area;
-            let _ = self.terminal.resize(area);
+        let Some(size) = size() else { return };
+        if size != self.size {
+            self.size = size;
+            self.lines.clear();
         }
-        let (view, look) = (&self.view, self.look);
-        let _ = self.terminal.draw(|frame| draw(frame, view, said, look));
+        let (columns, rows) = (usize::from(size.0), usize::from(size.1));
+        let lines = frame(&self.view, said, columns, rows);
+        let changes = changes(&self.lines, &lines, columns, self.color);
+        self.lines = lines;
+        // A terminal that is gone shows nothing, and the run goes on.
+        let _ = std::io::stderr().write_all(changes.as_bytes());
     }
-}
-
-/// Writes to a terminal as long as there is one. The library panics where it cannot show the cursor
-/// again, and a window that was closed must not end the run.
-struct Lossy(BufWriter<Stderr>);
-
-impl Write for Lossy {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        Ok(self.0.write(bytes).unwrap_or(bytes.len()))
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        // There is nobody to tell.
-        let _ = self.0.flush();
-        Ok(())
-    }
-}
-
-fn area() -> Option<Rect> {
-    size().map(|(columns, rows)| Rect::new(0, 0, columns, rows))
 }
 
 fn leave_before_panics_are_told() {

@@ -1,141 +1,72 @@
-//! Draws what goes on, in whatever room there is.
+//! Lays out what goes on, in whatever room there is.
 
 use std::time::Duration;
 
 use plimsoll_model::OpRate;
 use plimsoll_report::format;
-use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::{Color, Modifier, Style};
-use ratatui::text::{Line, Span};
-use ratatui::widgets::{Paragraph, Sparkline};
 
-use super::columns::{Section, table};
+use super::columns::{BARS, Section, table};
 use super::sample::{FailureRow, View, left_in_words};
+use super::text::{Line, Style, cut};
 
 /// What is written below all.
 const KEYS: &str = "q ends this stage, Ctrl-C the run: both with a report";
 /// Fewer columns than this hold no chart beside another.
-const CHART_COLUMNS_MIN: u16 = 36;
+const CHART_COLUMNS_MIN: usize = 36;
 /// A chart is this many rows high where there is room, and never less than the second.
-const CHART_ROWS: (u16, u16) = (24, 3);
+const CHART_ROWS: (usize, usize) = (24, 3);
 /// So many lines of what was said are shown where something else needs the room.
 const SAID_MIN: usize = 2;
 
-/// How it is drawn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Look {
-    pub(super) color: bool,
-}
-
-impl Look {
-    fn colored(self, color: Color) -> Style {
-        if self.color { Style::new().fg(color) } else { Style::new() }
+/// Returns the rows of a screen of that size, with what was said last at its foot. They are cut to
+/// the rows that there are: figures first, then what failed, then the past and what was said.
+pub(super) fn frame(view: &View, said: &[String], width: usize, height: usize) -> Vec<Line> {
+    let mut lines = head(view, width);
+    lines.truncate(height);
+    // The last row is for the keys.
+    let mut left = height.saturating_sub(lines.len() + 1);
+    let mut failures = failures(view, width);
+    failures.truncate(left / 3);
+    let kinds = view.kinds.len() + 1;
+    let others = left.saturating_sub(kinds + failures.len());
+    let min = CHART_ROWS.1 + 1;
+    // Charts give way to addresses and agents, but not to all of them.
+    let rest = others.saturating_sub(if others > 2 * min { min } else { 0 });
+    let mut table = table(&sections(view, rest), width);
+    table.truncate(left - failures.len());
+    left -= table.len() + failures.len();
+    let said_min = said.len().min(SAID_MIN);
+    let charts = charts(view, width, left.saturating_sub(said_min).min(CHART_ROWS.0));
+    let said = &said[said.len().saturating_sub(left - charts.len())..];
+    lines.extend(table.into_iter().chain(charts).chain(failures));
+    lines.extend(said.iter().map(|line| Line::new(Style::Faint, cut(line, width))));
+    if lines.len() < height {
+        lines.resize(height - 1, Line::default());
+        lines.push(Line::new(Style::Faint, cut(KEYS, width)));
     }
-
-    /// What went wrong.
-    pub(super) fn bad(self) -> Style {
-        self.colored(Color::Red).add_modifier(Modifier::BOLD)
-    }
-
-    /// Words about figures.
-    pub(super) fn faint(self) -> Style {
-        Style::new().add_modifier(Modifier::DIM)
-    }
-
-    pub(super) fn strong(self) -> Style {
-        Style::new().add_modifier(Modifier::BOLD)
-    }
-
-    /// Bars.
-    pub(super) fn bars(self) -> Style {
-        self.colored(Color::Cyan)
-    }
-}
-
-/// Draws a view, with what was said last at its foot.
-pub(super) fn draw(frame: &mut Frame<'_>, view: &View, said: &[String], look: Look) {
-    let area = frame.area();
-    let width = usize::from(area.width);
-    let blocks = Blocks::of(view, said.len(), width, usize::from(area.height), look);
-    let heights = [
-        blocks.head.len(),
-        blocks.table.len(),
-        blocks.chart_rows,
-        blocks.failures.len(),
-        blocks.said_count,
-    ];
-    let rows = heights.map(|height| Constraint::Length(height as u16));
-    let [head, figures, charts, failures, notes, foot] =
-        Layout::vertical(rows.into_iter().chain([Constraint::Fill(1)]).collect::<Vec<_>>())
-            .areas(area);
-    frame.render_widget(Paragraph::new(blocks.head), head);
-    frame.render_widget(Paragraph::new(blocks.table), figures);
-    draw_charts(frame, view, charts, look);
-    frame.render_widget(Paragraph::new(blocks.failures), failures);
-    let shown = &said[said.len() - blocks.said_count..];
-    let shown: Vec<Line<'_>> =
-        shown.iter().map(|line| Line::styled(cut(line, width), look.faint())).collect();
-    frame.render_widget(Paragraph::new(shown), notes);
-    if foot.height > 0 {
-        let last = Rect { y: foot.bottom() - 1, height: 1, ..foot };
-        frame.render_widget(Line::styled(cut(KEYS, width), look.faint()), last);
-    }
-}
-
-/// What is shown, cut to the rows that there are: figures first, then what failed, then the past
-/// and what was said.
-struct Blocks<'a> {
-    head: Vec<Line<'a>>,
-    table: Vec<Line<'a>>,
-    chart_rows: usize,
-    failures: Vec<Line<'a>>,
-    said_count: usize,
-}
-
-impl<'a> Blocks<'a> {
-    fn of(view: &'a View, said: usize, width: usize, height: usize, look: Look) -> Self {
-        let mut head = head(view, width, look);
-        head.truncate(height);
-        // The last row is for the keys.
-        let mut left = height.saturating_sub(head.len() + 1);
-        let mut failures = failures(view, width, look);
-        failures.truncate(left / 3);
-        let kinds = view.kinds.len() + 1;
-        let others = left.saturating_sub(kinds + failures.len());
-        let min = usize::from(CHART_ROWS.1) + 1;
-        // Charts give way to addresses and agents, but not to all of them.
-        let rest = others.saturating_sub(if others > 2 * min { min } else { 0 });
-        let mut table = table(&sections(view, rest), width, look);
-        table.truncate(left - failures.len());
-        left -= table.len() + failures.len();
-        let said_min = said.min(SAID_MIN);
-        let chart = left.saturating_sub(said_min).min(usize::from(CHART_ROWS.0));
-        let chart_rows = if chart >= usize::from(CHART_ROWS.1) { chart } else { 0 };
-        let said_count = said.min(left - chart_rows);
-        Self { head, table, chart_rows, failures, said_count }
-    }
+    lines.iter_mut().for_each(|line| line.fit(width));
+    lines
 }
 
 /// Returns the lines above the figures.
-fn head<'a>(view: &'a View, width: usize, look: Look) -> Vec<Line<'a>> {
+fn head(view: &View, width: usize) -> Vec<Line> {
     let mut words = vec![view.progress.clone()];
     words.extend(view.left.filter(|left| !left.is_zero()).map(left_in_words));
     let words = words.join(", ");
     let room = width.saturating_sub(words.chars().count() + 1).min(40);
     let filled = (view.share * room as f64) as usize;
-    let bar = Line::from(vec![
-        Span::styled("━".repeat(filled), look.bars()),
-        Span::styled("─".repeat(room - filled), look.faint()),
-        Span::raw(format!(" {words}")),
+    let bar = Line(vec![
+        (Style::Bars, "━".repeat(filled)),
+        (Style::Faint, "─".repeat(room - filled)),
+        (Style::Plain, format!(" {words}")),
     ]);
-    let mut lines = vec![Line::styled(cut(&view.doing, width), look.strong()), bar];
-    lines.extend(view.silent.clone().map(|silent| Line::styled(silent, look.bad())));
+    let mut lines = vec![Line::new(Style::Strong, cut(&view.doing, width)), bar];
+    lines.extend(view.silent.clone().map(|silent| Line::new(Style::Bad, silent)));
     if let Some((offered, achieved)) = view.offered {
         let share = if offered > 0.0 { 100.0 * achieved / offered } else { 100.0 };
         let [offered, achieved] = [offered, achieved].map(|rate| format::op_rate(OpRate(rate)));
         let text = format!("offered {offered}, achieved {achieved}: {share:.0} %");
-        lines.push(Line::raw(cut(&text, width)));
+        lines.push(Line::new(Style::Plain, cut(&text, width)));
     }
     lines.push(Line::default());
     lines
@@ -164,7 +95,7 @@ fn sections(view: &View, rest: usize) -> Vec<Section<'_>> {
     sections
 }
 
-fn failures<'a>(view: &'a View, width: usize, look: Look) -> Vec<Line<'a>> {
+fn failures(view: &View, width: usize) -> Vec<Line> {
     if view.failures.is_empty() {
         return Vec::new();
     }
@@ -175,54 +106,61 @@ fn failures<'a>(view: &'a View, width: usize, look: Look) -> Vec<Line<'a>> {
         let count = format::count(row.count);
         let head = format!("{count:>counts$} {:<classes$}  ", row.class.name());
         let text = cut(&row.text, width.saturating_sub(head.chars().count()));
-        Line::from(vec![Span::styled(head, look.bad()), Span::raw(text)])
+        Line(vec![(Style::Bad, head), (Style::Plain, text)])
     };
-    let mut lines = vec![Line::default(), Line::styled("failed, with the last text", look.faint())];
+    let mut lines = vec![Line::default(), Line::new(Style::Faint, "failed, with the last text")];
     lines.extend(view.failures.iter().map(line));
     lines
 }
 
-/// Draws rate and p99 by second, side by side where there is room.
-fn draw_charts(frame: &mut Frame<'_>, view: &View, area: Rect, look: Look) {
-    if area.height < CHART_ROWS.1 {
-        return;
+/// Returns rate and p99 by second in `rows` rows, side by side where there is room; nothing where
+/// there are too few rows.
+fn charts(view: &View, width: usize, rows: usize) -> Vec<Line> {
+    /// Between two charts.
+    const GAP: &str = "  ";
+    if rows < CHART_ROWS.1 {
+        return Vec::new();
     }
-    let words = |name: &str, value: u64| match name {
-        "p99" => format::duration(Duration::from_nanos(value)),
-        _ => format!("{} ops/s", format::count(value)),
+    let is_wide = width >= 2 * CHART_COLUMNS_MIN;
+    let left = if is_wide { (width - GAP.len()).div_ceil(2) } else { width };
+    // A blank line comes before the title.
+    let rates =
+        chart("rate", &view.rates, left, rows - 1, |rate| format!("{} ops/s", format::count(rate)));
+    let p99s = chart("p99", &view.p99s, width.saturating_sub(left + GAP.len()), rows - 1, |ns| {
+        format::duration(Duration::from_nanos(ns))
+    });
+    let row = |(index, (rates, p99s)): (usize, (String, String))| {
+        let text = if is_wide { format!("{rates:<left$}{GAP}{p99s}") } else { rates };
+        Line::new(if index == 0 { Style::Faint } else { Style::Bars }, text)
     };
-    // A blank line and a title come before the bars.
-    let [_, area] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
-    let is_wide = area.width >= 2 * CHART_COLUMNS_MIN;
-    let areas: Vec<Rect> = if is_wide {
-        let halves = [Constraint::Fill(1), Constraint::Length(2), Constraint::Fill(1)];
-        let [left, _, right] = Layout::horizontal(halves).areas(area);
-        vec![left, right]
-    } else {
-        vec![area]
-    };
-    let charts = [("rate", &view.rates), ("p99", &view.p99s)];
-    for (area, (name, past)) in areas.into_iter().zip(charts) {
-        let past = &past[past.len().saturating_sub(usize::from(area.width))..];
-        let highest = past.iter().copied().max().unwrap_or_default();
-        let [title, bars] =
-            Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
-        let text = match past {
-            [] => format!("{name} by second"),
-            _ => format!("{name} by second, up to {}", words(name, highest)),
-        };
-        frame
-            .render_widget(Line::styled(cut(&text, usize::from(title.width)), look.faint()), title);
-        let chart = Sparkline::default().data(past.to_vec()).max(highest.max(1));
-        frame.render_widget(chart.style(look.bars()), bars);
-    }
+    let lines = rates.into_iter().zip(p99s).enumerate().map(row);
+    std::iter::once(Line::default()).chain(lines).collect()
 }
 
-/// Returns a text in so many columns, with a sign where it was cut.
-pub(super) fn cut(text: &str, columns: usize) -> String {
-    if text.chars().count() <= columns {
-        return text.to_owned();
-    }
-    let kept: String = text.chars().take(columns.saturating_sub(1)).collect();
-    if columns == 0 { kept } else { format!("{kept}…") }
+/// Returns the last of a past as a title and bars against the highest of them, in `rows` rows.
+fn chart(
+    name: &str,
+    past: &[u64],
+    columns: usize,
+    rows: usize,
+    in_words: impl Fn(u64) -> String,
+) -> Vec<String> {
+    let past = &past[past.len().saturating_sub(columns)..];
+    let highest = past.iter().copied().max();
+    let highest_in_words = highest.map(|highest| format!(", up to {}", in_words(highest)));
+    let title = format!("{name} by second{}", highest_in_words.unwrap_or_default());
+    let steps = (rows - 1) * BARS.len();
+    // The product of the steps and nanoseconds may take more than 64 bits.
+    let level = |value: u64| {
+        u128::from(value) * steps as u128 / u128::from(highest.unwrap_or_default().max(1))
+    };
+    let row = |row: usize| {
+        let below = row * BARS.len();
+        let bar = |value: &u64| match (level(*value) as usize).saturating_sub(below) {
+            0 => ' ',
+            part => BARS[part.min(BARS.len()) - 1],
+        };
+        past.iter().map(bar).collect()
+    };
+    std::iter::once(cut(&title, columns)).chain((0..rows - 1).rev().map(row)).collect()
 }

@@ -9,11 +9,10 @@ use plimsoll_engine::latency_cell_end_ns;
 use plimsoll_engine::{ErrorSample, LATENCY_CELLS, Live, LiveDetail, LivePart, PartState};
 use plimsoll_model::{Clock, EndpointId, ErrorClass, JobId, Moment, OpKind, SharedClock};
 use plimsoll_workload::RateProfile;
-use ratatui::Terminal;
-use ratatui::backend::TestBackend;
 
 use super::sample::{FailureRow, Row, Sampler, View, left_in_words};
-use super::view::{Look, draw};
+use super::text::Line;
+use super::view::frame;
 
 /// Shows what it is set to.
 #[derive(Default)]
@@ -195,13 +194,12 @@ fn the_offered_rate_is_that_of_the_schedule_where_all_jobs_have_one() {
 }
 
 /// Returns the rows of a screen of that size, without what is blank at their ends.
-fn drawn(view: &View, said: &[&str], columns: u16, rows: u16) -> Vec<String> {
+fn drawn(view: &View, said: &[&str], columns: usize, rows: usize) -> Vec<String> {
     let said: Vec<String> = said.iter().map(|line| (*line).to_owned()).collect();
-    let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
-    let done = terminal.draw(|frame| draw(frame, view, &said, Look::default())).unwrap();
-    let cells = done.buffer.content().chunks(usize::from(columns));
-    let row = |cells: &[ratatui::buffer::Cell]| cells.iter().map(|cell| cell.symbol()).collect();
-    cells.map(row).map(|row: String| row.trim_end().to_owned()).collect()
+    let lines = frame(view, &said, columns, rows);
+    assert_eq!(lines.len(), rows);
+    let row = |line: Line| line.0.into_iter().map(|(_, text)| text).collect::<String>();
+    lines.into_iter().map(row).map(|row| row.trim_end().to_owned()).collect()
 }
 
 fn row(name: &str, rate: f64, failed: u64) -> Row {
@@ -262,6 +260,26 @@ fn a_busy_run_fits_a_terminal_of_80_by_24() {
     }
     assert!(lines.iter().any(|line| line.starts_with("host, 1 of 9 ")), "{lines:#?}");
     assert!(lines.iter().any(|line| line.starts_with("41 timeout  no answer")), "{lines:#?}");
+}
+
+#[test]
+fn charts_scale_bars_to_the_highest_and_stand_side_by_side_where_there_is_room() {
+    let view = View {
+        rates: vec![1, 5, 9, 0],
+        p99s: vec![3_000_000, 4_000_000],
+        kinds: vec![row("GET", 9.0, 0)],
+        ..View::default()
+    };
+    let charts = |columns| drawn(&view, &[], columns, 10)[5..9].to_vec();
+    let expected = [
+        "",
+        "rate by second, up to 9 ops/s         p99 by second, up to 4.00 ms",
+        "  █                                   ▄█",
+        "▁██                                   ██",
+    ];
+    assert_eq!(charts(73), expected);
+    let expected = ["", "rate by second, up to 9 ops/s", "  █", "▁██"];
+    assert_eq!(charts(71), expected);
 }
 
 #[test]
