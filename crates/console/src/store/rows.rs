@@ -152,7 +152,7 @@ pub(super) fn active(connection: &Connection) -> Result<Vec<Entry>, StoreError> 
         "SELECT {COLUMNS} FROM workload WHERE state IN ('running', 'queued') \
          ORDER BY state = 'queued', place"
     );
-    let mut query = connection.prepare_cached(&sql)?;
+    let mut query = connection.prepare(&sql)?;
     let found = query.query_map([], read_entry)?;
     Ok(found.collect::<Result<_, _>>()?)
 }
@@ -195,14 +195,13 @@ pub(super) fn list(
          LIMIT {} OFFSET {}",
         filter.limit, filter.offset
     );
-    let mut query = connection.prepare_cached(&sql)?;
+    let mut query = connection.prepare(&sql)?;
     let found = query.query_map(params_from_iter(&values), read_entry)?;
     Ok((found.collect::<Result<_, _>>()?, total))
 }
 
 pub(super) fn counts(connection: &Connection) -> Result<Vec<(State, i64)>, StoreError> {
-    let mut query =
-        connection.prepare_cached("SELECT state, COUNT(*) FROM workload GROUP BY state")?;
+    let mut query = connection.prepare("SELECT state, COUNT(*) FROM workload GROUP BY state")?;
     let found = query.query_map([], |row| {
         let state: String = row.get(0)?;
         Ok((State::of_name(&state).ok_or_else(|| unknown(0, &state))?, row.get(1)?))
@@ -215,7 +214,7 @@ pub(super) fn changes(
     number: Number,
 ) -> Result<Vec<StateChange>, StoreError> {
     let sql = "SELECT state, at_ms FROM state_change WHERE number = ?1 ORDER BY rowid";
-    let mut query = connection.prepare_cached(sql)?;
+    let mut query = connection.prepare(sql)?;
     let found = query.query_map([number.0], |row| {
         let state: String = row.get(0)?;
         let state = State::of_name(&state).ok_or_else(|| unknown(0, &state))?;
@@ -226,7 +225,7 @@ pub(super) fn changes(
 
 pub(super) fn remarks(connection: &Connection, number: Number) -> Result<Vec<Remark>, StoreError> {
     let sql = "SELECT at_ms, level, text FROM remark WHERE number = ?1 ORDER BY rowid";
-    let mut query = connection.prepare_cached(sql)?;
+    let mut query = connection.prepare(sql)?;
     let found = query.query_map([number.0], |row| {
         Ok(Remark { at_ms: row.get(0)?, level: row.get(1)?, text: row.get(2)? })
     })?;
