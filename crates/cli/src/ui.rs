@@ -296,8 +296,8 @@ impl Display {
             // In the background it would write over what the shell shows.
             Self::Line(_) if !keys::may_touch(std::io::stderr()) => {}
             Self::Line(line) => {
-                let width = screen::size().map_or(ui.width, |(columns, _)| columns);
-                line.draw(stage, usize::from(width));
+                let (columns, rows) = screen::size().unwrap_or((ui.width, 1));
+                line.draw(stage, usize::from(columns), usize::from(rows));
             }
             Self::Plain { meter, due } => {
                 let elapsed = meter.tick(stage);

@@ -1,76 +1,85 @@
 //! A run that goes on as one line, with a line for each agent of a fleet.
 
-use std::sync::{Mutex, PoisonError};
+use std::io::Write;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plimsoll_conduct::{Goal, StageView};
 use plimsoll_engine::{LiveCounts, LivePart, PartState};
 use plimsoll_model::{ByteRate, Moment, OpKind};
 use plimsoll_report::format;
 
+use super::text::fitting;
+
 /// How many columns the bar has.
 const BAR_CHARS: usize = 16;
 
-fn progress_bar() -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(1_000), ProgressDrawTarget::hidden());
-    let style = ProgressStyle::with_template("{prefix} {bar:16} {wide_msg}")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
-    bar.set_style(style.progress_chars("━╸─"));
-    bar
+/// How many rows are drawn, at whose end the cursor stands.
+static DRAWN_ROWS: Mutex<usize> = Mutex::new(0);
+
+fn drawn_rows() -> MutexGuard<'static, usize> {
+    DRAWN_ROWS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The line, and those of agents below it.
 pub(super) struct LineDisplay {
-    bar: ProgressBar,
-    agents: AgentLines,
+    agents: AgentRates,
     meter: Meter,
 }
 
 impl LineDisplay {
     pub(super) fn new(stage: &StageView<'_>) -> Self {
-        let bars = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
-        let bar = bars.add(progress_bar());
-        let agents = AgentLines::new(bars.clone());
-        *DRAWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(bars);
-        Self { bar, agents, meter: Meter::new(stage) }
+        Self { agents: AgentRates::default(), meter: Meter::new(stage) }
     }
 
-    /// Draws it in so many columns.
-    pub(super) fn draw(&mut self, stage: &StageView<'_>, width: usize) {
+    /// Draws it on a terminal of that size.
+    pub(super) fn draw(&mut self, stage: &StageView<'_>, columns: usize, rows: usize) {
         let elapsed = self.meter.tick(stage);
         let ended = self.meter.now.ok + self.meter.now.failed;
-        self.bar.set_position((share(stage.goal, ended, elapsed) * 1_000.0) as u64);
-        self.bar.set_prefix(stage.name.to_owned());
+        let bar = bar(share(stage.goal, ended, elapsed));
         let used = stage.name.chars().count() + BAR_CHARS + 3;
-        self.bar.set_message(self.meter.text(stage, elapsed, width.saturating_sub(used)));
-        self.agents.draw(stage);
+        let text = self.meter.text(stage, elapsed, columns.saturating_sub(used));
+        let mut lines = vec![format!("{} {bar} {text}", stage.name)];
+        lines.extend(self.agents.lines(stage).into_iter().map(|line| format!("  {line}")));
+        lines.truncate(rows);
+        let mut drawn = drawn_rows();
+        // There is nobody to tell when the terminal is gone.
+        let _ = std::io::stderr().write_all(redrawn(*drawn, &lines, columns).as_bytes());
+        *drawn = lines.len();
     }
 }
 
 impl Drop for LineDisplay {
     fn drop(&mut self) {
-        DRAWN.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.agents.clear();
-        self.bar.finish_and_clear();
+        beside_the_line(|| ());
     }
 }
 
-/// The line that is drawn, which makes room for what else is printed.
-static DRAWN: Mutex<Option<MultiProgress>> = Mutex::new(None);
-
-/// Writes while no line is drawn.
+/// Writes while no line is drawn. It is drawn again at the next tick.
 pub(super) fn beside_the_line(write: impl FnOnce()) {
-    let drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    match drawn {
-        // The line is drawn again at the next tick. Its library's own way of making room panics
-        // where the terminal is gone.
-        Some(bars) => {
-            let _ = bars.clear();
-            write();
-        }
-        None => write(),
+    let mut drawn = drawn_rows();
+    if *drawn > 0 {
+        let _ = std::io::stderr().write_all(redrawn(*drawn, &[], 0).as_bytes());
+        *drawn = 0;
     }
+    write();
+}
+
+/// Returns the control sequences (ECMA-48) and texts that put `lines` in the place of the `drawn`
+/// rows that end where the cursor stands.
+fn redrawn(drawn: usize, lines: &[String], columns: usize) -> String {
+    let up = if drawn > 1 { format!("\x1b[{}A", drawn - 1) } else { String::new() };
+    // In the last column the end of a row would erase its character.
+    let fitting = |line: &String| fitting(line, columns.saturating_sub(1));
+    let lines: Vec<String> = lines.iter().map(fitting).collect();
+    format!("\r{up}{}\x1b[J", lines.join("\x1b[K\r\n"))
+}
+
+/// Returns the bar of a share from 0 to 1.
+fn bar(share: f64) -> String {
+    let filled = (share * BAR_CHARS as f64) as usize;
+    let head = usize::from(share > 0.0 && filled < BAR_CHARS);
+    ["━".repeat(filled), "╸".repeat(head), "─".repeat(BAR_CHARS - filled - head)].concat()
 }
 
 /// Returns how much of a stage is done, from 0 to 1.
@@ -202,25 +211,20 @@ fn waited_for(parts: &[LivePart]) -> String {
     }
 }
 
-/// The agents of a fleet, a line each, below the line of the whole stage.
-struct AgentLines {
-    bars: MultiProgress,
-    lines: Vec<ProgressBar>,
+/// The rates of the agents of a fleet.
+#[derive(Default)]
+struct AgentRates {
     /// By agent: when it was looked at, and what it had counted.
     seen: Vec<(Moment, LiveCounts)>,
     rates: Vec<f64>,
 }
 
-impl AgentLines {
+impl AgentRates {
     /// So many lines are shown.
     const LINES_MAX: usize = 8;
 
-    fn new(bars: MultiProgress) -> Self {
-        Self { bars, lines: Vec::new(), seen: Vec::new(), rates: Vec::new() }
-    }
-
-    /// Draws the lines anew: those first who need a look.
-    fn draw(&mut self, stage: &StageView<'_>) {
+    /// Reads the counters and returns a line for each agent: those first who need a look.
+    fn lines(&mut self, stage: &StageView<'_>) -> Vec<String> {
         let parts = stage.live.parts();
         let now = stage.clock.now();
         self.seen.resize(parts.len(), (now, LiveCounts::default()));
@@ -233,22 +237,9 @@ impl AgentLines {
                 *seen = (now, counts);
             }
         }
-        let texts = agent_lines(&parts, Self::LINES_MAX, |slot| {
+        agent_lines(&parts, Self::LINES_MAX, |slot| {
             (self.rates[slot], stage.live.counts_of(slot).failed)
-        });
-        while self.lines.len() < texts.len() {
-            let line = self.bars.add(ProgressBar::no_length());
-            let style = ProgressStyle::with_template("  {wide_msg}");
-            line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-            self.lines.push(line);
-        }
-        for (line, text) in self.lines.iter().zip(texts) {
-            line.set_message(text);
-        }
-    }
-
-    fn clear(&self) {
-        self.lines.iter().for_each(ProgressBar::finish_and_clear);
+        })
     }
 }
 
@@ -388,6 +379,19 @@ mod tests {
         assert_eq!(text(80), whole);
         assert_eq!(text(70), whole.strip_suffix(", 8.00 ms mean").unwrap());
         assert_eq!(text(30), "5 of 8 s, no errors: 0 ops/s");
+    }
+
+    #[test]
+    fn the_line_and_those_of_agents_are_drawn_over_those_before() {
+        let lines = ["main ━╸─ 5 of 8 s", "  node1  LOST"].map(str::to_owned);
+        let first = redrawn(0, &lines, 40);
+        assert_eq!(first, "\rmain ━╸─ 5 of 8 s\x1b[K\r\n  node1  LOST\x1b[J");
+        // The cursor stands in the last of two rows.
+        let fewer = redrawn(2, &lines[..1], 9);
+        assert_eq!(fewer, "\r\x1b[1Amain ━╸─\x1b[J");
+        assert_eq!(redrawn(1, &[], 0), "\r\x1b[J");
+        let bars = ["─".repeat(16), format!("{}╸{}", "━".repeat(8), "─".repeat(7)), "━".repeat(16)];
+        assert_eq!([0.0, 0.5, 1.0].map(bar), bars);
     }
 
     #[test]

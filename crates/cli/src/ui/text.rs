@@ -84,7 +84,7 @@ pub(super) fn cut(text: &str, columns: usize) -> String {
 
 /// Returns the start of a text that fits into so many columns. What moves a cursor is left out, as
 /// stores and agents may have sent it.
-fn fitting(text: &str, columns: usize) -> String {
+pub(super) fn fitting(text: &str, columns: usize) -> String {
     let mut used = 0;
     let harmless = text.chars().filter(|c| !is_harmful(*c));
     let fits = |c: &char| {
