@@ -5,7 +5,7 @@
 pub(crate) mod old;
 mod tables;
 
-pub use tables::{ArchiveRoot, archived, in_files};
+pub use tables::ArchiveRoot;
 
 use std::collections::BTreeMap;
 use std::fs::File;

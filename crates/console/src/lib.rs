@@ -20,7 +20,7 @@ mod ticks;
 mod triggers;
 mod users;
 
-pub use archive::{ArchiveRoot, archived, in_files};
+pub use archive::ArchiveRoot;
 pub use console::{Console, ConsoleError, Settings, Submitted};
 pub use facts::{Correction, Facts, JobPlan, StagePlan, Trigger};
 pub use runner::{

@@ -30,6 +30,7 @@ mod scraped;
 mod standstills;
 mod steady;
 mod steps;
+mod tables;
 mod threads;
 mod verdict;
 mod warp_file;

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Error, Result};
 use plimsoll_conduct::{Consent, RunTime, Stop, input};
-use plimsoll_console::{ArchiveRoot, archived, in_files};
-use plimsoll_dialects::cosbench::layout::{self, Archive, Ran, WorkloadState};
+use plimsoll_console::ArchiveRoot;
+use plimsoll_dialects::cosbench::layout::{self, Archive, Ran, Results, WorkloadState};
 use plimsoll_dialects::cosbench::{self, Lowered, Options, Touched, Workload};
 use plimsoll_model::WallTime;
 use plimsoll_results::{Asked, Record};
@@ -216,7 +217,16 @@ fn archived_run(
         Ok(_) => None,
     };
     let stopped = Some(RunTime::machine().wall_epoch);
-    let ran = Ran { id, submitted, stopped, state, local: &in_files };
-    let archive = archived(&record, (&understood.workload, &understood.lowered), &ran)?;
+    let ran = Ran { id, submitted, stopped, state, local: &local };
+    let Understood { workload, lowered } = understood;
+    let reports = record.report_of_tables(Duration::from_secs(workload.interval_s().into()))?;
+    let (report, by_worker) = (reports.0.as_ref(), reports.1.as_ref());
+    let archive = layout::from_results(&Results { workload, lowered, report, by_worker }, &ran);
     Ok((record, archive))
+}
+
+/// Returns a moment in local time as COSBench writes it.
+fn local(at: WallTime) -> String {
+    let at = jiff::Timestamp::from_nanosecond(i128::from(at.as_unix_ns())).unwrap_or_default();
+    at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }

@@ -10,10 +10,9 @@ use plimsoll_dialects::cosbench::layout::{
     Archive, HISTORY_HEADER, Ran, Results, WORKLOADS_HEADER, WorkloadState, config_xml, files,
     from_results, history_row, meta, workloads_rows,
 };
-use plimsoll_dialects::cosbench::{Lowered, Options, Workload, lower, read};
+use plimsoll_dialects::cosbench::{Options, Workload, lower, read};
 use plimsoll_model::WallTime;
-use plimsoll_report::{Report, RunState};
-use plimsoll_results::{Asked, Record, ResultsError, Rows};
+use plimsoll_results::Record;
 
 use super::{ALL, HISTORY, META};
 use crate::clock::{IN_FILES, local};
@@ -25,40 +24,8 @@ use crate::store::Entry;
 /// What the console writes itself, while it goes on.
 const OURS: [&str; 2] = ["workload.log", "scripts.log"];
 
-/// Returns what COSBench archives of a run, out of its record.
-pub fn archived(
-    record: &Record,
-    (workload, lowered): (&Workload, &Lowered),
-    ran: &Ran<'_>,
-) -> Result<Archive, ResultsError> {
-    let asked = |rows| Asked {
-        rows,
-        distributions: true,
-        details: true,
-        segment: Some(Duration::from_secs(workload.interval_s().into())),
-        ..Asked::default()
-    };
-    let report = match record.report(&asked(Rows::Jobs)) {
-        // It was ended before an operation was counted, such as in a delay.
-        Err(ResultsError::Nothing(_)) => return Ok(archived_nothing((workload, lowered), ran)),
-        report => report?,
-    };
-    let by_worker = record.report(&asked(Rows::Workers)).ok();
-    let results = Results { workload, lowered, report: &report, by_worker: by_worker.as_ref() };
-    Ok(from_results(&results, ran))
-}
-
-/// Returns what COSBench archives of a run that recorded nothing.
-fn archived_nothing((workload, lowered): (&Workload, &Lowered), ran: &Ran<'_>) -> Archive {
-    let report = Report {
-        state: RunState::Interrupted,
-        ..Report::of(&workload.name, ran.submitted, Vec::new())
-    };
-    from_results(&Results { workload, lowered, report: &report, by_worker: None }, ran)
-}
-
 /// Returns a moment in local time as COSBench writes it.
-pub fn in_files(at: WallTime) -> String {
+fn in_files(at: WallTime) -> String {
     local(i64::try_from(at.as_unix_ns() / 1_000_000).unwrap_or(i64::MAX), IN_FILES)
 }
 
@@ -148,12 +115,15 @@ pub(super) fn write(
         state: Some(state(entry.state)),
         local: &in_files,
     };
-    let archive = match Record::open(Path::new(run)) {
-        Ok(record) => archived(&record, (&workload, &lowered), &ran),
+    let interval = Duration::from_secs(workload.interval_s().into());
+    let reports = match Record::open(Path::new(run)) {
+        Ok(record) => record.report_of_tables(interval).map_err(|error| error.to_string())?,
         // A run that recorded nothing has no figures, which is no failure of its archive.
-        Err(_) => Ok(archived_nothing((&workload, &lowered), &ran)),
+        Err(_) => (None, None),
     };
-    let archive = archive.map_err(|error| error.to_string())?;
+    let (report, by_worker) = (reports.0.as_ref(), reports.1.as_ref());
+    let results = Results { workload: &workload, lowered: &lowered, report, by_worker };
+    let archive = from_results(&results, &ran);
     let written = write_files(directory, &archive, &workload);
     let written =
         written.and_then(|()| append(&root.join(ALL), WORKLOADS_HEADER, &workloads_rows(&archive)));

@@ -21,8 +21,8 @@ pub struct Results<'a> {
     /// What it came to.
     pub lowered: &'a Lowered,
     /// What came of that: in rows of jobs, with details and whole distributions, in segments as
-    /// long as the interval of its works.
-    pub report: &'a Report,
+    /// long as the interval of its works; `None` where nothing was recorded.
+    pub report: Option<&'a Report>,
     /// The same in rows of workers, for tables of these.
     pub by_worker: Option<&'a Report>,
 }
@@ -75,8 +75,17 @@ impl WorkloadState {
 
 /// Returns what is archived of a workload.
 pub fn from_results(results: &Results<'_>, ran: &Ran<'_>) -> Archive {
-    let Results { workload, report, .. } = *results;
-    let taking = Taking { results, ran };
+    let workload = results.workload;
+    let nothing;
+    let report = match results.report {
+        Some(report) => report,
+        None => {
+            let of = Report::of(&workload.name, ran.submitted, Vec::new());
+            nothing = Report { state: RunState::Interrupted, ..of };
+            &nothing
+        }
+    };
+    let taking = Taking { results, report, ran };
     let mut stages: Vec<ArchivedStage> = Vec::new();
     for (index, stage) in workload.stages.iter().enumerate() {
         stages.push(taking.stage(index, stage));
@@ -113,6 +122,7 @@ pub fn from_results(results: &Results<'_>, ran: &Ran<'_>) -> Archive {
 /// What an archive is taken from.
 struct Taking<'a> {
     results: &'a Results<'a>,
+    report: &'a Report,
     ran: &'a Ran<'a>,
 }
 
@@ -138,7 +148,7 @@ struct Lasted {
 impl<'a> Taking<'a> {
     /// Returns the stages of ours that a stage came to and that were run.
     fn run_stages(&self, index: usize) -> Vec<RunStage<'a>> {
-        let Results { lowered, report, by_worker, .. } = *self.results;
+        let (Results { lowered, by_worker, .. }, report) = (*self.results, self.report);
         let planned = lowered.stages.iter().zip(lowered.file.work_stages());
         let of_stage = planned.filter(|(lowered, _)| lowered.stage == index);
         let found = of_stage.filter_map(|(lowered, planned)| {
@@ -157,7 +167,7 @@ impl<'a> Taking<'a> {
             Some(WorkloadState::Terminated) => "terminated",
             Some(WorkloadState::Queuing | WorkloadState::Processing) => return,
             Some(WorkloadState::Finished | WorkloadState::Failed) => return,
-            None => match self.results.report.state {
+            None => match self.report.state {
                 RunState::Complete | RunState::Running => return,
                 RunState::Interrupted => "cancelled",
                 RunState::Killed | RunState::Failed => "terminated",
@@ -167,7 +177,7 @@ impl<'a> Taking<'a> {
         let ran = |stage: &&mut ArchivedStage| stage.states.iter().any(has_begun);
         // What ended by itself was not cut short by what ended the run.
         let is_open = |last: &StageReport| last.ended_by.as_ref().is_none_or(|by| by == "stopped");
-        let is_cut = state == "cancelled" || self.results.report.stages.last().is_some_and(is_open);
+        let is_cut = state == "cancelled" || self.report.stages.last().is_some_and(is_open);
         if let Some(last) = stages.iter_mut().rfind(ran).filter(|_| is_cut) {
             let states = last.states.last_mut();
             states.into_iter().for_each(|of| state.clone_into(&mut of.state));
@@ -211,7 +221,7 @@ impl<'a> Taking<'a> {
                         .push(counted);
                 }
                 for client in details.iter().flat_map(|of| &of.clients) {
-                    let name = self.results.report.clients.get(usize::from(client.client));
+                    let name = self.report.clients.get(usize::from(client.client));
                     let own = client.kinds.iter().find(|of| Some(of.kind) == kind);
                     if let (Some(name), Some(own)) = (name, own) {
                         let figures = figures(&own.figures);
@@ -255,15 +265,15 @@ impl<'a> Taking<'a> {
     /// Returns when a stage had ended.
     fn ended(&self, stage: &StageReport) -> Moment {
         let ended = self.lasted(stage).to.as_unix_ns();
-        Moment::from_ns(ended.saturating_sub(self.results.report.epoch.as_unix_ns()))
+        Moment::from_ns(ended.saturating_sub(self.report.epoch.as_unix_ns()))
     }
 
     fn wall(&self, at: Moment) -> WallTime {
-        self.results.report.epoch.after(Duration::from_nanos(at.as_ns()))
+        self.report.epoch.after(Duration::from_nanos(at.as_ns()))
     }
 
     fn lasted(&self, stage: &StageReport) -> Lasted {
-        let started = self.results.report.started.after(stage.started_after);
+        let started = self.report.started.after(stage.started_after);
         let bounds = stage.rows.first().map(|row| (row.analysis.started, row.analysis.ended));
         match bounds {
             Some((from, to)) => Lasted { from: self.wall(from), to: self.wall(to) },

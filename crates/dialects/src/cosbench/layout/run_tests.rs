@@ -136,7 +136,7 @@ fn archive(max: f64, state: Option<WorkloadState>) -> Archive {
     let results = Results {
         workload: &workload,
         lowered: &lowered,
-        report: &report,
+        report: Some(&report),
         by_worker: Some(&by_worker),
     };
     let stopped = Some(WallTime::from_unix_ns(9_000 * MS));
@@ -264,7 +264,7 @@ fn containers_made_before_the_rest_of_their_stage_are_in_its_tables() {
         ..Report::of("w", WallTime::from_unix_ns(0), vec![made, wrote])
     };
     let results =
-        Results { workload: &workload, lowered: &lowered, report: &report, by_worker: None };
+        Results { workload: &workload, lowered: &lowered, report: Some(&report), by_worker: None };
     let submitted = WallTime::from_unix_ns(0);
     let ran = Ran { id: "w1", submitted, stopped: Some(submitted), state: None, local: &utc };
     let archive = from_results(&results, &ran);
@@ -291,7 +291,7 @@ fn a_delay_that_was_cut_short_is_what_was_cut_short() {
         ..Report::of("w", WallTime::from_unix_ns(0), vec![wrote, rested])
     };
     let results =
-        Results { workload: &workload, lowered: &lowered, report: &report, by_worker: None };
+        Results { workload: &workload, lowered: &lowered, report: Some(&report), by_worker: None };
     let submitted = WallTime::from_unix_ns(0);
     let ran = Ran { id: "w1", submitted, stopped: Some(submitted), state: None, local: &utc };
     let archive = from_results(&results, &ran);
