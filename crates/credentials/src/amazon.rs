@@ -1,6 +1,11 @@
 //! The places in which Amazon's tools find keys, asked by `aws-config`. Providers are made anew
 //! each time, so that none hands out what it remembers.
 
+mod http_client;
+mod process;
+mod profile;
+mod sts;
+
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -22,12 +27,16 @@ use plimsoll_model::{Moment, Secret, SharedClock, WallTime};
 use tokio::runtime::Builder;
 use tokio::time::timeout;
 
+use self::http_client::OwnClient;
+use self::profile::{Base, Profiles};
 use crate::error::{At as _, shown, without_generalities};
-use crate::http_client::OwnClient;
-use crate::process;
-use crate::profile::{Base, DEFAULT, Profiles};
-use crate::{Chain, CredentialsError, Keys, Result, Source, WEB_IDENTITY};
+use crate::{Chain, CredentialsError, DEFAULT, Keys, Result, Source, WEB_IDENTITY};
 
+/// Where keys are looked for after those that are given, in this order.
+pub(crate) const PLACES: &str = "AWS_ACCESS_KEY_ID, MINIO_ROOT_USER, the profiles of ~/.aws or \
+                                 AWS_CONFIG_FILE (AWS_PROFILE), a web identity \
+                                 (AWS_WEB_IDENTITY_TOKEN_FILE), the container \
+                                 (AWS_CONTAINER_CREDENTIALS_FULL_URI) and the instance's role";
 /// The region of token services where nothing says another.
 pub(crate) const REGION_DEFAULT: &str = "us-east-1";
 const INSTANCE: &str = "AWS_EC2_METADATA_SERVICE_ENDPOINT";
@@ -72,6 +81,19 @@ pub(crate) fn of_profile(chain: &Chain, name: &str) -> Result<Option<Keys>> {
             Err(CredentialsError::Answer(reason).of_profile(name))
         }
     }
+}
+
+/// Returns the region that a profile names.
+pub(crate) fn region_of_profile(chain: &Chain, name: &str) -> Option<String> {
+    // What cannot be read was an error before, or does not matter.
+    Profiles::read(chain, name).ok()?.setting(name, "region")
+}
+
+/// Returns the keys that a token service gives for a token of the caller's.
+pub(crate) fn of_web_token(chain: &Chain, name: &'static str) -> Result<Keys> {
+    let token = chain.web_token.as_ref().map_or("", Secret::expose);
+    let token = chain.token_of(token).at(name)?;
+    sts::assume_role(chain, &token).at(name)
 }
 
 /// Returns the keys of the web identity that the environment names; `None` where it names none.

@@ -7,12 +7,8 @@ use std::path::PathBuf;
 use plimsoll_model::WallTime;
 
 use crate::Source;
+use crate::amazon::PLACES;
 
-/// Where credentials are looked for after those that are given, in this order.
-const PLACES: &str = "AWS_ACCESS_KEY_ID, MINIO_ROOT_USER, the profiles of ~/.aws or \
-                          AWS_CONFIG_FILE (AWS_PROFILE), a web identity \
-                          (AWS_WEB_IDENTITY_TOKEN_FILE), the container \
-                          (AWS_CONTAINER_CREDENTIALS_FULL_URI) and the instance's role";
 /// How much of what others say is shown.
 const MESSAGE_CHARS_MAX: usize = 300;
 /// What errors of Amazon's libraries say that only wrap others.
@@ -65,6 +61,9 @@ pub enum CredentialsError {
     /// A variable that is needed is not set.
     #[error("{0} is not set")]
     Unset(&'static str),
+    /// What names a place that only the feature `cloud` can ask.
+    #[error("{0}: this build takes keys that are given, or in the environment, and no others")]
+    LeftOut(&'static str),
     /// The profile that was asked for is nowhere.
     #[error("there is no profile `{0}` (AWS_PROFILE) in ~/.aws or the named files")]
     NoProfile(String),
@@ -240,6 +239,10 @@ pub(crate) trait At<T> {
 
 impl<T> At<T> for Result<T, CredentialsError> {
     fn at(self, place: &'static str) -> Self {
-        self.map_err(|error| CredentialsError::At { place, source: Box::new(error) })
+        self.map_err(|error| match error {
+            // It says the place itself.
+            CredentialsError::LeftOut(_) => error,
+            error => CredentialsError::At { place, source: Box::new(error) },
+        })
     }
 }

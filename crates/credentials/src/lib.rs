@@ -4,14 +4,19 @@
 //! What is Amazon's own is left to `aws-config`, whose exchanges go over our own client. It reads
 //! the environment of the process itself; profiles and tokens that are named here are read through
 //! what the caller hands in. No secret stands in an error or in a `Debug` form.
+//!
+//! Without the feature `cloud` there is no `aws-config`: keys that are given and those of the
+//! environment are all, and whoever asks for more is refused.
+#![cfg_attr(
+    not(feature = "cloud"),
+    allow(dead_code, reason = "what only `amazon` calls; the default build checks it")
+)]
 
+#[cfg_attr(not(feature = "cloud"), path = "without_amazon.rs")]
 mod amazon;
 mod error;
-mod http_client;
-mod process;
-mod profile;
 mod refresh;
-mod sts;
+#[cfg(feature = "cloud")]
 #[cfg(test)]
 mod tests;
 mod variables;
@@ -37,6 +42,8 @@ const FILE_SCHEME: &str = "file:";
 /// More than any profile file, and than any token, has.
 const PROFILE_BYTES_MAX: u64 = 4 << 20;
 const TOKEN_BYTES_MAX: u64 = 1 << 20;
+/// The profile that nobody needs to name.
+const DEFAULT: &str = "default";
 const INSTANCE_ROLE: &str = "the instance's role";
 const WEB_IDENTITY: &str = "AWS_WEB_IDENTITY_TOKEN_FILE";
 
@@ -238,7 +245,7 @@ impl Chain {
             let region = name.starts_with("AWS_").then(|| self.region_of_variables()).flatten();
             return Ok(Found { keys, source: Source::Variable(name), region });
         }
-        let profile = self.profile_name().unwrap_or_else(|| profile::DEFAULT.to_owned());
+        let profile = self.profile_name().unwrap_or_else(|| DEFAULT.to_owned());
         let region = || self.region_of_variables().or_else(|| self.region_of_profile());
         for source in [Source::Profile(profile), Source::WebIdentity, Source::Container] {
             if let Some(keys) = self.ask(&source)? {
@@ -263,11 +270,7 @@ impl Chain {
         match source {
             Source::StaticKeys(_) => self.given.keys(),
             Source::Variable(_) => Ok(variables::keys(self.variable)?.map(|(keys, _)| keys)),
-            Source::WebToken(name) => {
-                let token = self.web_token.as_ref().map_or("", Secret::expose);
-                let token = self.token_of(token).at(name)?;
-                sts::assume_role(self, &token).at(name).map(Some)
-            }
+            Source::WebToken(name) => amazon::of_web_token(self, name).map(Some),
             Source::Profile(name) => amazon::of_profile(self, name),
             Source::WebIdentity => amazon::of_web_identity(self).at(WEB_IDENTITY),
             Source::Container => amazon::of_container(self).at("the container's credentials"),
@@ -285,9 +288,8 @@ impl Chain {
     }
 
     fn region_of_profile(&self) -> Option<String> {
-        // What cannot be read was an error before, or does not matter.
-        let name = self.profile_name().unwrap_or_else(|| profile::DEFAULT.to_owned());
-        profile::Profiles::read(self, &name).ok()?.setting(&name, "region")
+        let name = self.profile_name().unwrap_or_else(|| DEFAULT.to_owned());
+        amazon::region_of_profile(self, &name)
     }
 
     /// Returns the token that a text is, or that its file holds.

@@ -11,8 +11,6 @@ use aws_types::os_shim_internal::{Env, Fs};
 
 use crate::{Chain, CredentialsError, PROFILE_BYTES_MAX, Result};
 
-/// The profile that nobody needs to name.
-pub(crate) const DEFAULT: &str = "default";
 const SOURCE: &str = "source_profile";
 const PROCESS: &str = "credential_process";
 /// Settings by which a profile has keys of its own, whatever it names as its source.
@@ -56,7 +54,7 @@ impl Profiles {
         let name = Some(Cow::Owned(name.to_owned()));
         let loaded =
             async move { aws_config::profile::load(&Fs::real(), &Env::real(), &files, name).await };
-        let set = crate::amazon::wait(chain.patience, loaded)?.ok_or(CredentialsError::Slow)?;
+        let set = super::wait(chain.patience, loaded)?.ok_or(CredentialsError::Slow)?;
         // The error says the line and repeats none.
         let set = set.map_err(|error| CredentialsError::ProfileFile(Box::new(error)))?;
         Ok(Self { config, credentials, set })

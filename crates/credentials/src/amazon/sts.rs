@@ -11,9 +11,9 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use plimsoll_http::Url;
 use plimsoll_model::Secret;
 
-use crate::amazon::{REGION_DEFAULT, RunTimeSource, wait, wall_time};
+use super::http_client::OwnClient;
+use super::{REGION_DEFAULT, RunTimeSource, wait, wall_time};
 use crate::error::{shown, without_generalities};
-use crate::http_client::OwnClient;
 use crate::{Chain, CredentialsError, Keys, Result};
 
 const NAMED: &str = "AWS_ENDPOINT_URL_STS";

@@ -5,7 +5,7 @@ use aws_smithy_types::date_time::Format;
 use plimsoll_model::Secret;
 use serde::Deserialize;
 
-use crate::amazon::wall_time;
+use super::wall_time;
 use crate::{Chain, CredentialsError, Keys, Result};
 
 /// What the keys of a command are called where the library assumes a role with them.
