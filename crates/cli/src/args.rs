@@ -8,7 +8,7 @@
 
 mod analysis;
 mod check;
-mod console;
+pub(crate) mod console;
 pub(crate) mod cosbench;
 mod export_trace;
 pub(crate) mod file;
@@ -43,7 +43,6 @@ pub(crate) use analysis::{
     MethodArg, ReportArgs, WarpAnalyzeArgs, WarpCmpArgs, WarpCommand, WarpMergeArgs,
 };
 pub(crate) use check::CheckArgs;
-pub(crate) use console::ConsoleArgs;
 pub(crate) use cosbench::CosbenchArgs;
 pub(crate) use prove::ProveArgs;
 pub(crate) use run::RunArgs;
@@ -130,7 +129,7 @@ pub(crate) enum Command {
     /// Join a fleet as an agent, until Ctrl-C
     Agent(Box<fleet::AgentArgs>),
     /// Serve a workload queue with a web console and an API, in place of COSBench's controller
-    Console(Box<ConsoleArgs>),
+    Console(Box<console::ConsoleArgs>),
     /// Remove data that earlier runs left behind, for example after kill -9
     Clean(Box<CleanArgs>),
     /// Print a script that completes commands and flags in a shell

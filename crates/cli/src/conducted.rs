@@ -14,7 +14,6 @@ use plimsoll_conduct::{
 };
 use plimsoll_driver_s3::{ProfileKinds, ServerProfile};
 use plimsoll_engine::EngineConfig;
-use plimsoll_fleet::wire::{ConductDoc, FilesConductDoc};
 use plimsoll_model::{Interface, RunId, Seed, StageKind};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::Manifest;
@@ -146,19 +145,14 @@ impl<'a> Settings<'a> {
     /// replayed; returns what is to be said of these.
     fn muster(&self, plan: &mut Plan, ui: &Ui) -> Result<(Option<Mustered>, Vec<String>)> {
         let args = &self.output.fleet;
-        if !fleet::is_asked(args)? {
+        if !args.is_asked()? {
             pins::pinned_here(plan).iter().for_each(|note| ui.note(note));
             let of_traces = self.traces.clone().learn(plan)?;
             of_traces.iter().for_each(|note| ui.note(note));
             return Ok((None, of_traces));
         }
-        fleet::check(plan, matches!(self.stand_in, StandIn::Nobody))?;
-        let mustered = match self.mustered.take() {
-            Some(mustered) => mustered,
-            None => fleet::muster(args, &[], ui)?,
-        };
-        pins::pin(plan, &mustered.recruits, ui)?;
-        fleet::idle(plan, &mustered.weights()).iter().for_each(|warning| ui.warn(warning));
+        let is_real = matches!(self.stand_in, StandIn::Nobody);
+        let mustered = fleet::assign(plan, self.mustered.take(), args, is_real, ui)?;
         Ok((Some(mustered), Vec::new()))
     }
 
@@ -175,21 +169,8 @@ impl<'a> Settings<'a> {
         let access =
             AccessDoc::of(plan, self.store, stores, &self.secrets, args.agent_credentials)?;
         let access = AccessDoc { transport: self.transport, ..access };
-        let op_timeout_ns = u64::try_from(self.op_timeout.as_nanos()).unwrap_or(u64::MAX);
-        let files = self.files.map(|files| FilesConductDoc {
-            interface: files
-                .interface
-                .map(|interface| Interface::from(interface).name().to_owned()),
-            threads: files.threads,
-            drop_machine_caches: files.drop_machine_caches,
-        });
-        let conduct = ConductDoc {
-            threads: self.threads,
-            op_timeout_ns,
-            retries: self.retries,
-            files: files.unwrap_or_default(),
-        };
-        mustered.direct(run, args, conduct, &access, content)
+        let driven = (self.threads, self.op_timeout, self.retries);
+        mustered.direct(run, args, driven, self.files, &access, content)
     }
 
     /// Returns a workload with what flags add to it; refuses commands at instants of a run that

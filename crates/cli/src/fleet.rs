@@ -1,23 +1,23 @@
 //! A fleet as this program uses it: which one is meant, which agents, and how they reach stores.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use plimsoll_conduct::{BegunRun, ContentFiles, RunTime, Stop, input};
+use plimsoll_conduct::{BegunRun, ConductError, ContentFiles, RunTime, input};
 use plimsoll_fleet::broker::local_fleet;
 use plimsoll_fleet::fabric::{Arrival, Fabric};
 use plimsoll_fleet::lead::{Collected, FleetSettings, Lead, collect};
 use plimsoll_fleet::nats::{Access, Nats, NatsConfig, Side};
-use plimsoll_fleet::protocol::{About, Place};
+use plimsoll_fleet::protocol::About;
+pub(crate) use plimsoll_fleet::protocol::{PLACES_MAX, Place};
 use plimsoll_fleet::roll::{Call, Recruit, Roll, call_roll};
-use plimsoll_fleet::wire::ConductDoc;
+use plimsoll_fleet::wire::{ConductDoc, FilesConductDoc};
 use plimsoll_fleet::{CONTENT_BYTES_MAX, Limits};
 use plimsoll_http::expand_hosts;
-use plimsoll_model::{Bytes, StageKind, WallTime};
+use plimsoll_model::{Bytes, Interface, StageKind, WallTime};
 use plimsoll_record::RunDirectory;
 use plimsoll_report::format;
 use plimsoll_workload::Share;
@@ -25,9 +25,11 @@ use plimsoll_workload::plan::spec::TargetSpec;
 use plimsoll_workload::plan::{Members, Plan, Stage};
 
 use crate::access::{AccessDoc, FILE_BYTES_MAX};
+use crate::args::file::FileConductArgs;
 use crate::args::fleet::{FabricArgs, FleetArgs, ReachArgs};
 use crate::environment;
 use crate::manifest::fresh_seed;
+use crate::pins::Absent;
 use crate::ui::Ui;
 
 /// Where all is said to be there that has come, if nobody new has for so long.
@@ -36,38 +38,6 @@ const SETTLED: Duration = Duration::from_millis(500);
 const KEEPERS_WAIT: Duration = Duration::from_secs(10);
 /// The same where nobody new has come for so long.
 const KEEPERS_SETTLED: Duration = Duration::from_secs(3);
-
-/// Agents that were named and waited for in vain.
-#[derive(Debug)]
-pub(crate) struct Absent {
-    pub(crate) names: Vec<String>,
-    pub(crate) waited: Duration,
-}
-
-impl Absent {
-    /// Returns the error with the flag of another tool's by which the agents are named, if that is
-    /// what went wrong.
-    pub(crate) fn named_by(error: anyhow::Error, flag: &str) -> anyhow::Error {
-        match error.downcast() {
-            Ok(Self { names, waited }) => anyhow!(
-                "{flag}: agents {} have not joined after {}; on each of these machines run the line \
-                 that `plimsoll fleet up` printed, with `--name` and its name",
-                names.join(", "),
-                format::duration(waited)
-            ),
-            Err(other) => other,
-        }
-    }
-}
-
-impl fmt::Display for Absent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (names, waited) = (self.names.join(", "), format::duration(self.waited));
-        write!(f, "agents {names} have not joined after {waited} (--agents, --agents-wait)")
-    }
-}
-
-impl std::error::Error for Absent {}
 
 /// A fleet that was reached.
 pub(crate) struct Reachable {
@@ -79,26 +49,7 @@ pub(crate) struct Reachable {
 /// Agents that are to carry a run out.
 pub(crate) struct Mustered {
     fleet: Reachable,
-    pub(crate) recruits: Vec<Recruit>,
-}
-
-/// Tells whether a run is carried out by a fleet.
-pub(crate) fn is_asked(args: &FleetArgs) -> Result<bool> {
-    if args.fleet.is_some() || args.fabric.is_some() {
-        return Ok(true);
-    }
-    let of_fleets = [
-        ("--agents", args.agents.is_some()),
-        ("--agents-min", args.agents_min > 1),
-        ("--abort-on-loss", args.abort_on_loss),
-        ("--agents-equal", args.agents_equal),
-        ("--parts-stay", args.parts_stay),
-        ("--agent-credentials", args.agent_credentials),
-    ];
-    match of_fleets.into_iter().find(|(_, is_given)| *is_given) {
-        Some((flag, _)) => bail!("{flag} is about the agents of a fleet: add --fleet or --fabric"),
-        None => Ok(false),
-    }
+    recruits: Vec<Recruit>,
 }
 
 /// Returns where what is kept for the fleet of that name lies where nobody says otherwise.
@@ -255,7 +206,7 @@ impl Wanted {
 }
 
 /// Refuses what a fleet cannot carry out.
-pub(crate) fn check(plan: &Plan, is_real: bool) -> Result<()> {
+fn check(plan: &Plan, is_real: bool) -> Result<()> {
     if !is_real {
         bail!("no store is asked, so a fleet has nothing to do; leave --fleet out");
     }
@@ -300,7 +251,7 @@ pub(crate) fn check_absolute<'p>(paths: impl IntoIterator<Item = &'p String>) ->
 }
 
 /// Returns a warning for measured stages in which agents of these weights have no worker.
-pub(crate) fn idle(plan: &Plan, weights: &[u32]) -> Option<String> {
+fn idle(plan: &Plan, weights: &[u32]) -> Option<String> {
     let shares = Share::by_weight(weights)?;
     let idle_count = |stage: &Stage| {
         let has_work =
@@ -375,6 +326,35 @@ pub(crate) fn muster(args: &FleetArgs, look: &[String], ui: &Ui) -> Result<Muste
     Ok(Mustered { fleet, recruits })
 }
 
+/// Has the agents of a run, which are found unless they were already, share the work of a plan.
+pub(crate) fn assign(
+    plan: &mut Plan,
+    found: Option<Mustered>,
+    args: &FleetArgs,
+    is_real: bool,
+    ui: &Ui,
+) -> Result<Mustered> {
+    check(plan, is_real)?;
+    let mustered = found.map_or_else(|| muster(args, &[], ui), Ok)?;
+    pin(plan, &mustered.recruits, ui)?;
+    idle(plan, &mustered.weights()).iter().for_each(|warning| ui.warn(warning));
+    Ok(mustered)
+}
+
+/// Has the jobs of a plan be on the agents that they name. One that is not there is told, and
+/// what is its is done by all.
+fn pin(plan: &mut Plan, recruits: &[Recruit], ui: &Ui) -> Result<()> {
+    let agents = recruits.iter().map(|each| (&*each.about.name, each.about.weight));
+    let unknown = plan.pin(&agents.collect::<Vec<_>>()).map_err(ConductError::from)?;
+    for (agent, jobs) in unknown {
+        ui.warn(&format!(
+            "no agent of the run is called {agent}, so all share the workers of {}",
+            jobs.join(", ")
+        ));
+    }
+    Ok(())
+}
+
 impl Mustered {
     /// Returns how much of the load each takes.
     pub(crate) fn weights(&self) -> Vec<u32> {
@@ -396,11 +376,25 @@ impl Mustered {
         self,
         run: &mut BegunRun,
         args: &FleetArgs,
-        conduct: ConductDoc,
+        (threads, op_timeout, retries): (Option<usize>, Duration, u8),
+        files: Option<&FileConductArgs>,
         access: &AccessDoc,
         content: ContentFiles,
     ) -> Result<()> {
         let Self { fleet, recruits } = self;
+        let files = files.map(|files| FilesConductDoc {
+            interface: files
+                .interface
+                .map(|interface| Interface::from(interface).name().to_owned()),
+            threads: files.threads,
+            drop_machine_caches: files.drop_machine_caches,
+        });
+        let conduct = ConductDoc {
+            threads,
+            op_timeout_ns: u64::try_from(op_timeout.as_nanos()).unwrap_or(u64::MAX),
+            retries,
+            files: files.unwrap_or_default(),
+        };
         let agents_min = if args.abort_on_loss { recruits.len() } else { args.agents_min };
         if agents_min > recruits.len() {
             bail!("--agents-min {agents_min}: only {} agents have joined", recruits.len());
@@ -463,16 +457,6 @@ fn check_encrypted<'a>(
     };
     let there = if is_encrypted { "there " } else { "" };
     bail!("{what} would go to {to} over NATS without TLS: {there}{ways}{else_own}")
-}
-
-/// Waits until somebody wants this process to end.
-pub(crate) fn rest(stop: &Stop, mut each: impl FnMut() -> Result<()>) -> Result<()> {
-    const LOOK: Duration = Duration::from_millis(100);
-    while !stop.flag().is_set() {
-        stop.rest(LOOK);
-        each()?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! Jobs of a workload that name an agent: what is said of them here.
+//! Agents that jobs of a workload or a command line name: what is said of them here.
 
-use anyhow::Result;
-use plimsoll_conduct::ConductError;
-use plimsoll_fleet::roll::Recruit;
+use std::fmt;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use plimsoll_report::format;
 use plimsoll_workload::plan::Plan;
-
-use crate::ui::Ui;
 
 /// Returns a note on jobs that name agents, for a run without any.
 pub(crate) fn pinned_here(plan: &Plan) -> Option<String> {
@@ -19,16 +19,34 @@ pub(crate) fn pinned_here(plan: &Plan) -> Option<String> {
     })
 }
 
-/// Has the jobs of a plan be on the agents that they name. One that is not there is told, and
-/// what is its is done by all.
-pub(crate) fn pin(plan: &mut Plan, recruits: &[Recruit], ui: &Ui) -> Result<()> {
-    let agents = recruits.iter().map(|each| (&*each.about.name, each.about.weight));
-    let unknown = plan.pin(&agents.collect::<Vec<_>>()).map_err(ConductError::from)?;
-    for (agent, jobs) in unknown {
-        ui.warn(&format!(
-            "no agent of the run is called {agent}, so all share the workers of {}",
-            jobs.join(", ")
-        ));
-    }
-    Ok(())
+/// Agents that were named and waited for in vain.
+#[derive(Debug)]
+pub(crate) struct Absent {
+    pub(crate) names: Vec<String>,
+    pub(crate) waited: Duration,
 }
+
+impl Absent {
+    /// Returns the error with the flag of another tool's by which the agents are named, if that is
+    /// what went wrong.
+    pub(crate) fn named_by(error: anyhow::Error, flag: &str) -> anyhow::Error {
+        match error.downcast() {
+            Ok(Self { names, waited }) => anyhow!(
+                "{flag}: agents {} have not joined after {}; on each of these machines run the line \
+                 that `plimsoll fleet up` printed, with `--name` and its name",
+                names.join(", "),
+                format::duration(waited)
+            ),
+            Err(other) => other,
+        }
+    }
+}
+
+impl fmt::Display for Absent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (names, waited) = (self.names.join(", "), format::duration(self.waited));
+        write!(f, "agents {names} have not joined after {waited} (--agents, --agents-wait)")
+    }
+}
+
+impl std::error::Error for Absent {}

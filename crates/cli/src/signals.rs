@@ -84,6 +84,16 @@ pub(crate) fn listen() -> Result<Stop> {
     Ok(stop)
 }
 
+/// Waits until somebody wants this process to end.
+pub(crate) fn rest(stop: &Stop, mut each: impl FnMut() -> Result<()>) -> Result<()> {
+    const LOOK: Duration = Duration::from_millis(100);
+    while !stop.flag().is_set() {
+        stop.rest(LOOK);
+        each()?;
+    }
+    Ok(())
+}
+
 fn hear(signal: i32, stop: &Stop) {
     HEARD.store(signal, Ordering::SeqCst);
     if !stop.request() {

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 
 use super::{ByteSize, Duration};
@@ -71,6 +72,26 @@ pub(crate) struct FleetArgs {
 }
 
 impl FleetArgs {
+    /// Tells whether a run is carried out by a fleet.
+    pub(crate) fn is_asked(&self) -> Result<bool> {
+        let of_fleets = [
+            ("--agents", self.agents.is_some()),
+            ("--agents-min", self.agents_min > 1),
+            ("--abort-on-loss", self.abort_on_loss),
+            ("--agents-equal", self.agents_equal),
+            ("--parts-stay", self.parts_stay),
+            ("--agent-credentials", self.agent_credentials),
+        ];
+        let given = of_fleets.into_iter().find(|(_, is_given)| *is_given);
+        let names_fleet = self.fleet.is_some() || self.fabric.is_some();
+        match given {
+            Some((flag, _)) if !names_fleet => {
+                bail!("{flag} is about the agents of a fleet: add --fleet or --fabric")
+            }
+            _ => Ok(names_fleet),
+        }
+    }
+
     /// Returns which fleet is meant.
     pub(crate) fn reach(&self) -> ReachArgs {
         let Self { fleet, fabric, access, .. } = self.clone();

@@ -36,7 +36,7 @@ use crate::fleet::{others, state_directory};
 use crate::secret::Secret;
 use crate::store::{self, Way};
 use crate::ui::Ui;
-use crate::{environment, fleet, signals};
+use crate::{environment, signals};
 
 /// What a token in a file begins with on the command line.
 const FILE_SCHEME: &str = "file:";
@@ -116,7 +116,7 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
     let station = Station::new(inputs, identity, nats, clock, workplace, observer, limits);
     ui.note(&format!("{name} is part of the fleet as {}; Ctrl-C ends", id.as_str()));
     let works = std::thread::spawn(move || station.run());
-    fleet::rest(&stop, || match works.is_finished() {
+    signals::rest(&stop, || match works.is_finished() {
         true => bail!("the agent stopped by itself: this is a bug in plimsoll"),
         false => Ok(()),
     })?;

@@ -3,6 +3,7 @@
 mod allowed;
 mod config;
 mod from_xml;
+mod roll;
 mod runner;
 
 use std::net::SocketAddr;
@@ -17,9 +18,9 @@ use plimsoll_report::format;
 
 use self::config::Config;
 use self::runner::LocalRunner;
-use crate::args::ConsoleArgs;
+use crate::args::console::ConsoleArgs;
+use crate::signals;
 use crate::ui::Ui;
-use crate::{fleet, signals};
 
 /// More than any file of users, certificates or settings has.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -71,7 +72,7 @@ pub(crate) fn run(args: &ConsoleArgs) -> Result<ExitCode> {
     if users.is_open() {
         ui.note("anybody may use it: no user signs in; name users with --users. Ctrl-C ends");
     }
-    fleet::rest(&stop, || Ok(()))?;
+    signals::rest(&stop, || Ok(()))?;
     ui.note("stopping: ending the running workloads first");
     let ended_count = console.close();
     drop((serving, beside));

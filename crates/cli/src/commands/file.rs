@@ -26,7 +26,7 @@ pub(crate) fn searching(command: &FileCommand, search: Option<&SearchArgs>) -> R
     let seed = common.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch));
     let ui = common.output.ui();
     // How much there is to do depends on the agents.
-    let mustered = match fleet::is_asked(&common.output.fleet)? {
+    let mustered = match common.output.fleet.is_asked()? {
         true => {
             fleet::check_absolute(&common.dir)?;
             fleet::check_absolute(command.on())?;

@@ -25,7 +25,7 @@ use crate::args::file::{FileConductArgs, FioArgs, JobFileArgs};
 use crate::conducted::{self, fresh_seed};
 use crate::environment;
 use crate::flags;
-use crate::fleet::Absent;
+use crate::pins::Absent;
 use crate::ui::Ui;
 
 /// Where files lie that name no directory.

@@ -77,7 +77,7 @@ fn up(args: &UpArgs) -> Result<ExitCode> {
     ui.result(&format!("plimsoll agent --join {}\n", token.to_text()))?;
     ui.note("then, here, any benchmark with --fleet; Ctrl-C ends the fleet");
     let mut known = 0;
-    fleet::rest(&stop, || {
+    signals::rest(&stop, || {
         if broker.tend()? {
             ui.warn("the NATS server stopped by itself and was restarted");
         }

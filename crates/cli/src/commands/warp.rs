@@ -29,7 +29,7 @@ use crate::args::{
 };
 use crate::commands::warp_shown::{self, Benchdata};
 use crate::conducted::{self, Settings, fresh_seed};
-use crate::fleet::Absent;
+use crate::pins::Absent;
 use crate::secret::Secret;
 use crate::ui::{LiveMode, Ui};
 use crate::{environment, lower, shown};

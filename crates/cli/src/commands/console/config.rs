@@ -11,7 +11,7 @@ use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use super::FILE_BYTES_MAX;
-use crate::args::ConsoleArgs;
+use crate::args::console::ConsoleArgs;
 
 /// Where COSBench looks for its configuration.
 const PLACES: [&str; 3] =

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::thread;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Error, Result};
 use plimsoll_conduct::{BucketGlob, Consent, RunTime, StandIn, machine};
@@ -13,31 +11,25 @@ use plimsoll_console::{
     Submission, Verdict,
 };
 use plimsoll_dialects::fio::is_job_file;
-use plimsoll_fleet::protocol::{AgentId, MachineState};
-use plimsoll_fleet::roll::{Recruit, Roll};
-use plimsoll_model::WallTime;
 use plimsoll_workload::plan::{Plan, ReadError, Source, WorkloadFile};
 
 use super::allowed::{check_files, touched};
 use super::from_xml::FromXml;
+use crate::args::console::ConsoleArgs;
 use crate::args::file::{FileConductArgs, JobFileArgs};
 use crate::args::fleet::FleetArgs;
 use crate::args::outages::OutageArgs;
 use crate::args::s3::StoreArgs;
-use crate::args::{ConsoleArgs, OutputArgs, Percent, PrintArgs, TelemetryArgs};
+use crate::args::{OutputArgs, Percent, PrintArgs, TelemetryArgs};
 use crate::commands::fio;
 use crate::commands::run::located;
 use crate::conducted::{self, Conducted, Settings};
+use crate::pins;
 use crate::secret::Secret;
 use crate::ui::LiveMode;
-use crate::{fleet, pins};
 
 /// By what leave is given.
 const LEAVE: &str = "`touch` in console.toml";
-/// How often the agents of a fleet are asked whether they are there.
-const ROLL_EVERY: Duration = Duration::from_secs(5);
-/// How often it is looked whether the console has ended.
-const LOOK: Duration = Duration::from_millis(200);
 
 /// Carries workloads out as `plimsoll run` does.
 pub(super) struct LocalRunner {
@@ -50,8 +42,8 @@ pub(super) struct LocalRunner {
 
 /// What was heard last.
 #[derive(Default)]
-struct Known {
-    agents: Vec<Agent>,
+pub(super) struct Known {
+    pub(super) agents: Vec<Agent>,
     /// Busy and all ticks of all processors.
     ticks: Option<(u64, u64)>,
     /// What the console calls the runs that go on, by their ids.
@@ -71,13 +63,10 @@ struct Prepared {
 
 impl LocalRunner {
     pub(super) fn new(args: &ConsoleArgs, allow_dirs: Vec<PathBuf>) -> Result<Self> {
-        let has_fleet = fleet::is_asked(&args.fleet)?;
+        let has_fleet = args.fleet.is_asked()?;
         let known = Arc::<Mutex<Known>>::default();
         if has_fleet {
-            let (args, known) = (args.fleet.clone(), Arc::downgrade(&known));
-            thread::Builder::new()
-                .name("console-roll".to_owned())
-                .spawn(move || keep_roll(&args, &known))?;
+            super::roll::begin(&args.fleet, &known)?;
         }
         let (mut store, fleet) = (args.store.clone(), args.fleet.clone());
         // Whoever may submit a workload names the store that it goes to: keys of this machine that
@@ -375,73 +364,8 @@ fn refused(kind: SourceKind, error: &Error) -> Refusal {
     Refusal { kind, problems: vec![problem] }
 }
 
-fn now_ms() -> Option<i64> {
+pub(super) fn now_ms() -> Option<i64> {
     i64::try_from(RunTime::machine().wall_epoch.as_unix_ns() / 1_000_000).ok()
-}
-
-/// Asks again and again who is there, for as long as somebody wants to know.
-fn keep_roll(args: &FleetArgs, known: &Weak<Mutex<Known>>) {
-    let mut fleet = None;
-    let mut before: BTreeMap<AgentId, MachineState> = BTreeMap::new();
-    loop {
-        if fleet.is_none() {
-            fleet = fleet::reach(&args.reach()).ok();
-        }
-        let roll = fleet.as_ref().map(fleet::Reachable::all_by_the_clock);
-        let Some(kept) = known.upgrade() else { return };
-        let agents = match roll {
-            Some(Ok((roll, epoch))) => {
-                let of = |recruit: &Recruit| agent(recruit, (&roll, epoch), &before);
-                let agents = Some(roll.present.iter().map(of).collect());
-                let machine = |recruit: &Recruit| {
-                    Some((recruit.id.clone(), **recruit.about.machine.as_ref()?))
-                };
-                before = roll.present.iter().filter_map(machine).collect();
-                agents
-            }
-            Some(Err(_)) => {
-                fleet = None;
-                None
-            }
-            None => None,
-        };
-        let mut kept_now = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        match agents {
-            Some(agents) => kept_now.agents = agents,
-            None => kept_now.agents.iter_mut().for_each(|agent| agent.state = AgentState::Away),
-        }
-        drop(kept_now);
-        drop(kept);
-        let clock = RunTime::machine().clock;
-        while clock.now().as_ns() < ROLL_EVERY.as_nanos() as u64 {
-            thread::park_timeout(LOOK);
-            if known.strong_count() == 0 {
-                return;
-            }
-        }
-    }
-}
-
-fn agent(
-    recruit: &Recruit,
-    (roll, epoch): (&Roll, WallTime),
-    before: &BTreeMap<AgentId, MachineState>,
-) -> Agent {
-    let about = &recruit.about;
-    let machine = about.machine.as_ref();
-    let clock = roll.clocks.get(&recruit.id);
-    let earlier = before.get(&recruit.id);
-    Agent {
-        name: about.name.clone(),
-        address: None,
-        state: if about.busy.is_some() { AgentState::Busy } else { AgentState::Ready },
-        clock_offset_ms: clock.map(|clock| clock.offset_ns(epoch) as f64 / 1e6),
-        cpu_percent: machine.zip(earlier).and_then(|(now, before)| now.cpu_percent_since(before)),
-        cores_count: machine.map(|machine| machine.cores_count),
-        version: Some(about.version.clone()),
-        seen_at_ms: now_ms(),
-        run: about.busy.clone(),
-    }
 }
 
 #[cfg(test)]

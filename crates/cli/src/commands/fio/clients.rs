@@ -5,12 +5,11 @@ use std::num::NonZeroU32;
 
 use anyhow::{Result, bail};
 use plimsoll_dialects::fio::{Client, Engine, JobFile, paths_asked};
-use plimsoll_fleet::protocol::PLACES_MAX;
 
 use super::{DEFAULT_DIRECTORY, Settings};
 use crate::args::OutputArgs;
 use crate::args::fleet::FleetArgs;
-use crate::fleet::{self, Mustered};
+use crate::fleet::{self, Mustered, PLACES_MAX};
 use crate::ui::Ui;
 
 /// As many workers fill files on each machine at most.
@@ -47,7 +46,7 @@ pub(super) fn output(of: &OutputArgs, clients: &[Client]) -> Result<OutputArgs> 
     let names: Vec<String> = clients.iter().map(name).collect();
     let mut output = of.clone();
     let fleet = &mut output.fleet;
-    if !fleet::is_asked(fleet)? {
+    if !fleet.is_asked()? {
         fleet.fleet = Some(None);
     }
     fleet.agents = Some(names.join(","));
