@@ -124,11 +124,14 @@ pub(crate) enum Command {
     /// Serve the embedded S3 store until Ctrl-C; it keeps everything in memory
     Oracle(OracleArgs),
     /// Drive many machines as one benchmark
+    #[cfg(feature = "fleet")]
     #[command(subcommand)]
     Fleet(fleet::FleetCommand),
     /// Join a fleet as an agent, until Ctrl-C
+    #[cfg(feature = "fleet")]
     Agent(Box<fleet::AgentArgs>),
     /// Serve a workload queue with a web console and an API, in place of COSBench's controller
+    #[cfg(feature = "console")]
     Console(Box<console::ConsoleArgs>),
     /// Remove data that earlier runs left behind, for example after kill -9
     Clean(Box<CleanArgs>),
@@ -354,7 +357,10 @@ impl OutputArgs {
     }
 }
 
+// Documents name every command and flag, those that a build may be without among them.
+#[cfg(all(feature = "console", feature = "fleet"))]
 #[cfg(test)]
 mod document_tests;
+#[cfg(all(feature = "console", feature = "fleet"))]
 #[cfg(test)]
 mod tests;

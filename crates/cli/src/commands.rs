@@ -1,5 +1,6 @@
 //! One file per command.
 
+#[cfg(feature = "fleet")]
 pub(crate) mod agent;
 pub(crate) mod analyze;
 pub(crate) mod check;
@@ -7,12 +8,14 @@ pub(crate) mod clean;
 mod clean_bucket;
 pub(crate) mod compare;
 pub(crate) mod completions;
+#[cfg(feature = "console")]
 pub(crate) mod console;
 pub(crate) mod cosbench;
 pub(crate) mod export;
 pub(crate) mod file;
 pub(crate) mod fio;
 pub(crate) mod fit;
+#[cfg(feature = "fleet")]
 pub(crate) mod fleet;
 pub(crate) mod load_line;
 pub(crate) mod man;

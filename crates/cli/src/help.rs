@@ -17,6 +17,8 @@ use plimsoll_dialects::warp::WarpBenchmark;
 use examples::EXAMPLES;
 use table::{COMMON, GROUPS, MOVED, SHORT};
 
+use crate::left_out;
+
 /// The heading of the flags that people use.
 const COMMON_OPTIONS: &str = "Common options";
 /// The heading of what few need; help itself stands there.
@@ -106,8 +108,10 @@ fn ordered(command: Command, common: &[&str], depth: Depth) -> Command {
         command.mut_arg(id, |arg| {
             // A group without a heading of its own is what clap calls options and arguments.
             let arg = if arg.is_positional() { arg } else { arg.display_order(order) };
+            let is_left_out = left_out::is_flag_of(&arg);
             let arg = arg.help_heading(Resettable::from(heading.map(Str::from)));
             match depth {
+                _ if is_left_out => arg.hide(true),
                 Depth::Short if !common.is_empty() => shortened(arg, at < usize::MAX),
                 _ => arg,
             }
@@ -196,7 +200,8 @@ fn with_examples(command: Command, path: &str, depth: Depth) -> Command {
     }
     if !examples.is_empty() {
         text.push_str("Examples:\n");
-        text.extend(examples.iter().map(|line| format!("  {line}\n")));
+        let examples = examples.iter().filter(|line| !left_out::is_in(line));
+        text.extend(examples.map(|line| format!("  {line}\n")));
     }
     if is_one_screen {
         text.push_str(&format!("All flags: plimsoll {path} --help"));

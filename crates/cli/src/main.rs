@@ -1,5 +1,12 @@
 //! The `plimsoll` binary: parses the command line, runs the command, prints what went wrong, sets
 //! the exit code.
+#![cfg_attr(
+    not(all(feature = "console", feature = "fleet")),
+    allow(
+        dead_code,
+        reason = "what only the console or the fleet calls; the default build checks it"
+    )
+)]
 
 mod access;
 mod args;
@@ -8,8 +15,10 @@ mod commands;
 mod conducted;
 mod environment;
 mod flags;
+#[cfg_attr(not(feature = "fleet"), path = "no_fleet.rs")]
 mod fleet;
 mod help;
+mod left_out;
 mod load_line;
 mod lower;
 mod lower_files;
@@ -39,6 +48,8 @@ use crate::ui::Ui;
 
 /// Something could not be run at all.
 const EXIT_COULD_NOT_RUN: u8 = 2;
+/// The commands that go on until they are ended.
+const SERVERS: [&str; 4] = ["oracle", "agent", "fleet", "console"];
 
 fn main() -> ExitCode {
     environment::accept_warp_names();
@@ -85,8 +96,11 @@ fn main() -> ExitCode {
         Command::Prove(args) => commands::prove::run(args),
         Command::Check(args) => commands::check::run(args),
         Command::Oracle(args) => commands::oracle::run(args),
+        #[cfg(feature = "fleet")]
         Command::Fleet(command) => commands::fleet::run(command),
+        #[cfg(feature = "fleet")]
         Command::Agent(args) => commands::agent::run(args),
+        #[cfg(feature = "console")]
         Command::Console(args) => commands::console::run(args),
         Command::Clean(args) => commands::clean::run(args),
         Command::Completions(args) => commands::completions::run(args),
@@ -96,10 +110,7 @@ fn main() -> ExitCode {
     let code = done.unwrap_or_else(could_not_run);
     ui::restore_terminal();
     // A server is ended by a signal and by nothing else.
-    let serves = matches!(
-        cli.command,
-        Command::Oracle(_) | Command::Agent(_) | Command::Fleet(_) | Command::Console(_)
-    );
+    let serves = matches.subcommand_name().is_some_and(|name| SERVERS.contains(&name));
     signals::exit_code().filter(|_| !serves).map_or(code, ExitCode::from)
 }
 
@@ -131,6 +142,9 @@ fn refuse(command: &clap::Command, mut error: clap::Error) -> ExitCode {
         let colored = std::io::stdout().is_terminal() && !environment::wants_no_color();
         let text = if colored { text.ansi().to_string() } else { text.to_string() };
         return Ui::plain().result(&text).map_or_else(could_not_run, |()| ExitCode::SUCCESS);
+    }
+    if let Some(refused) = left_out::command(&error) {
+        return could_not_run(refused);
     }
     help::point_elsewhere(&mut error);
     let text = error.render();

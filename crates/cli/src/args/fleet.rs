@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 
 use super::{ByteSize, Duration};
+use crate::left_out;
 use crate::secret::Secret;
 
 /// Which fleet is meant.
@@ -84,6 +85,9 @@ impl FleetArgs {
         ];
         let given = of_fleets.into_iter().find(|(_, is_given)| *is_given);
         let names_fleet = self.fleet.is_some() || self.fabric.is_some();
+        if names_fleet || given.is_some() {
+            left_out::FLEET.check()?;
+        }
         match given {
             Some((flag, _)) if !names_fleet => {
                 bail!("{flag} is about the agents of a fleet: add --fleet or --fabric")

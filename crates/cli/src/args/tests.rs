@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::CommandFactory;
 
 /// Words that are flags of others, where a path begins with one of these.
-const OTHERS: [(&[&str], &[&str]); 18] = [
+const OTHERS: [(&[&str], &[&str]); 20] = [
     (&["crates/credentials/src/error.rs"], &["profile"]),
     (&["docs/howto/compare-in-ci.md"], &["adapter", "file"]),
     (&["docs/install.md"], &["input", "network", "rm", "twice"]),
@@ -147,6 +147,8 @@ const OTHERS: [(&[&str], &[&str]); 18] = [
     (&["README.md"], &["release", "no-live"]),
     // MinIO's and cargo's.
     (&["docs/tutorial"], &["address", "release"]),
+    (&["docs/install.md"], &["features", "no-default-features", "release"]),
+    (&["crates/cli/src/left_out.rs"], &["features"]),
     (&["docs/self-benchmarks.md"], &["only", "program", "quick", "rounds", "seconds"]),
     // Names of colours.
     (&["crates/report/src/html"], &["dim", "frame", "grid", "s0", "s1"]),

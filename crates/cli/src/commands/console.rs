@@ -3,6 +3,7 @@
 mod allowed;
 mod config;
 mod from_xml;
+#[cfg(feature = "fleet")]
 mod roll;
 mod runner;
 

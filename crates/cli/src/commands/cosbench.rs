@@ -1,11 +1,15 @@
 //! `plimsoll as cosbench`, and `plimsoll run` with a workload file of COSBench's.
 
+#[cfg(not(feature = "console"))]
+mod no_archive;
+
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Error, Result};
 use plimsoll_conduct::{Consent, RunTime, Stop, input};
+#[cfg(feature = "console")]
 use plimsoll_console::ArchiveRoot;
 use plimsoll_dialects::cosbench::layout::{self, Archive, Ran, Results, WorkloadState};
 use plimsoll_dialects::cosbench::{self, Lowered, Options, Touched, Workload};
@@ -13,6 +17,8 @@ use plimsoll_model::WallTime;
 use plimsoll_results::{Asked, Record};
 use plimsoll_workload::plan::spec::{TargetSpec, Targets};
 
+#[cfg(not(feature = "console"))]
+use self::no_archive::ArchiveRoot;
 use crate::args::requests::RequestArgs;
 use crate::args::s3::StoreArgs;
 use crate::args::{CosbenchArgs, Form, YES};

@@ -70,7 +70,12 @@ fn every_page_has_examples_and_each_is_parsed() {
             count += 1;
         }
     }
-    assert_eq!(count, EXAMPLES.iter().map(|(_, lines)| lines.len()).sum::<usize>());
+    let is_built = |path: &str| {
+        let first = path.split(' ').next().unwrap_or_default();
+        first.is_empty() || Cli::command().find_subcommand(first).is_some()
+    };
+    let built = EXAMPLES.iter().filter(|(path, _)| is_built(path));
+    assert_eq!(count, built.map(|(_, lines)| lines.len()).sum::<usize>());
 }
 
 #[test]
@@ -105,7 +110,8 @@ fn short_help_fits_a_screen() {
 fn long_help_has_every_flag_with_the_common_ones_first() {
     for (path, command) in all_pages(&Cli::command()).iter().skip(1) {
         let text = help(&format!("plimsoll {path} --help"));
-        let flags = command.get_arguments().filter(|arg| !arg.is_hide_set());
+        let is_shown = |arg: &&Arg| !arg.is_hide_set() && !left_out::is_flag_of(arg);
+        let flags = command.get_arguments().filter(is_shown);
         for flag in flags.filter_map(Arg::get_long) {
             assert!(text.contains(&format!("--{flag}")), "{path} --help has no --{flag}");
         }
@@ -115,7 +121,7 @@ fn long_help_has_every_flag_with_the_common_ones_first() {
         .lines()
         .filter(|line| line.ends_with(':') && line.starts_with(|c: char| c.is_uppercase()))
         .collect();
-    let expected = [
+    let mut expected = vec![
         "Common options:",
         "Load:",
         "Objects:",
@@ -128,10 +134,12 @@ fn long_help_has_every_flag_with_the_common_ones_first() {
         "Rare:",
         "Examples:",
     ];
+    expected.retain(|heading| *heading != "Fleet:" || cfg!(feature = "fleet"));
     assert_eq!(headings, expected);
 }
 
 #[test]
+#[cfg(feature = "console")]
 fn every_name_in_the_tables_is_one() {
     let mut names = Vec::new();
     let mut headings = Vec::new();

@@ -20,6 +20,7 @@ use plimsoll_workload::plan::{Plan, Stage};
 
 use crate::args::CredentialArgs;
 use crate::args::requests::SignatureArg;
+use crate::left_out::CLOUD;
 use crate::store::Way;
 use crate::{environment, ui};
 
@@ -119,6 +120,7 @@ pub(super) fn by_whom(
         Err(CredentialsError::NotFound { places, .. }) if !must_find => {
             return Ok((S3Config { keys_sought: Some(places), ..config }, None));
         }
+        Err(CredentialsError::LeftOut(place)) => return Err(CLOUD.refusal().context(place)),
         found => found?,
     };
     let keys = SharedKeys::new(keys_of(found.keys.clone(), Some(found.source.to_string())));

@@ -65,6 +65,7 @@ impl LocalRunner {
     pub(super) fn new(args: &ConsoleArgs, allow_dirs: Vec<PathBuf>) -> Result<Self> {
         let has_fleet = args.fleet.is_asked()?;
         let known = Arc::<Mutex<Known>>::default();
+        #[cfg(feature = "fleet")]
         if has_fleet {
             super::roll::begin(&args.fleet, &known)?;
         }

@@ -131,6 +131,7 @@ fn places(mustered: &Mustered, paths: &[String]) -> Result<HashMap<String, There
     Ok(paths.iter().enumerate().map(there).collect())
 }
 
+#[cfg(feature = "fleet")]
 #[cfg(test)]
 mod tests {
     use clap::Parser;
