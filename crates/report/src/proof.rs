@@ -1,8 +1,11 @@
 //! What `plimsoll prove` found: claims, truths, measurements and verdicts as text and as JSON.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+use crate::format;
 
 /// The schema's name and version.
 pub const PROOF_SCHEMA: &str = "plimsoll.proof/1";
@@ -112,15 +115,26 @@ impl Certificate {
     }
 }
 
+/// Returns one proof as a line of at most 80 columns: what it is about in at most 42, how many
+/// checks it has, how long it took. Below it stand the reason, if there is one, and what does not
+/// hold.
+pub fn line(proof: &Proof, about: &str, took: Duration, color: bool) -> String {
+    let Proof { name, verdict, reason, checks, .. } = proof;
+    let unit = if checks.len() == 1 { "check " } else { "checks" };
+    let (count, took) = (format!("{} {unit}", checks.len()), format::duration(took));
+    let mut out =
+        format!("{}  {name:<9}  {about:<42}  {count:>10}  {took:>7}\n", painted(*verdict, color));
+    if let Some(reason) = reason {
+        let _ = writeln!(out, "      {}", wrapped(reason, 74, 6));
+    }
+    out.extend(checks.iter().filter(|check| !check.holds).map(in_lines));
+    out
+}
+
 /// Returns one proof as text.
 pub fn text(proof: &Proof, color: bool) -> String {
     let mut out = String::new();
-    let painted = match (color, proof.verdict) {
-        (false, verdict) => verdict.name().to_owned(),
-        (true, Verdict::Pass) => format!("\x1b[32m{}\x1b[0m", proof.verdict.name()),
-        (true, Verdict::Fail) => format!("\x1b[1;31m{}\x1b[0m", proof.verdict.name()),
-        (true, Verdict::Skip) => format!("\x1b[33m{}\x1b[0m", proof.verdict.name()),
-    };
+    let painted = painted(proof.verdict, color);
     let reason = proof.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
     let _ = writeln!(out, "{painted}  {}", wrapped(&format!("{}{reason}", proof.name), 74, 6));
     let _ = writeln!(out, "      claim     {}", wrapped(&proof.claim, 64, 16));
@@ -132,15 +146,28 @@ pub fn text(proof: &Proof, color: bool) -> String {
             continue;
         }
         shown += 1;
-        let mark = if check.holds { "" } else { "   WRONG" };
-        let _ = writeln!(out, "      {}", check.what);
-        let _ = writeln!(out, "        truth     {}", check.truth);
-        let _ = writeln!(out, "        measured  {}{mark}", check.measured);
+        out += &in_lines(check);
     }
     if left_out > 0 {
         let _ = writeln!(out, "      and {left_out} more that hold; `json` has them all");
     }
     out
+}
+
+fn painted(verdict: Verdict, color: bool) -> String {
+    let name = verdict.name();
+    match verdict {
+        _ if !color => name.to_owned(),
+        Verdict::Pass => format!("\x1b[32m{name}\x1b[0m"),
+        Verdict::Fail => format!("\x1b[1;31m{name}\x1b[0m"),
+        Verdict::Skip => format!("\x1b[33m{name}\x1b[0m"),
+    }
+}
+
+fn in_lines(check: &Check) -> String {
+    let Check { what, truth, measured, holds } = check;
+    let mark = if *holds { "" } else { "   WRONG" };
+    format!("      {what}\n        truth     {truth}\n        measured  {measured}{mark}\n")
 }
 
 /// Returns the line that ends the text of several proofs.
@@ -208,5 +235,28 @@ mod tests {
         assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
         let skipped = Proof::without("a", "b", Verdict::Skip, "noisy machine".to_owned());
         assert!(text(&skipped, false).starts_with("SKIP  a: noisy machine\n"));
+    }
+
+    #[test]
+    fn a_line_has_what_does_not_hold_below_it() {
+        let about = "open-loop p95, p99 and p99.9 within 5 %";
+        let of = |proof: &Proof, ms| line(proof, about, Duration::from_millis(ms), false);
+        let mut checks = vec![check(true); 199];
+        assert_eq!(
+            of(&Proof::of("stall", "", checks.clone()), 1_234),
+            "PASS  stall      open-loop p95, p99 and p99.9 within 5 %     199 checks   1.23 s\n"
+        );
+        checks = vec![check(true), check(false)];
+        assert_eq!(
+            of(&Proof::of("load-line", "", checks), 98_760),
+            "FAIL  load-line  open-loop p95, p99 and p99.9 within 5 %       2 checks   98.8 s
+      p99
+        truth     902 ms
+        measured  903 ms   WRONG\n"
+        );
+        let skipped = Proof::without("a", "", Verdict::Skip, "noisy machine".to_owned());
+        let skipped = of(&Proof { checks: vec![check(true)], ..skipped }, 1_234);
+        assert!(skipped.starts_with("SKIP  a ") && skipped.contains("  1 check    1.23 s\n"));
+        assert!(skipped.ends_with("\n      noisy machine\n"), "{skipped}");
     }
 }
