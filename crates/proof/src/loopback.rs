@@ -29,14 +29,54 @@ use crate::{
 
 /// The proofs over sockets.
 pub const PROOFS: [NamedProof; 8] = [
-    NamedProof { name: "quantiles", claim: QUANTILES, make: quantiles_checks },
-    NamedProof { name: "stall", claim: STALL, make: stall_checks },
-    NamedProof { name: "errors", claim: ERRORS, make: errors_checks },
-    NamedProof { name: "bytes", claim: BYTES, make: bytes_checks },
-    NamedProof { name: "outages", claim: away::CLAIM, make: away::checks },
-    NamedProof { name: "seaweed", claim: seaweed::CLAIM, make: seaweed::checks },
-    NamedProof { name: "verdict", claim: verdicts::LOOPBACK, make: verdicts::loopback_checks },
-    NamedProof { name: "load-line", claim: load_line::LOOPBACK, make: load_line::loopback_checks },
+    NamedProof {
+        name: "quantiles",
+        about: "p50, p90 and p99 within 10 % and 1 ms",
+        claim: QUANTILES,
+        make: quantiles_checks,
+    },
+    NamedProof {
+        name: "stall",
+        about: "open-loop p90, p95 and p99 within 10 %",
+        claim: STALL,
+        make: stall_checks,
+    },
+    NamedProof {
+        name: "errors",
+        about: "each failure counted once, in its class",
+        claim: ERRORS,
+        make: errors_checks,
+    },
+    NamedProof {
+        name: "bytes",
+        about: "160 wrong contents found and named",
+        claim: BYTES,
+        make: bytes_checks,
+    },
+    NamedProof {
+        name: "outages",
+        about: "outages within 50 ms, lost writes named",
+        claim: away::CLAIM,
+        make: away::checks,
+    },
+    NamedProof {
+        name: "seaweed",
+        about: "SeaweedFS: failures counted, writes timed",
+        claim: seaweed::CLAIM,
+        make: seaweed::checks,
+    },
+    NamedProof {
+        name: "verdict",
+        about: "6 bottlenecks named, no store blamed",
+        claim: verdicts::LOOPBACK,
+        make: verdicts::loopback_checks,
+    },
+    NamedProof {
+        name: "load-line",
+        about: "load line of a queue within 10 %",
+        claim: load_line::LOOPBACK,
+        make: load_line::loopback_checks,
+    },
 ];
 
 const QUANTILES: &str = "\

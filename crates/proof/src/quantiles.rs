@@ -40,7 +40,7 @@ pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
         let load = Load {
             operations: "{get: o}",
             pacing: open("1000/s", "poisson", 20_000),
-            lasts: Duration::from_secs(100),
+            lasts: Duration::from_secs(if prover.full { 100 } else { 20 }),
             workers: 8,
             objects: 64,
             size: 1_000,

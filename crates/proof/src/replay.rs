@@ -21,8 +21,9 @@ pub(crate) const CLAIM: &str = "\
     trace has sizes within 0.02 of its law (Kolmogorov and Smirnov), its exponent of Zipf within \
     0.03, and exactly its share of reads";
 
-/// How many operations are replayed; fewer where the code is not optimised.
-const OPS: u64 = if cfg!(debug_assertions) { 100_000 } else { 1_000_000 };
+/// Operations that are replayed.
+const OPS: u64 = 100_000;
+const OPS_FULL: u64 = 1_000_000;
 const HOUR_NS: u64 = 3_600_000_000_000;
 const ERROR_NS_MAX: u64 = 1_000_000;
 /// The first and the last so many operations tell whether the replay drifts.
@@ -41,7 +42,8 @@ pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
 /// Replays an hour against a store that takes its time, so that operations on one object would
 /// overtake each other.
 fn replayed(prover: &Prover) -> Result<Vec<Check>> {
-    let trace = Arc::new(an_hour(prover.seed)?);
+    let count = if prover.full { OPS_FULL } else { OPS };
+    let trace = Arc::new(an_hour(prover.seed, count)?);
     let text = format!(
         "schema: {WORKLOAD_SCHEMA}\nname: proof\nseed: {}\n\
          sets: {{t: {{trace: {{file: proof}}}}}}\nstages:\n\
@@ -70,8 +72,8 @@ fn replayed(prover: &Prover) -> Result<Vec<Check>> {
     errors.sort_unstable();
     let p99 = errors.get(errors.len() / 100 * 99).copied().unwrap_or(u64::MAX);
     Ok(vec![
-        same("operations replayed", OPS, ops.len() as u64),
-        same("of these, asked at the instant of the trace", OPS, right),
+        same("operations replayed", count, ops.len() as u64),
+        same("of these, asked at the instant of the trace", count, right),
         Check {
             what: "operations that had to wait for another on their object".to_owned(),
             truth: "more than 0".to_owned(),
@@ -96,10 +98,10 @@ fn replayed(prover: &Prover) -> Result<Vec<Check>> {
 
 /// Makes a trace of an hour: operations at random instants on a thousand objects, of which a fifth
 /// has most, and now and then two at the same instant on the same object.
-fn an_hour(seed: u64) -> Result<Trace> {
+fn an_hour(seed: u64, count: u64) -> Result<Trace> {
     const OBJECTS: u64 = 1_000;
     let mut random = Random::new(seed, 18, 0);
-    let mut at: Vec<u64> = (0..OPS).map(|_| random.below(HOUR_NS)).collect();
+    let mut at: Vec<u64> = (0..count).map(|_| random.below(HOUR_NS)).collect();
     at.sort_unstable();
     at[0] = 0;
     let mut builder = TraceBuilder::default();

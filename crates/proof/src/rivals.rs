@@ -21,7 +21,12 @@ use plimsoll_conduct::ConductError;
 use plimsoll_conduct::embedded::KEY;
 
 /// The proof, which is made only by name.
-pub const PROOF: NamedProof = NamedProof { name: "rivals", claim: CLAIM, make: checks };
+pub const PROOF: NamedProof = NamedProof {
+    name: "rivals",
+    about: "our open loop beside another program",
+    claim: CLAIM,
+    make: checks,
+};
 
 const CLAIM: &str = "\
     of a store that serves in 2 ms and freezes for 1 s in every 5 s the open loop shows what \

@@ -28,7 +28,7 @@ pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
     let mut load = Load {
         operations: "{get: o}",
         pacing: open("1000/s", "constant", 4_096),
-        lasts: Duration::from_secs(60),
+        lasts: Duration::from_secs(if prover.full { 60 } else { 20 }),
         workers: 16,
         objects: 64,
         size: 1_000,

@@ -12,17 +12,17 @@ use super::s3::TransportArg;
 
 #[derive(Args, Debug)]
 pub(crate) struct ProveArgs {
-    /// Which proofs: quantiles, stall, errors, bytes, outages, merge, poisson, replay, schedule,
-    /// load-line, verdict; with --loopback the first five, seaweed, verdict and load-line; with
-    /// --against also rivals
+    /// Which proofs: quantiles, stall, errors, bytes, merge, poisson, outages, replay, schedule,
+    /// load-line, verdict; with --loopback quantiles, stall, errors, bytes, outages, seaweed,
+    /// verdict, load-line; with --against also rivals
     /// [default: all but rivals]
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
-    /// All proofs but rivals
-    #[arg(long, conflicts_with = "names")]
-    pub(crate) all: bool,
-    /// Measure an S3 server on this machine over real sockets, which takes a minute; a proof whose
-    /// times a noisy machine spoils is skipped
+    /// Measure longer and search for more load lines, in about three times the time
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Measure an S3 server on this machine over real sockets, which takes a minute and a half; a
+    /// proof whose times a noisy machine spoils is skipped
     #[arg(long)]
     pub(crate) loopback: bool,
     /// The program that the proof `rivals` sets beside this one: `warp`, or `warp=PATH`; implies
@@ -35,10 +35,10 @@ pub(crate) struct ProveArgs {
     /// Fixes every choice
     #[arg(long, default_value_t = 1, value_name = "NUMBER")]
     pub(crate) seed: u64,
-    /// How many searches of each store `load-line` makes, each with choices of its own: of a
-    /// hundred, which take minutes, 95 are to be near
-    #[arg(long, default_value = "5", value_name = "NUMBER")]
-    pub(crate) seeds: NonZeroU32,
+    /// Searches of each store that `load-line` makes, each with a seed of its own: of 100, which
+    /// take minutes, 95 must be near [default: 3, with --full 5]
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) seeds: Option<NonZeroU32>,
     /// Also print each workload and script that was measured, for `run` and `oracle`
     #[arg(long, conflicts_with = "json")]
     pub(crate) explain: bool,
@@ -50,4 +50,7 @@ pub(crate) struct ProveArgs {
     pub(crate) overwrite: bool,
     #[command(flatten, next_help_heading = "Output")]
     pub(crate) print: PrintArgs,
+    /// Print the claim, truths and measured figures of each proof
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) verbose: bool,
 }

@@ -9,11 +9,12 @@ use plimsoll_conduct::machine;
 use plimsoll_conduct::output::{self, Named};
 use plimsoll_engine::RunClock;
 use plimsoll_http::Transport;
-use plimsoll_proof::{LOOPBACK_PROOFS, NamedProof, PROOFS, Prover, RIVALS};
+use plimsoll_model::Clock;
+use plimsoll_proof::{LOOPBACK_PROOFS, NamedProof, PROOFS, Prover, RIVALS, side_by_side};
 use plimsoll_report::proof::{self, Certificate, PROOF_SCHEMA, Proof, Verdict};
 
 use crate::args::{ProveArgs, overwrite};
-use crate::{flags, said, shown, signals};
+use crate::{said, shown, signals};
 
 /// Makes the proofs that were asked for.
 pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
@@ -30,7 +31,8 @@ pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
     transport.direct(false, over_sockets(args))?;
     let prover = Prover {
         seed: args.seed,
-        seeds: args.seeds.get().into(),
+        full: args.full,
+        seeds: args.seeds.map(|seeds| seeds.get().into()),
         transport,
         rival: args.against.clone(),
         explained: RefCell::default(),
@@ -38,28 +40,40 @@ pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
         observer: Arc::new(ui.silent()),
         command_line: said::command_line(),
     };
+    // Over sockets times are judged, which another measurement at the same time would change.
+    let at_once = if over_sockets(args) { 1 } else { machine::cores() };
+    if !args.print.json {
+        let more = "`verbose` shows claims and figures, `full` measures more";
+        ui.note(&format!("making {} proofs; {more}", chosen.len()));
+    }
+    let color = ui.color && !is_alone;
+    let show = |text: &str| match is_alone {
+        true => Ok(ui.note(text.trim_end())),
+        false => ui.text(text),
+    };
     let mut proofs: Vec<Proof> = Vec::new();
-    for named in chosen {
-        if !args.print.json {
-            ui.note(&format!("proving {} ...", named.name));
-        }
+    let items = chosen.into_iter().map(|named| (named, prover.clone())).collect();
+    let made = |(named, prover): (&'static NamedProof, Prover)| {
+        let clock = RunClock::start();
+        let began = clock.now();
         let proof = named.prove(&prover);
+        (named, proof, clock.now().since(began), prover.explained.take())
+    };
+    side_by_side(items, at_once, made, |(named, proof, took, explained)| -> Result<()> {
         if prover.stop.flag().is_set() {
             bail!("stopped; nothing was proved");
         }
-        match args.print.json {
-            true => {}
-            false if is_alone => ui.note(&flags::in_flags(&proof::text(&proof, false))),
-            false => ui.text(&(proof::text(&proof, ui.color) + "\n"))?,
+        match (args.print.json, args.verbose) {
+            (true, _) => {}
+            (false, true) => show(&(proof::text(&proof, color) + "\n"))?,
+            (false, false) => show(&proof::line(&proof, named.about, took, color))?,
         }
-        let explained = prover.explained.take();
-        match (args.explain, is_alone) {
-            (false, _) => {}
-            (true, true) => ui.note(&in_full(named.name, &explained)),
-            (true, false) => ui.result(&in_full(named.name, &explained))?,
+        if args.explain {
+            show(&in_full(named.name, &explained))?;
         }
         proofs.push(proof);
-    }
+        Ok(())
+    })?;
     let certificate = Certificate {
         schema: PROOF_SCHEMA.to_owned(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -75,8 +89,7 @@ pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
         // The document is there already.
         true if is_alone => {}
         true => ui.result(&document)?,
-        false if is_alone => ui.note(proof::summary(&certificate).trim_end()),
-        false => ui.result(&proof::summary(&certificate))?,
+        false => show(&proof::summary(&certificate))?,
     }
     Ok(shown::exit_code(certificate.count(Verdict::Fail) == 0))
 }
@@ -91,7 +104,7 @@ fn chosen(args: &ProveArgs) -> Result<Vec<&'static NamedProof>> {
     if args.against.is_some() && !args.names.iter().any(|name| name == RIVALS.name) {
         bail!("--against is for the proof `{}`, which is made only by name", RIVALS.name);
     }
-    if args.all || args.names.is_empty() {
+    if args.names.is_empty() {
         return Ok(usual.iter().collect());
     }
     let names = || usual.iter().map(|proof| proof.name).collect::<Vec<_>>().join(", ");
