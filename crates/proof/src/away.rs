@@ -11,7 +11,7 @@ use plimsoll_report::proof::Check;
 use crate::error::{Context, Result};
 use crate::loopback::{Noise, judged, measure, measure_while};
 use crate::measured::Measured;
-use crate::outages::{FREEZE, FREEZE_NS, gap_of, ledger_of, load, lost_of};
+use crate::outages::{FREEZE_NS, gap_of, ledger_of, load, lost_of};
 use crate::{CLOSED, Prover, open, times};
 
 pub(crate) const CLAIM: &str = "\
@@ -19,31 +19,34 @@ pub(crate) const CLAIM: &str = "\
     that is killed and comes back one as long as the store's own ledger says, within 50 ms; of \
     writes that it acknowledged and lost exactly those 7 are named";
 
+/// The objects are there before it freezes.
+const FREEZE: &str =
+    "service: {time: {constant: 2ms}}\nstalls: {every: 1h, lasting: 3s, offset: 2s}";
 const FREEZE_OFF_NS: u64 = 30_000_000;
 const KILL_OFF_NS: u64 = 50_000_000;
 /// When the store goes away, and for how long.
-const KILLED_AFTER: Duration = Duration::from_secs(2);
+const KILLED_AFTER: Duration = Duration::from_secs(1);
 const AWAY: Duration = Duration::from_millis(1_500);
 
 pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
     let mut noise = Noise::of_machine(prover)?;
     let (mut counts, mut timings) = (Vec::new(), Vec::new());
     // A freeze holds 180 of them up; each takes three open files.
-    let file = load("{get: o}", open("60/s", "constant", 300), 10).file(prover.seed);
+    let file = load("{get: o}", open("60/s", "constant", 300), 7).file(prover.seed);
     let frozen = measure(prover, &file, FREEZE)?;
     noise.note(&frozen);
     timings.extend(outage("a freeze", &frozen, FREEZE_NS, FREEZE_OFF_NS)?);
 
-    let file = load("{put: o}", CLOSED.to_owned(), 6).file(prover.seed);
+    let file = load("{put: o}", CLOSED.to_owned(), 4).file(prover.seed);
     let script = "service: {time: {constant: 2ms}}";
     let stop = prover.stop.clone();
     let killed = measure_while(prover, &file, script, &|oracle| kill_and_restart(&stop, oracle))?;
     let truth = longest_gap(&killed.ledger)?;
     timings.extend(outage("killed and restarted", &killed, truth, KILL_OFF_NS)?);
 
-    let file = load("{put: o}", open("1000/s", "constant", 256), 4);
+    let file = load("{put: o}", open("1000/s", "constant", 256), 2);
     let file = file.file(prover.seed).with_read_back()?;
-    let forgetful = measure(prover, &file, &lost_script(3_000))?;
+    let forgetful = measure(prover, &file, &lost_script(1_500))?;
     let (enough, named) = lost_of("puts", &forgetful)?;
     // What comes too late is never issued, and nothing is planted in it.
     timings.push(enough);

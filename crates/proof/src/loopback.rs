@@ -87,12 +87,12 @@ const STALL: &str = "\
     users who do not wait for each other (200/s), p90, p95 and p99 of 502, 752 and 952 ms; \
     a closed loop does not see it, and is labelled";
 const ERRORS: &str = "\
-    over real sockets each failure of some 20,000 operations is counted once and in its \
-    class, and what moved rightly and wholly is the goodput";
+    over real sockets each failure is counted once and in its class, and what moved rightly and \
+    wholly is the goodput";
 const BYTES: &str = "\
-    over real sockets 160 wrong contents of 8 kinds, planted in some 20,000 reads of whole \
-    objects and ranges, are all found, nothing right is called wrong, and at least 99 % are \
-    given their right name";
+    over real sockets 160 wrong contents of 8 kinds, planted in reads of whole objects and \
+    ranges, are all found, nothing right is called wrong, and at least 99 % are given their \
+    right name";
 
 /// Where the objects are.
 pub(crate) const BUCKET: &str = "proof";
@@ -126,7 +126,8 @@ const STALL_TRUTH: [u64; 3] = [502 * MS, 752 * MS, 952 * MS];
 const CLOSED_P99_MAX: u64 = 100 * MS;
 const MS: u64 = 1_000_000;
 
-const READ: Scale = Scale { planted_each: 20, reads: 20_000, ops_per_sec: 2_000, objects: 100 };
+const READ: Scale = Scale { planted_each: 20, reads: 8_000, ops_per_sec: 2_000, objects: 100 };
+const READ_FULL: Scale = Scale { reads: 20_000, ..READ };
 
 fn quantiles_checks(prover: &Prover) -> Result<Vec<Check>> {
     const PERCENTS: [f64; 3] = [50.0, 90.0, 99.0];
@@ -136,7 +137,7 @@ fn quantiles_checks(prover: &Prover) -> Result<Vec<Check>> {
         let load = Load {
             operations: "{get: o}",
             pacing: open("400/s", "poisson", 256),
-            lasts: Duration::from_secs(3),
+            lasts: Duration::from_secs(if prover.full { 3 } else { 1 }),
             workers: 8,
             objects: 64,
             size: 1_000,
@@ -155,7 +156,7 @@ fn quantiles_checks(prover: &Prover) -> Result<Vec<Check>> {
 
 fn stall_checks(prover: &Prover) -> Result<Vec<Check>> {
     let mut noise = Noise::of_machine(prover)?;
-    let (opened, closed) = stalled_loops(prover, 2, 1)?;
+    let (opened, closed) = stalled_loops(prover, if prover.full { 2 } else { 1 }, 1)?;
     noise.note(&opened);
     noise.note_machine(prover)?;
     let open_times = opened.percentiles(OpKind::Get, STALL_PERCENTS)?;
@@ -203,7 +204,7 @@ fn errors_checks(prover: &Prover) -> Result<Vec<Check>> {
     let load = Load {
         operations: "{get: o, weight: 6}, {stat: o, weight: 3}, {put: o}",
         pacing: open("4000/s", "poisson", 256),
-        lasts: Duration::from_secs(5),
+        lasts: Duration::from_secs(if prover.full { 5 } else { 2 }),
         workers: 16,
         objects: 200,
         size: 512,
@@ -213,7 +214,8 @@ fn errors_checks(prover: &Prover) -> Result<Vec<Check>> {
 
 fn bytes_checks(prover: &Prover) -> Result<Vec<Check>> {
     let noise = RefCell::new(Noise::of_machine(prover)?);
-    let (counts, enough) = bytes::found(prover, &READ, &|file, script| {
+    let scale = if prover.full { &READ_FULL } else { &READ };
+    let (counts, enough) = bytes::found(prover, scale, &|file, script| {
         let measured = measure(prover, file, script)?;
         noise.borrow_mut().note(&measured);
         Ok(measured)

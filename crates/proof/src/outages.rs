@@ -16,7 +16,7 @@ pub(crate) const CLAIM: &str = "\
     the nanosecond; of writes that it acknowledged and lost exactly those 7 are named; 20 sound \
     runs of all kinds have no outage";
 
-pub(crate) const FREEZE: &str =
+const FREEZE: &str =
     "service: {time: {constant: 2ms}}\nstalls: {every: 1h, lasting: 3s, offset: 5s}";
 pub(crate) const FREEZE_NS: u64 = 3_000_000_000;
 /// What of the operations under way when the store froze is left when it goes on.
