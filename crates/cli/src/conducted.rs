@@ -213,7 +213,7 @@ impl<'a> Settings<'a> {
 
     /// Tells whether nothing of the run is real.
     const fn is_simulated(&self) -> bool {
-        matches!(self.stand_in, StandIn::Script(_))
+        matches!(self.stand_in, StandIn::Virtual(_))
     }
 
     fn time(&self) -> RunTime {
@@ -235,7 +235,7 @@ impl<'a> Settings<'a> {
         let engine = EngineConfig {
             // A simulation is one thread's.
             threads: match &self.stand_in {
-                StandIn::Script(_) => 1,
+                StandIn::Virtual(_) => 1,
                 _ => self.threads.unwrap_or(embedded::cores_free(is_embedded)).max(1),
             },
             op_timeout: self.op_timeout,
@@ -258,7 +258,7 @@ pub(crate) struct Conducted {
     stores: Vec<Reached>,
     /// Whose credentials were found.
     found: Vec<Asking>,
-    scripted: Option<Scripted>,
+    scripted: Vec<Scripted>,
     profile: Option<ServerProfile>,
     /// Where the record of a simulation lies that nobody keeps.
     passing: Option<tempfile::TempDir>,
@@ -395,9 +395,7 @@ impl Conducted {
         let ui = *ui;
         let before: BeforeMeasuring<'_> = Box::new(move |recording| {
             wait_for(syncstart, &ui, &recording.stop)?;
-            if let Some(scripted) = scripted {
-                scripted.begin(recording.now());
-            }
+            scripted.iter().for_each(|of| of.begin(recording.now()));
             profile.as_mut().map_or(Ok(()), |profile| profile.start()).map_err(unprofiled)?;
             Ok(())
         });
@@ -415,13 +413,26 @@ impl Conducted {
 
     /// Has the run shown, cleans up, and tells whether all is as it should be.
     pub(crate) fn finish(self, done: Result<Recorded>, settings: &Settings<'_>) -> Result<bool> {
-        let Self { run, ui, stores: _stores, profile, passing, .. } = self;
+        let is_kept = self.passing.is_none();
+        self.finish_by(done, |recording, ui| report(recording, settings, (ui, is_kept)))
+    }
+
+    /// The same with `show`, which shows the run and tells whether what was measured is good.
+    pub(crate) fn finish_by(
+        self,
+        done: Result<Recorded>,
+        show: impl FnOnce(&mut Recording, &Ui) -> Result<bool>,
+    ) -> Result<bool> {
+        let Self { run, ui, stores: _stores, profile, passing: _passing, .. } = self;
         let show = |recording: &mut Recording, recorded: &Recorded| {
             if let Some(Err(error)) = profile.map(|profile| save(profile, &recording.directory)) {
                 // What was measured is worth no less without it.
                 ui.warn(&format!("{error:#}"));
             }
-            report(recording, recorded, settings, (&ui, passing.is_none()))
+            if recorded.stage(StageKind::Measure).is_none() {
+                bail!("nothing was measured");
+            }
+            show(recording, &ui)
         };
         run.finish(done, show)
     }
@@ -430,13 +441,9 @@ impl Conducted {
 /// Prints the report of a run that measured; tells whether it is good.
 fn report(
     recording: &mut Recording,
-    recorded: &Recorded,
     settings: &Settings<'_>,
     (ui, is_kept): (&Ui, bool),
 ) -> Result<bool> {
-    if recorded.stage(StageKind::Measure).is_none() {
-        bail!("nothing was measured");
-    }
     let OutputArgs { full_span, steady, verbose, .. } = *settings.output;
     let mut asked = Asked { full_span, steady, details: verbose, ..Asked::default() };
     let mut report = match shown::report_of_run(recording, &asked) {

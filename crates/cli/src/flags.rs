@@ -40,7 +40,7 @@ fn flags_of<'a>(command: &Command, words: impl IntoIterator<Item = &'a str>) -> 
 /// Returns the field of a workload that an error is about.
 pub(crate) fn refused_field(error: &anyhow::Error) -> Option<&InvalidField> {
     match error.downcast_ref() {
-        Some(ConductError::Plan(refused)) => Some(refused),
+        Some(ConductError::Plan(refused) | ConductError::NotSimulated(refused)) => Some(refused),
         _ => {
             let read = error.downcast_ref::<ReadError>().map(|read| &read.invalid);
             read.or_else(|| error.downcast_ref::<InvalidField>())

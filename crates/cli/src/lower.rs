@@ -236,6 +236,11 @@ pub(crate) fn in_our_words(error: anyhow::Error, asked: Option<&WarpWorkload>) -
             anyhow!("--list-existing: {error} (--prefix)")
         }
         (Ok(ConductError::Plan(refused)), Some(asked)) => anyhow!(asked.in_flags(&refused)),
+        // Of benchmarks only a search of the built-in store is simulated.
+        (Ok(ConductError::NotSimulated(_)), Some(asked)) => anyhow!(
+            "the built-in store does not do `{}` in virtual time; --real searches it over loopback",
+            asked.benchmark.name()
+        ),
         (Ok(error), _) => with_advice(error),
         (Err(other), Some(_)) if other.is::<EmbeddedFull>() => {
             anyhow!("{other} (--objects, --obj.size)")

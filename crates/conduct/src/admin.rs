@@ -366,13 +366,13 @@ pub(crate) fn check_offers(plan: &Plan, targets: &[Target]) -> Result<(), Conduc
         if let Some(set) = plan.sets.iter().find(was_there) {
             let why = "nothing was there before on a target that begins with the run, as one in \
                        virtual time does";
-            return Err(set.path.refuse(why).into());
+            return Err(ConductError::NotSimulated(set.path.refuse(why)));
         }
         let Some(offers) = store.driver.offers() else { continue };
         let needs = plan.needs(target_index);
         if let Some((need, path)) = needs.iter().find(|(need, _)| !offers.contains(need)) {
             let why = format!("a store in virtual time does not know `{}`", need.name());
-            return Err(path.refuse(why).into());
+            return Err(ConductError::NotSimulated(path.refuse(why)));
         }
     }
     Ok(())

@@ -58,6 +58,9 @@ pub enum ConductError {
     /// The workload cannot be, or not on these targets.
     #[error(transparent)]
     Plan(#[from] InvalidField),
+    /// The store that stands in for a target in virtual time cannot do what the workload needs.
+    #[error(transparent)]
+    NotSimulated(InvalidField),
     /// The target refused a step of administration.
     #[error("{}", .0.message)]
     Target(DriverError),

@@ -22,6 +22,9 @@ use crate::{
     CallerError, ConductError, FilesOn, RunTime, Scripted, Store, Target, in_one_line, input, swift,
 };
 
+/// What a scripted store does that nobody has described.
+const PLAIN_SCRIPT: &str = "schema: plimsoll.oracle/1\nservice: {time: {constant: 1ms}}\n";
+
 /// What stands in for all stores and files.
 #[derive(Clone, Debug, Default)]
 pub enum StandIn {
@@ -30,8 +33,9 @@ pub enum StandIn {
     Nobody,
     /// Targets on which every operation succeeds at once.
     Null,
-    /// Targets in virtual time that a script rules.
-    Script(Box<Script>),
+    /// Targets in virtual time that this script rules. Without one an oracle does as its own says,
+    /// and all others serve everything in 1 ms.
+    Virtual(Option<Box<Script>>),
 }
 
 /// A store that is to be reached.
@@ -90,8 +94,8 @@ pub struct Targets {
     pub all: Vec<Target>,
     /// The stores that were opened for them; what is embedded ends when these are dropped.
     pub stores: Vec<Reached>,
-    /// What is scripted.
-    pub scripted: Option<Scripted>,
+    /// What is scripted; the script of each begins with what is measured.
+    pub scripted: Vec<Scripted>,
 }
 
 impl Targets {
@@ -111,16 +115,56 @@ impl Targets {
                     targets.all.push(opened);
                 }
             }
-            StandIn::Null => targets.all = each(plan, &FilesOn::Null, null_store),
-            StandIn::Script(script) => {
-                let scripted = Scripted::new(script, seed, time, false);
-                let files = FilesOn::Scripted(scripted.files.clone());
-                let store = || Store::without_admin(scripted.driver.clone(), "oracle");
-                targets.all = each(plan, &files, store);
-                targets.scripted = Some(scripted);
+            StandIn::Null => {
+                let target = |index| match is_on_files(plan, index) {
+                    true => Target::Files(FilesOn::Null),
+                    false => null_store().into(),
+                };
+                targets.all = (0..plan.targets.len()).map(target).collect();
+            }
+            StandIn::Virtual(script) => {
+                targets.simulate(plan, script.as_deref(), &|of| {
+                    Scripted::new(of, seed, time, false)
+                })?;
             }
         }
         Ok(targets)
+    }
+
+    /// Opens what stands in for the targets in virtual time: one for all, and one for each oracle
+    /// with a script of its own.
+    fn simulate(
+        &mut self,
+        plan: &Plan,
+        script: Option<&Script>,
+        make: &dyn Fn(&Script) -> Scripted,
+    ) -> Result<(), ConductError> {
+        let plain = || Script::from_yaml(PLAIN_SCRIPT).expect("the script that is built in is one");
+        let shared = make(&script.map_or_else(plain, Script::clone));
+        self.scripted.push(shared.clone());
+        for (index, target) in plan.targets.iter().enumerate() {
+            let own = match &target.spec {
+                Some(TargetSpec::Oracle(spec)) => script_of(spec)?,
+                _ => None,
+            };
+            if own.is_some() && script.is_some() {
+                let why =
+                    "says what it does, and so does the script for all targets; leave one out";
+                return Err(target.path.refuse(why).into());
+            }
+            let on = match own {
+                Some(own) => {
+                    self.scripted.push(make(&own));
+                    &self.scripted[self.scripted.len() - 1]
+                }
+                None => &shared,
+            };
+            self.all.push(match is_on_files(plan, index) {
+                true => Target::Files(FilesOn::Scripted(on.files.clone())),
+                false => Store::without_admin(on.driver.clone(), "oracle").into(),
+            });
+        }
+        Ok(())
     }
 
     /// Has files be those of the agents that carry the run out.
@@ -363,15 +407,6 @@ fn null_target(spec: &NullTarget) -> Store {
 
 fn null_store() -> Store {
     Store::without_admin(NullDriver, "null")
-}
-
-/// Returns files and stores of these kinds for the targets of a plan.
-fn each(plan: &Plan, files: &FilesOn, store: impl Fn() -> Store) -> Vec<Target> {
-    let target = |index| match is_on_files(plan, index) {
-        true => Target::Files(files.clone()),
-        false => store().into(),
-    };
-    (0..plan.targets.len()).map(target).collect()
 }
 
 /// Refuses what the language knows and this program cannot run yet.

@@ -173,7 +173,7 @@ struct Opened {
     begun: BegunRun,
     share: Share,
     /// What was opened for the targets, for as long as they are used.
-    _targets: (Vec<Reached>, Option<Scripted>),
+    _targets: (Vec<Reached>, Vec<Scripted>),
 }
 
 impl Part {

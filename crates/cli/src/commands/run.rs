@@ -1,6 +1,6 @@
 //! `plimsoll run`: a workload file, against its targets or in virtual time.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -19,9 +19,6 @@ use crate::commands::fio;
 use crate::conducted::{self, Settings};
 use crate::load_line::searched;
 use crate::{lower, said};
-
-/// What a scripted store does that nobody has described.
-const PLAIN_SCRIPT: &str = "schema: plimsoll.oracle/1\nservice: {time: {constant: 1ms}}\n";
 
 /// A workload that was read.
 struct ReadFile {
@@ -160,7 +157,7 @@ fn read_workload(name: &str, text: &str) -> Result<ReadFile> {
 /// Returns an error with its place in the file, where it is about a field of it.
 pub(crate) fn located(error: anyhow::Error, source: Option<&Source>, name: &str) -> anyhow::Error {
     match error.downcast() {
-        Ok(ConductError::Plan(invalid)) => match source {
+        Ok(ConductError::Plan(invalid) | ConductError::NotSimulated(invalid)) => match source {
             Some(source) => source.locate(invalid).into(),
             None => ReadError { file: name.to_owned(), position: None, invalid }.into(),
         },
@@ -174,16 +171,20 @@ fn stand_in(args: &RunArgs) -> Result<StandIn> {
     if !args.is_virtual {
         return Ok(StandIn::Nobody);
     }
-    // A host in the environment is where other runs go.
+    refuse_host()?;
+    let script = |path: &PathBuf| {
+        let script = Script::from_yaml(&read(path)?);
+        script.map(Box::new).with_context(|| format!("--script: {}", path.display()))
+    };
+    Ok(StandIn::Virtual(args.script.as_ref().map(script).transpose()?))
+}
+
+/// Refuses a host beside `--virtual`; one in the environment is where other runs go.
+pub(crate) fn refuse_host() -> Result<()> {
     if said::is_typed("--host") {
         bail!("--virtual asks no store, so --host means nothing; leave one of them out");
     }
-    let script = match &args.script {
-        Some(path) => Script::from_yaml(&read(path)?)
-            .with_context(|| format!("--script: {}", path.display()))?,
-        None => Script::from_yaml(PLAIN_SCRIPT).context("the script that is built in")?,
-    };
-    Ok(StandIn::Script(Box::new(script)))
+    Ok(())
 }
 
 /// Refuses flags that say how a job file of fio's is read, where the file is none.
