@@ -45,7 +45,7 @@ pub use facts::{
 };
 pub use load_line::{KneeFigure, LineFigure, LoadLineReport, MetastableFigure, ProbeFigure};
 pub use read_back::{ReadBackObject, ReadBackReport};
-pub use report::{Report, ReportSchema, RowReport, RunVerdict, StageReport};
+pub use report::{QueueTheory, Report, ReportSchema, RowReport, RunVerdict, StageReport};
 pub use schedule::ScheduleReport;
 pub use scraped::{ScrapedMetric, ScrapedPageReport, ScrapedReport, ScrapedValues};
 pub use stage_words::stage_title;

@@ -84,6 +84,10 @@ pub struct Report {
     /// The load lines that were looked for; absent where none was.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub load_lines: Vec<LoadLineReport>,
+    /// The report of a second run: `plimsoll loadline` without a store searches in virtual time, and
+    /// then puts half of the line on the same store over loopback. Absent elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loopback: Option<Box<Self>>,
     /// Who was the limit: of the last stage that its client limited, else of the last result; null
     /// where that was not looked at.
     pub verdict: Option<RunVerdict>,
@@ -263,6 +267,10 @@ pub struct RowReport {
     pub paced: Vec<(String, LoopModel)>,
     /// The schedules of its jobs that have one.
     pub schedules: Vec<JobSchedule>,
+    /// What theory says of the latency, where the store is an embedded queue (M/M/c) and arrivals are
+    /// a Poisson process of one rate that the queue can carry; absent elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub theory: Option<QueueTheory>,
     /// What came of each step of the rate of its only job; absent where that has but one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepFigures>,
@@ -275,6 +283,20 @@ pub struct RowReport {
     /// What came of it.
     #[serde(flatten)]
     pub analysis: RowAnalysis,
+}
+
+/// What queueing theory says of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct QueueTheory {
+    /// Half of the operations take at most so long, from the intended start to the end.
+    #[serde(rename = "latency_ns_p50", serialize_with = "serial::ns")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
+    pub latency_p50: Duration,
+    /// 99 of 100 do.
+    #[serde(rename = "latency_ns_p99", serialize_with = "serial::ns")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
+    pub latency_p99: Duration,
 }
 
 /// What a stage that only prepares came to.
@@ -307,6 +329,7 @@ impl RowReport {
             loop_model: LoopModel::Closed,
             paced: Vec::new(),
             schedules: Vec::new(),
+            theory: None,
             steps: Vec::new(),
             error_rate: analysis.error_rate(),
             error_rate_max: None,
@@ -447,6 +470,7 @@ impl Report {
             seed: None,
             virtual_time: false,
             load_lines: Vec::new(),
+            loopback: None,
             verdict: run_verdict(&stages),
             stages,
             verification: None,

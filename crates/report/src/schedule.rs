@@ -93,7 +93,7 @@ impl ScheduleReport {
         self.offered_count.is_none_or(|offered| missed <= offered)
     }
 
-    fn missed_count(&self) -> u64 {
+    pub(crate) fn missed_count(&self) -> u64 {
         self.late_count.unwrap_or(0).saturating_add(self.skipped_count.unwrap_or(0))
     }
 

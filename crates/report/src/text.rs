@@ -2,8 +2,10 @@
 //! warnings.
 
 mod brief;
+mod loopback;
 mod stages;
 
+pub use loopback::loopback;
 pub(crate) use stages::warnings;
 
 use std::time::Duration;

@@ -23,6 +23,7 @@ mod merging;
 mod names;
 mod open;
 mod parameters;
+mod queue_theory;
 mod raw_file;
 mod read_back;
 mod report;

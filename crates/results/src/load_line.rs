@@ -9,19 +9,17 @@ use plimsoll_analysis::verdict::LimitClass;
 use plimsoll_model::{JobId, Moment, StageId};
 use plimsoll_record::schema::{Manifest, Stage};
 use plimsoll_report::{LoadLineReport, Report, RunVerdict, StageReport, stage_title};
-use plimsoll_stats::{ProbeRole, mmc_share_over, rate_carried};
-use plimsoll_workload::plan::spec::TargetSpec;
-use plimsoll_workload::plan::{Plan, Search, SloOf, SloSpec, Stage as PlanStage};
-use plimsoll_workload::{ArrivalLaw, RateProfile};
+use plimsoll_stats::ProbeRole;
+use plimsoll_workload::RateProfile;
+use plimsoll_workload::plan::Search;
 
 use crate::asked::Asked;
 use crate::error::{AskedFor, ResultsError};
 use crate::open::Record;
+use crate::queue_theory;
 
 /// Probes up to this multiple of the line's rate show what gives way there.
 const NEXT_ABOVE: f64 = 1.3;
-/// A line by theory that is less than this part of the capacity is none.
-const LEAST_THEORY: f64 = 1e-6;
 /// What ends a probe when all that was due was issued.
 const DURATION: &str = "duration";
 /// What ends one in which there was nothing left to do.
@@ -59,7 +57,7 @@ impl Record {
             lines.push(LoadLineReport {
                 no_line_because: found.no_line_because.clone().map(|of| because.unwrap_or(of)),
                 search_index: index as u8,
-                theory_ops_per_sec: theory(&plan, stage, search),
+                theory_ops_per_sec: queue_theory::line(&plan, stage, search),
                 ..found
             });
         }
@@ -76,25 +74,6 @@ pub(crate) fn refuse_slo(report: &Report, asked: &Asked) -> Result<(), ResultsEr
     let reason = "this is not a load-line search, and brown-outs are found by p99 of all \
                   operations, as p99<=20ms";
     Err(ResultsError::Asked { field: AskedFor::Slo, reason: reason.to_owned() })
-}
-
-/// Returns the line of a store that is a queue, where nothing else is done to it: what its
-/// formula says of the percentile that is exceeded first.
-fn theory(plan: &Plan, stage: &PlanStage, search: &Search) -> Option<f64> {
-    let [job] = &stage.jobs[..] else { return None };
-    let Some(TargetSpec::Oracle(oracle)) = &plan.target(job.target).spec else { return None };
-    let queue = oracle.queue.filter(|_| search.arrivals == ArrivalLaw::Poisson)?;
-    let mu = 1.0 / queue.time.0.as_secs_f64();
-    let line = |slo: &SloSpec| match slo.of {
-        SloOf::Latency { most, .. } => {
-            let over = |rate| mmc_share_over(queue.servers, mu, rate, most.as_secs_f64());
-            Some(rate_carried(f64::from(queue.servers) * mu, slo.share_max(), over))
-        }
-        SloOf::Errors { .. } => None,
-    };
-    // Where one operation by itself takes too long, there is none.
-    let least = f64::from(queue.servers) * mu * LEAST_THEORY;
-    search.slo.iter().filter_map(line).reduce(f64::min).filter(|rate| *rate > least)
 }
 
 /// Returns who was the limit of the probes that were too much, of those whose rates lie next above

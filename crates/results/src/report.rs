@@ -27,6 +27,7 @@ use crate::first_errors::first_errors;
 use crate::load_line::refuse_slo;
 use crate::names::row_name;
 use crate::open::{Origin, Record, RecordStage, Source, state};
+use crate::queue_theory;
 use crate::verdict::verdict;
 
 /// How many texts of one class of failure are kept of a record made elsewhere.
@@ -224,6 +225,13 @@ impl Record {
             let known = CacheState::ALL.into_iter().find(|state| state.name() == files.caches);
             known.unwrap_or(CacheState::NotKnown)
         });
+        let schedules = schedules(entry, of_clients, row, took);
+        let theory = match of_clients {
+            [ClientStage { planned: Some((plan, stage)), .. }] => {
+                queue_theory::latency(plan, stage, &schedules)
+            }
+            _ => None,
+        };
         RowReport {
             jobs: row.jobs.clone(),
             worker: row.worker,
@@ -242,7 +250,8 @@ impl Record {
             names_kept_count: names_kept(manifest, of_clients).filter(|_| on_files),
             loop_model: paced[0].1,
             paced,
-            schedules: schedules(entry, of_clients, row, took),
+            schedules,
+            theory,
             ..RowReport::of(&row_name(entry, row), analysis)
         }
     }
@@ -376,7 +385,11 @@ pub(crate) fn named_buckets(plan: &Plan, target: usize) -> Option<String> {
 }
 
 fn target(target: &schema::Target, virtual_time: bool) -> TargetReport {
-    let scripted = if target.kind == "oracle" && !virtual_time { "oracle at " } else { "" };
+    let (before, after) = match (&*target.kind, virtual_time) {
+        ("oracle", true) => ("", ", in virtual time"),
+        ("oracle", false) => ("oracle at ", ""),
+        _ => ("", ""),
+    };
     let files = target.files.clone();
     let hosts: Vec<&str> = format::known_hosts(&target.endpoints).map(String::as_str).collect();
     let root = |word: &str| {
@@ -384,7 +397,7 @@ fn target(target: &schema::Target, virtual_time: bool) -> TargetReport {
         bucket.map(|bucket| target.root_name(bucket))
     };
     TargetReport {
-        address: format!("{scripted}{}", hosts.join(", ")),
+        address: format!("{before}{}{after}", hosts.join(", ")),
         bucket: root("bucket"),
         collection: root("collection"),
         directory: root("directory"),

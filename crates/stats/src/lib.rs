@@ -31,7 +31,7 @@ pub use load_line::{
     ProbePart, ProbeRole, ProbeStretch, Step,
 };
 pub use mser::{WarmUp, mser5};
-pub use queues::{mdc_share_over, mg1_share_over, mmc_share_over, rate_carried};
+pub use queues::{mdc_share_over, mg1_share_over, mmc_share_over, mmc_time_over, rate_carried};
 pub use steady::{AmountSeries, STEADY_PARTS, STEADY_PARTS_COMPARED, Steady, SteadyRule};
 pub use timeline::{
     Cell, INTERVALS_PER_STRETCH, OUTCOMES_MAX, Sample, SeriesView, Stretch, Timeline, Times, Total,

@@ -128,6 +128,24 @@ pub fn rate_carried(most: f64, share_max: f64, share_over: impl Fn(f64) -> f64) 
     f64::midpoint(low, high)
 }
 
+/// Returns the time that this share of the operations of M/M/c take longer than, as
+/// [`mmc_share_over`] has it; `None` where the store does not keep up.
+pub fn mmc_time_over(servers: u32, mu: f64, rate: f64, share: f64) -> Option<f64> {
+    if rate >= f64::from(servers) * mu {
+        return None;
+    }
+    let is_longer = |time: f64| mmc_share_over(servers, mu, rate, time) > share;
+    let (mut low, mut high) = (0.0, 1.0 / mu);
+    while is_longer(high) {
+        (low, high) = (high, 2.0 * high);
+    }
+    for _ in 0..HALVINGS {
+        let middle = f64::midpoint(low, high);
+        if is_longer(middle) { low = middle } else { high = middle }
+    }
+    Some(f64::midpoint(low, high))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,6 +157,16 @@ mod tests {
         // ln(0.01) / 20 ms below 1,000/s.
         let carried = rate_carried(1_000.0, 0.01, |rate| mmc_share_over(1, 1_000.0, rate, 0.02));
         assert!((carried - 769.741_49).abs() < 1e-3, "{carried}");
+    }
+
+    #[test]
+    fn the_times_of_memoryless_servers_are_those_of_their_shares() {
+        // One server at 800 of 1,000/s: exponential with a mean of 5 ms.
+        let median = mmc_time_over(1, 1_000.0, 800.0, 0.5).unwrap();
+        assert!((median - 0.005 * 2.0_f64.ln()).abs() < 1e-9, "{median}");
+        let p99 = mmc_time_over(4, 1_000.0, 3_000.0, 0.01).unwrap();
+        assert!((mmc_share_over(4, 1_000.0, 3_000.0, p99) - 0.01).abs() < 1e-9, "{p99}");
+        assert_eq!(mmc_time_over(1, 1_000.0, 1_000.0, 0.5), None);
     }
 
     #[test]

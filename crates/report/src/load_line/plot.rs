@@ -6,7 +6,7 @@ use super::LoadLineReport;
 use crate::format::{count, duration};
 
 /// How many lines the plot has, without its axis.
-const HEIGHT: usize = 12;
+const HEIGHT: usize = 9;
 /// How wide the labels of the latency are.
 const LABEL: usize = 9;
 /// Columns of the plot at most.

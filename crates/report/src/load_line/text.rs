@@ -42,7 +42,7 @@ pub(crate) fn headline(
     }
 }
 
-/// Writes the line, what it rests on, the curve and the probes.
+/// Writes the line, what it rests on and the curve; with all figures also the probes.
 pub(crate) fn write(
     report: &Report,
     load_line: &LoadLineReport,
@@ -50,24 +50,26 @@ pub(crate) fn write(
     out: &mut String,
 ) {
     out.push_str(&format!("\n{}\n", paint.apply(Tone::Bold, &harmless(&load_line.name))));
-    for (name, text) in facts(report, load_line) {
+    // At a glance it is the same of each search.
+    let shows = |(name, _): &(&str, String)| report.is_detailed() || *name != "load";
+    for (name, text) in facts(report, load_line).into_iter().filter(shows) {
         paragraph(&format!("  {name:<10}"), &harmless(&text), width, out);
     }
     let curve = plot::plot(load_line, width);
     if !curve.is_empty() {
         out.push('\n');
         out.push_str(&curve);
-        let line = if load_line.line.is_some() { ", | the line" } else { "" };
+        let line = if load_line.line.is_some() { ", | line" } else { "" };
         paragraph("  ", &format!(". p50, o p99, 9 p99.9{line}; {LATENCY}"), width, out);
     }
-    if !load_line.probes.is_empty() {
+    if report.is_detailed() && !load_line.probes.is_empty() {
         out.push('\n');
         probes(load_line).write(paint, out);
     }
 }
 
 /// From which instant to which latencies are measured.
-pub(crate) const LATENCY: &str = "latency from the intended start, successes only";
+pub(crate) const LATENCY: &str = "latency of successes, from the intended start";
 
 /// How many outages and commands of the user's are told one by one.
 const HAPPENED_MAX: usize = 8;

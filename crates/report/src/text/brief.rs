@@ -197,6 +197,7 @@ impl Writer<'_> {
             self.toned(Tone::Dim, "  ", "– is from too few samples");
         }
         self.certainty(&stages);
+        self.theory(&stages);
         self.open_loop(&stages);
         let rows = stages.iter().flat_map(|stage| &stage.rows);
         rows.for_each(|row| crate::steps::write(&row.steps, self.paint, &mut self.out));
@@ -215,6 +216,15 @@ impl Writer<'_> {
                 format!("95 % interval of p99{of}: {low} to {high}, if operations are independent");
             self.toned(Tone::Dim, "  ", &text);
         }
+    }
+
+    /// Writes what theory says of the only row, where the store is a queue.
+    fn theory(&mut self, stages: &[&StageReport]) {
+        let [StageReport { rows, .. }] = stages else { return };
+        let [RowReport { theory: Some(theory), .. }] = &rows[..] else { return };
+        let (p50, p99) = (duration(theory.latency_p50), duration(theory.latency_p99));
+        let text = format!("by the formula of the queue that the store is: p50 {p50}, p99 {p99}");
+        self.toned(Tone::Dim, "  ", &text);
     }
 
     /// Writes from which instant times count, where that is not the real start.
