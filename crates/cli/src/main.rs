@@ -56,10 +56,7 @@ fn main() -> ExitCode {
     machine::allow_open_files();
     signals::outlive_file_limit();
     let command = Cli::command();
-    let words = load_line::with_benchmark(
-        environment::words(),
-        environment::variable("PLIMSOLL_HOST").is_some(),
-    );
+    let words = load_line::with_benchmark(environment::words());
     let matches = match parsed(&command, words) {
         Ok(matches) => matches,
         Err(error) => return refuse(&command, error),

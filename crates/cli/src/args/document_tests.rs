@@ -49,7 +49,7 @@ fn words(line: &str) -> Vec<String> {
 
 /// Returns why the program would refuse a line, if it would.
 fn refusal(line: &str) -> Option<String> {
-    let words = with_benchmark(words(line).into_iter().map(Into::into), false);
+    let words = with_benchmark(words(line).into_iter().map(Into::into));
     let matches = Cli::command().try_get_matches_from(words);
     match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(Cli {
@@ -80,7 +80,7 @@ fn every_command_that_a_document_names_exists() {
             }
             count += 1;
             // A sentence may leave out what a command needs, but names nothing that is not there.
-            let words = with_benchmark(words(&line).into_iter().map(Into::into), false);
+            let words = with_benchmark(words(&line).into_iter().map(Into::into));
             let found = Cli::command().try_get_matches_from(words).err();
             let is_unknown = |error: &clap::Error| {
                 matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand)

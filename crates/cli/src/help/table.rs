@@ -3,11 +3,14 @@
 /// The flags that people use, in the order of help, by the commands they are of and all below
 /// those: long flags, or the names of positional values. What a command has not is passed over.
 pub(super) const COMMON: [(&[&str], &[&str]); 9] = [
-    (&["loadline run"], &["FILE", "slo", "budget", "host", "access-key", "secret-key", "json"]),
+    (
+        &["loadline run"],
+        &["FILE", "slo", "budget", "virtual", "host", "access-key", "secret-key", "json"],
+    ),
     (&["loadline file", "file"], &FILE),
     (&["loadline weed", "weed"], &WEED),
     (&["loadline s3"], &SEARCH),
-    (&["loadline"], &["slo", "budget", "rates", "precision"]),
+    (&["loadline"], &["slo", "budget", "rates", "precision", "virtual", "real"]),
     (&["s3"], &S3),
     (
         &["run"],
@@ -124,7 +127,7 @@ const FILE: [&str; 15] = [
 ];
 
 /// What `-h` says of them.
-pub(super) const SHORT: [(&str, &str); 49] = [
+pub(super) const SHORT: [(&str, &str); 51] = [
     ("AFTER", "Runs after the change, or a directory of runs"),
     ("BEFORE", "Run before the change, or a directory of runs"),
     ("FILE", "Workload (YAML), fio job file or COSBench XML; - is stdin"),
@@ -167,6 +170,7 @@ pub(super) const SHORT: [(&str, &str); 49] = [
     ("precision", "Precision of the load line [default: 5%]"),
     ("rate", "Open loop: 1000/s, or 100/s..5000/s over 2m"),
     ("rates", "Search between these rates, such as 100/s..5000/s"),
+    ("real", "Search in real time, also on the built-in store"),
     ("run-dir", "Directory for the record of the run"),
     ("scale", "Part of the guide's file sizes, such as 1/1024"),
     ("secret-key", "Secret key [env: PLIMSOLL_SECRET_KEY]"),
@@ -174,6 +178,7 @@ pub(super) const SHORT: [(&str, &str); 49] = [
     ("slo", "Condition to meet, such as p99<=20ms"),
     ("stage", "Only this stage"),
     ("verbose", "Print every figure"),
+    ("virtual", "Search in virtual time: exact, repeatable"),
 ];
 
 /// The headings in the order of help; what has another one stands before them.

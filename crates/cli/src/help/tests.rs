@@ -58,7 +58,7 @@ fn every_page_has_examples_and_each_is_parsed() {
             let begins = format!("plimsoll {path}");
             assert!(line.starts_with(begins.trim_end()), "{line} is no example of {path}");
             assert!(line.len() <= SCREEN.1 - 2, "{line} is wider than a screen");
-            let words = with_benchmark(words(line), false);
+            let words = with_benchmark(words(line));
             let matches = Cli::command().try_get_matches_from(words);
             let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
             let cli = cli.unwrap_or_else(|error| panic!("{line}: {error}"));
