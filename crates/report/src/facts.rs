@@ -2,11 +2,32 @@
 
 use std::time::Duration;
 
+use plimsoll_analysis::verdict::LimitClass;
 use plimsoll_model::{EndpointId, ErrorClass, OpKind, OpRate};
 use serde::Serialize;
 
 use crate::proof::{Certificate, Verdict};
 use crate::{ScheduleReport, serial};
+
+/// The verdict on the stage that says most of the run; its evidence stands with the stage.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunVerdict {
+    /// The stage.
+    pub stage: String,
+    /// Which repetition of it, 0-based.
+    #[serde(rename = "iteration_index")]
+    pub iteration: u32,
+    /// Who.
+    pub class: LimitClass,
+    /// Whether that is the client: the figures are then not a measurement of the store.
+    #[serde(rename = "is_client_limit")]
+    pub is_client: bool,
+    /// The same in one sentence.
+    pub sentence: String,
+    /// What to do to confirm it or to find out that it is wrong.
+    pub experiment: String,
+}
 
 /// What load was put on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -41,12 +41,13 @@ pub use crimes::crime_line;
 pub use events::EventReport;
 pub use facts::{
     AdviceLine, CacheState, CertificateLine, CleanupReport, CleanupState, ErrorSample, JobSchedule,
-    LoopModel, OpLogCheck, ProcessUsage, RunState, TargetReport, Verification, VerificationMode,
+    LoopModel, OpLogCheck, ProcessUsage, RunState, RunVerdict, TargetReport, Verification,
+    VerificationMode,
 };
 pub use load_line::{KneeFigure, LineFigure, LoadLineReport, MetastableFigure, ProbeFigure};
 pub use read_back::{ReadBackObject, ReadBackReport};
-pub use report::{QueueTheory, Report, ReportSchema, RowReport, RunVerdict, StageReport};
-pub use schedule::ScheduleReport;
+pub use report::{Report, ReportSchema, RowReport, StageReport};
+pub use schedule::{QueueTheory, ScheduleReport};
 pub use scraped::{ScrapedMetric, ScrapedPageReport, ScrapedReport, ScrapedValues};
 pub use stage_words::stage_title;
 pub use words::state_warning;

@@ -4,19 +4,19 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plimsoll_analysis::verdict::{LimitClass, Verdict};
+use plimsoll_analysis::verdict::Verdict;
 use plimsoll_analysis::{KindAnalysis, RowAnalysis, StepFigures};
 use plimsoll_model::{EndpointId, Interface, Moment, OpKind, RunId, Seed, WallTime};
 use serde::Serialize;
 
 use crate::facts::{
     AdviceLine, CacheState, CertificateLine, CleanupReport, ErrorSample, JobSchedule, LoopModel,
-    OpLogCheck, ProcessUsage, RunState, TargetReport, Verification,
+    OpLogCheck, ProcessUsage, RunState, RunVerdict, TargetReport, Verification,
 };
 use crate::stage_words::schedules_told;
 use crate::{
-    AgentReport, EventReport, LoadLineReport, ReadBackReport, ScheduleReport, ScrapedReport,
-    serial, words,
+    AgentReport, EventReport, LoadLineReport, QueueTheory, ReadBackReport, ScheduleReport,
+    ScrapedReport, serial, words,
 };
 
 /// The version of the document.
@@ -84,7 +84,7 @@ pub struct Report {
     /// The load lines that were looked for; absent where none was.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub load_lines: Vec<LoadLineReport>,
-    /// The report of a second run: `plimsoll loadline` without a store searches in virtual time, and
+    /// The report of a second run: `plimsoll loadline` without a store searches in virtual time,
     /// then puts half of the line on the same store over loopback. Absent elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loopback: Option<Box<Self>>,
@@ -116,26 +116,6 @@ pub struct Report {
     pub advice: Vec<String>,
     /// Remarks that are no warnings.
     pub notes: Vec<String>,
-}
-
-/// The verdict on the stage that says most of the run; its evidence stands with the stage.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RunVerdict {
-    /// The stage.
-    pub stage: String,
-    /// Which repetition of it, 0-based.
-    #[serde(rename = "iteration_index")]
-    pub iteration: u32,
-    /// Who.
-    pub class: LimitClass,
-    /// Whether that is the client: the figures are then not a measurement of the store.
-    #[serde(rename = "is_client_limit")]
-    pub is_client: bool,
-    /// The same in one sentence.
-    pub sentence: String,
-    /// What to do to confirm it or to find out that it is wrong.
-    pub experiment: String,
 }
 
 /// One stage: jobs that ran at once.
@@ -267,8 +247,8 @@ pub struct RowReport {
     pub paced: Vec<(String, LoopModel)>,
     /// The schedules of its jobs that have one.
     pub schedules: Vec<JobSchedule>,
-    /// What theory says of the latency, where the store is an embedded queue (M/M/c) and arrivals are
-    /// a Poisson process of one rate that the queue can carry; absent elsewhere.
+    /// What theory says of the latency, where the store is an embedded queue (M/M/c) and arrivals
+    /// are a Poisson process of one rate that the queue can carry; absent elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theory: Option<QueueTheory>,
     /// What came of each step of the rate of its only job; absent where that has but one.
@@ -283,20 +263,6 @@ pub struct RowReport {
     /// What came of it.
     #[serde(flatten)]
     pub analysis: RowAnalysis,
-}
-
-/// What queueing theory says of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct QueueTheory {
-    /// Half of the operations take at most so long, from the intended start to the end.
-    #[serde(rename = "latency_ns_p50", serialize_with = "serial::ns")]
-    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
-    pub latency_p50: Duration,
-    /// 99 of 100 do.
-    #[serde(rename = "latency_ns_p99", serialize_with = "serial::ns")]
-    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
-    pub latency_p99: Duration,
 }
 
 /// What a stage that only prepares came to.

@@ -11,6 +11,20 @@ use crate::format::{UNKNOWN, count, duration, known, number, op_rate, percent};
 use crate::report::RowView;
 use crate::serial;
 
+/// What queueing theory says of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct QueueTheory {
+    /// Half of the operations take at most so long, from the intended start to the end.
+    #[serde(rename = "latency_ns_p50", serialize_with = "serial::ns")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
+    pub latency_p50: Duration,
+    /// 99 of 100 do.
+    #[serde(rename = "latency_ns_p99", serialize_with = "serial::ns")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
+    pub latency_p99: Duration,
+}
+
 /// What stands for the explanation where a part of the operations was left out.
 const OF_PART: &str = "The report of all operations says what held it back";
 

@@ -13,8 +13,8 @@ pub(crate) const BENCHMARKS: [&str; 4] = ["s3", "weed", "file", "run"];
 #[derive(Args, Debug)]
 #[command(
     override_usage = "plimsoll loadline [BENCHMARK] [--slo CONDITION]... [OPTIONS]",
-    after_help = "Without a benchmark it is `s3 get` of small objects. Without --host the store is a \
-                  built-in queue of 4 servers, 1 ms each on average, whose line theory knows: it \
+    after_help = "Without a benchmark it is `s3 get` of small objects. Without --host the store is \
+                  a built-in queue of 4 servers, 1 ms each on average, whose line theory knows: it \
                   is searched in virtual time, then gets half of that load over loopback. That \
                   takes some ten seconds on any machine."
 )]

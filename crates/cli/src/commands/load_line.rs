@@ -25,7 +25,7 @@ use crate::conducted::{Conducted, Settings};
 use crate::load_line::at_half;
 use crate::manifest::directory_for;
 use crate::ui::Ui;
-use crate::{fleet, shown, signals};
+use crate::{shown, signals};
 
 /// What is said below the answer.
 const NEXT: &str = "\
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &LoadLineArgs) -> Result<ExitCode> {
 
 /// Refuses what the built-in store has not.
 pub(super) fn refuse_what_it_has_not(output: &OutputArgs) -> Result<()> {
-    if fleet::is_asked(&output.fleet)? {
+    if output.fleet.is_asked()? {
         bail!("--fleet: agents cannot reach the built-in store; name yours with --host");
     }
     Ok(())

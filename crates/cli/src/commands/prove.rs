@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use plimsoll_conduct::machine;
@@ -53,13 +54,7 @@ pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
     };
     let mut proofs: Vec<Proof> = Vec::new();
     let items = chosen.into_iter().map(|named| (named, prover.clone())).collect();
-    let made = |(named, prover): (&'static NamedProof, Prover)| {
-        let clock = RunClock::start();
-        let began = clock.now();
-        let proof = named.prove(&prover);
-        (named, proof, clock.now().since(began), prover.explained.take())
-    };
-    side_by_side(items, at_once, made, |(named, proof, took, explained)| -> Result<()> {
+    side_by_side(items, at_once, timed, |(named, proof, took, explained)| -> Result<()> {
         if prover.stop.flag().is_set() {
             bail!("stopped; nothing was proved");
         }
@@ -92,6 +87,17 @@ pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
         false => show(&proof::summary(&certificate))?,
     }
     Ok(shown::exit_code(certificate.count(Verdict::Fail) == 0))
+}
+
+/// What a proof came to, how long it took, and what it measured.
+type Timed = (&'static NamedProof, Proof, Duration, Vec<(String, String)>);
+
+/// Makes one proof.
+fn timed((named, prover): (&'static NamedProof, Prover)) -> Timed {
+    let clock = RunClock::start();
+    let began = clock.now();
+    let proof = named.prove(&prover);
+    (named, proof, clock.now().since(began), prover.explained.take())
 }
 
 /// Tells whether the scripted stores are servers, rather than in virtual time.
