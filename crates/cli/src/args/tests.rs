@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::CommandFactory;
 
 /// Words that are flags of others, where a path begins with one of these.
-const OTHERS: [(&[&str], &[&str]); 20] = [
+const OTHERS: [(&[&str], &[&str]); 21] = [
     (&["crates/credentials/src/error.rs"], &["profile"]),
     (&["docs/howto/compare-in-ci.md"], &["adapter", "file"]),
     (&["docs/install.md"], &["input", "network", "rm", "twice"]),
@@ -144,7 +144,8 @@ const OTHERS: [(&[&str], &[&str]); 20] = [
     ),
     (&["crates/cli/src/help/examples.rs"], &["name", "rw"]),
     // Flags of our own tools.
-    (&["README.md"], &["release", "no-live"]),
+    (&["README.md"], &["release", "no-live", "wheel"]),
+    (&["docs/contributing.md"], &["all", "full", "no-live", "release", "test"]),
     // MinIO's and cargo's.
     (&["docs/tutorial"], &["address", "release"]),
     (&["docs/install.md"], &["features", "no-default-features", "release"]),
