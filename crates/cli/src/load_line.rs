@@ -126,7 +126,7 @@ pub(crate) fn at_half(searched: &WorkloadFile, line: f64) -> Result<WorkloadFile
         if let Some(job) = jobs.find(|job| search.job.is_none() || job.name == search.job) {
             job.pacing = PacingSpec::Open(OpenSpec {
                 rate: RateSpec::Rate(Profile(rate.clone())),
-                arrivals: search.arrivals.clone(),
+                arrivals: search.arrivals,
                 max_in_flight: search.max_in_flight,
             });
         }

@@ -148,7 +148,7 @@ const OTHERS: [(&[&str], &[&str]); 21] = [
     (&["docs/contributing.md"], &["all", "full", "no-live", "release", "test"]),
     // MinIO's and cargo's.
     (&["docs/tutorial"], &["address", "release"]),
-    (&["docs/install.md"], &["features", "no-default-features", "release"]),
+    (&["docs/install.md"], &["features", "no-default-features", "release", "wheel"]),
     (&["crates/cli/src/left_out.rs"], &["features"]),
     (&["docs/self-benchmarks.md"], &["only", "program", "quick", "rounds", "seconds"]),
     // Names of colours.

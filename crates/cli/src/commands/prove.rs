@@ -49,7 +49,10 @@ pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
     }
     let color = ui.color && !is_alone;
     let show = |text: &str| match is_alone {
-        true => Ok(ui.note(text.trim_end())),
+        true => {
+            ui.note(text.trim_end());
+            Ok(())
+        }
         false => ui.text(text),
     };
     let mut proofs: Vec<Proof> = Vec::new();

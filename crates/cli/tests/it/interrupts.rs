@@ -113,8 +113,7 @@ fn a_benchmark_of_warp_ends_with_its_report_and_removes_what_it_wrote() {
     let target = oracle();
     target.plant(8);
     assert_interrupted("measure", |directory| {
-        let line = "as warp get --objects 20 --obj.size 1KiB --duration 60s --concurrent 2 \
-                    --rps-limit 300";
+        let line = "as warp get --objects 20 --obj.size 1KiB --duration 60s --concurrent 2";
         target.command(directory, line)
     });
     target.assert_only_planted(8);
