@@ -54,11 +54,12 @@ impl OnTerminal {
             (tty.try_clone().unwrap(), tty.try_clone().unwrap(), tty.try_clone().unwrap());
         command.stdin(stdin).stdout(stdout).stderr(stderr);
         // SAFETY: only system calls are made between fork and exec: a session of its own, whose
-        // terminal this is, and Ctrl-\ as it is in one, also where a shell has put the tests into
-        // the background and so had them ignore it.
+        // terminal this is, with Ctrl-\ and hang-up as they are in one, also where a shell has put
+        // the tests into the background or `nohup` has them ignore it.
         unsafe {
             command.pre_exec(|| {
                 libc::signal(libc::SIGQUIT, libc::SIG_DFL);
+                libc::signal(libc::SIGHUP, libc::SIG_DFL);
                 let done = libc::setsid() >= 0 && libc::ioctl(0, libc::TIOCSCTTY, 0) >= 0;
                 if done { Ok(()) } else { Err(std::io::Error::last_os_error()) }
             });
