@@ -9,7 +9,8 @@ use crate::harness::{plimsoll, printed, run, run_line, scripted};
 /// Runs a workload in virtual time on a scripted store, and returns what is printed.
 fn simulated(here: &Path, pacing: &str, script: &str) -> String {
     let work = format!(
-        "schema: plimsoll.workload/2\nname: q\nsets: {{o: {{count: 50, size: 64KiB}}}}\nstages:\n\
+        "schema: plimsoll.workload/2\nname: q\nseed: 1\n\
+         sets: {{o: {{count: 50, size: 64KiB}}}}\nstages:\n\
          - {{prepares: true, jobs: [{{work: {{fill: o}}}}]}}\n\
          - {{duration: 20s, jobs: [{{{pacing}, work: {{objects: [get: o]}}}}]}}\n"
     );
