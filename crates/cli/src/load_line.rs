@@ -4,11 +4,12 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
+use plimsoll_conduct::QUEUE;
 use plimsoll_dialects::warp::{Sizes, WarpWorkload};
 use plimsoll_workload::RateProfile;
 use plimsoll_workload::plan::spec::{
-    OpenSpec, OracleTarget, PacingSpec, QueueSpec, RateSpec, SearchSpec, SearchStage, StageSpec,
-    TargetSpec, Targets, WorkSpec, WorkStage,
+    OpenSpec, OracleTarget, PacingSpec, RateSpec, SearchSpec, SearchStage, StageSpec, TargetSpec,
+    Targets, WorkSpec, WorkStage,
 };
 use plimsoll_workload::plan::{InvalidField, Percent, Profile, SloSpec, Time, WorkloadFile};
 
@@ -35,9 +36,6 @@ const IN_VIRTUAL_TIME: (Duration, f64) = (Duration::from_secs(120), 3.0);
 const IN_REAL_TIME: (Duration, f64) = (Duration::from_secs(45), 5.0);
 /// How long half of the line is put on the built-in store over loopback.
 const LOOPBACK: Duration = Duration::from_secs(5);
-/// The store where none is named. One that answers as fast as it can would only be limited by the
-/// machine that it shares with the client; of this one the line is known.
-const QUEUE: QueueSpec = QueueSpec { servers: 4, time: Time(Duration::from_millis(1)) };
 
 /// Returns the words of a command line with the benchmark that `loadline` means without one.
 pub(crate) fn with_benchmark(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {

@@ -51,7 +51,7 @@ pub use in_order::in_order;
 pub use lease::{BucketLease, Marked};
 pub use manifest::{Built, Opening, of_workload};
 pub use observer::{Goal, Observer, StageView};
-pub use opening::{AskedStore, Reach, Reached, StandIn, Targets};
+pub use opening::{AskedStore, QUEUE, Reach, Reached, StandIn, Targets};
 pub use plan_work::{BeforeMeasuring, PlanWork};
 pub use recording::{Cleaning, Done, Recorded, Recording, in_one_line, note_outcome};
 pub use run::{BegunRun, FoundObjects, OpenRun, RunRequest, RunSettings};

@@ -1,5 +1,7 @@
 //! Opens what a workload is carried out on: the targets that it names, or the caller's own store.
 
+use std::time::Duration;
+
 use plimsoll_driver::mock::{Mock, MockDriver};
 use plimsoll_driver::null::NullDriver;
 use plimsoll_driver_s3::S3Config;
@@ -16,7 +18,7 @@ use plimsoll_workload::plan::spec::{
     NullTarget, OracleTarget, QueueSpec, S3Target, SeaweedAssign, SeaweedTarget, SeaweedUpload,
     SwiftTarget, TargetSpec,
 };
-use plimsoll_workload::plan::{FieldPath, Members, Plan, Target as PlanTarget, TargetIndex};
+use plimsoll_workload::plan::{FieldPath, Members, Plan, Target as PlanTarget, TargetIndex, Time};
 
 use crate::{
     CallerError, ConductError, FilesOn, RunTime, Scripted, Store, Target, in_one_line, input, swift,
@@ -24,6 +26,10 @@ use crate::{
 
 /// What a scripted store does that nobody has described.
 const PLAIN_SCRIPT: &str = "schema: plimsoll.oracle/1\nservice: {time: {constant: 1ms}}\n";
+/// The store whose load line is searched where nobody names or describes one. One that answers as
+/// fast as it can would only be limited by the machine that it shares with the client; of this one
+/// the line is known.
+pub const QUEUE: QueueSpec = QueueSpec { servers: 4, time: Time(Duration::from_millis(1)) };
 
 /// What stands in for all stores and files.
 #[derive(Clone, Debug, Default)]
@@ -33,8 +39,8 @@ pub enum StandIn {
     Nobody,
     /// Targets on which every operation succeeds at once.
     Null,
-    /// Targets in virtual time that this script rules. Without one an oracle does as its own says,
-    /// and all others serve everything in 1 ms.
+    /// Targets in virtual time that this script rules. Without one an oracle does as its own says;
+    /// all others serve everything in 1 ms, and in a search are [`QUEUE`].
     Virtual(Option<Box<Script>>),
 }
 
@@ -139,8 +145,12 @@ impl Targets {
         script: Option<&Script>,
         make: &dyn Fn(&Script) -> Scripted,
     ) -> Result<(), ConductError> {
-        let plain = || Script::from_yaml(PLAIN_SCRIPT).expect("the script that is built in is one");
-        let shared = make(&script.map_or_else(plain, Script::clone));
+        let shared = match script {
+            Some(script) => make(script),
+            // One that serves everything at once has no line.
+            None if plan.stages.iter().any(|stage| stage.search.is_some()) => make(&*queue(QUEUE)?),
+            None => make(&Script::from_yaml(PLAIN_SCRIPT).expect("what is built in is a script")),
+        };
         self.scripted.push(shared.clone());
         for (index, target) in plan.targets.iter().enumerate() {
             let own = match &target.spec {
@@ -280,18 +290,18 @@ pub(crate) fn open_swift(
 
 /// Returns what an embedded store is to do; `None`: answer as fast as it can.
 fn script_of(spec: &OracleTarget) -> Result<Option<Box<Script>>, ConductError> {
-    let queue = |queue: QueueSpec| {
-        let QueueSpec { servers, time } = queue;
-        let text = format!(
-            "schema: {SCRIPT_SCHEMA}\nservice: {{time: {{exponential: {{mean: {time}}}}}}}\n\
-             servers: {servers}"
-        );
-        let of =
-            |source: ScriptError| ConductError::Of { what: "queue".into(), source: source.into() };
-        Script::from_yaml(&text).map(Box::new).map_err(of)
-    };
     let script = spec.script.as_deref().map(read_script);
     script.or_else(|| spec.queue.map(queue)).transpose()
+}
+
+/// Returns what a store does that is such a queue.
+fn queue(QueueSpec { servers, time }: QueueSpec) -> Result<Box<Script>, ConductError> {
+    let text = format!(
+        "schema: {SCRIPT_SCHEMA}\nservice: {{time: {{exponential: {{mean: {time}}}}}}}\n\
+         servers: {servers}"
+    );
+    let of = |source: ScriptError| ConductError::Of { what: "queue".into(), source: source.into() };
+    Script::from_yaml(&text).map(Box::new).map_err(of)
 }
 
 fn read_script(path: &str) -> Result<Box<Script>, ConductError> {

@@ -201,14 +201,13 @@ pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
         Ok::<_, ProofError>(())
     })?;
     let is_exact = seeds >= SEEDS_ENOUGH;
-    let mut checks = Vec::new();
+    let all = Counts::of(&found);
+    let mut checks = all.checks("all stores", "", "told whether they come back", is_exact).to_vec();
     for (model, found) in MODELS.iter().zip(found.chunks(seeds as usize)) {
         let truth = format!(", {:.1}/s", (model.truth)());
         let told = if model.is_metastable { "found to stay down" } else { "found to come back" };
         checks.extend(Counts::of(found).checks(model.name, &truth, told, is_exact));
     }
-    let told = "told whether they come back";
-    checks.extend(Counts::of(&found).checks("all stores", "", told, is_exact));
     Ok(checks)
 }
 

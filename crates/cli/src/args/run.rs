@@ -18,7 +18,8 @@ pub(crate) struct RunArgs {
     /// Run in virtual time on scripted stores and files: exact, repeatable, no socket is opened
     #[arg(long = "virtual")]
     pub(crate) is_virtual: bool,
-    /// With --virtual: what the store does [default: it serves everything in 1ms]
+    /// With --virtual: what the store does [default: it serves everything in 1ms; in a search it is
+    /// a queue of 4 servers, 1ms each on average]
     #[arg(long, value_name = "FILE", requires = "is_virtual")]
     pub(crate) script: Option<PathBuf>,
     /// Instead of the file's seed

@@ -50,7 +50,8 @@ stages:
 fn two_runs_in_virtual_time_are_alike_whatever_the_threads() {
     let place = tempfile::tempdir().unwrap();
     let here = place.path();
-    workload(here, "mixed --rate 500/s --arrivals poisson --duration 20s --objects 100 --seed 3");
+    let load = "mixed --rate 500/s --arrivals poisson --duration 20s --objects 100";
+    workload(here, &format!("{load} --obj.size 4KiB --seed 3"));
     let line = "run workload.yaml --virtual --seed 7 --quiet";
     let one = printed(here, line);
     assert_eq!(one, printed(here, line));
