@@ -15,6 +15,7 @@ use plimsoll_proof::{LOOPBACK_PROOFS, NamedProof, PROOFS, Prover, RIVALS, side_b
 use plimsoll_report::proof::{self, Certificate, PROOF_SCHEMA, Proof, Verdict};
 
 use crate::args::{ProveArgs, overwrite};
+use crate::ui::Ui;
 use crate::{said, shown, signals};
 
 /// Makes the proofs that were asked for.
@@ -48,13 +49,7 @@ pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
         ui.note(&format!("making {} proofs; {more}", chosen.len()));
     }
     let color = ui.color && !is_alone;
-    let show = |text: &str| match is_alone {
-        true => {
-            ui.note(text.trim_end());
-            Ok(())
-        }
-        false => ui.text(text),
-    };
+    let show = |text: &str| show(&ui, text, is_alone);
     let mut proofs: Vec<Proof> = Vec::new();
     let items = chosen.into_iter().map(|named| (named, prover.clone())).collect();
     side_by_side(items, at_once, timed, |(named, proof, took, explained)| -> Result<()> {
@@ -90,6 +85,15 @@ pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
         false => show(&proof::summary(&certificate))?,
     }
     Ok(shown::exit_code(certificate.count(Verdict::Fail) == 0))
+}
+
+/// Prints a text; beside a certificate on stdout it goes to stderr.
+fn show(ui: &Ui, text: &str, is_alone: bool) -> Result<()> {
+    if is_alone {
+        ui.note(text.trim_end());
+        return Ok(());
+    }
+    ui.text(text)
 }
 
 /// What a proof came to, how long it took, and what it measured.
