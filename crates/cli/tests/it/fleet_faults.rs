@@ -58,8 +58,9 @@ fn an_agent_whose_disk_is_full_is_named_and_the_run_goes_on_without_it() {
     assert!(rows[0] > Some(0) && rows[2] > Some(0), "{rows:?}");
     assert!(agents[1]["lost"]["why"].as_str().unwrap().contains("File too large"), "{agents:?}");
     // It is free for the next one, which is small enough.
-    let small = "s3 get --objects 6 --obj.size 1KiB --concurrent 3 --duration 100ms --agents b";
-    let output = fleet.run(&target, small);
+    let small = WORKLOAD.replace("ops: 9000", "ops: 60");
+    std::fs::write(fleet.place.path().join("small.yaml"), small).unwrap();
+    let output = fleet.run(&target, "run small.yaml --agents b");
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 }
 
