@@ -15,6 +15,10 @@ const CLUSTER_SIZE: usize = 3;
 /// What is common to all servers with a master: small volumes, and nothing told to others.
 const OF_MASTER: [&str; 2] = ["telemetry=false", "volumeSizeLimitMB=64"];
 
+/// A volume server takes no volume when less than this is free on its disk. Its own default is 1 %
+/// of the disk, which on a large disk is more than the tests ever write.
+const MIN_FREE_SPACE: &str = "minFreeSpace=1MiB";
+
 /// Returns a process in a folder of its own. Its home is there too, so that a `security.toml` of
 /// the person who runs the tests is not read.
 fn weed(program: &Path, data: &Path, words: &[&str]) -> Result<Command> {
@@ -38,7 +42,8 @@ fn one_process(program: &Path, data: &Path) -> Result<(Recipe, Command, u16)> {
     let mut recipe = Recipe::default();
     let mut command = weed(program, data, &["server", "-volume.preStopSeconds=0"])?;
     command.args(OF_MASTER.map(|flag| format!("-master.{flag}")));
-    command.arg("-volume.max=1000").arg(format!("-dir={}", data.display()));
+    command.arg("-volume.max=1000").arg(format!("-volume.{MIN_FREE_SPACE}"));
+    command.arg(format!("-dir={}", data.display()));
     let (master, _) = give_ports(&mut recipe, &mut command, "master.")?;
     give_ports(&mut recipe, &mut command, "volume.")?;
     recipe.ready.push(Ready::Answers(master, "/dir/assign?collection=ready"));
@@ -92,6 +97,7 @@ pub(super) fn cluster(program: &Path, data: &Path) -> Result<Recipe> {
     for number in 1..=CLUSTER_SIZE {
         let place = data.join(format!("volume-{number}"));
         let mut command = weed(program, &place, &["volume", "-preStopSeconds=0", "-max=300"])?;
+        command.arg(format!("-{MIN_FREE_SPACE}"));
         command.arg(format!("-mserver=127.0.0.1:{master}.{grpc}"));
         command.arg(format!("-dir={}", place.display()));
         give_ports(&mut recipe, &mut command, "")?;
