@@ -9,6 +9,7 @@
 use std::cell::Cell;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use plimsoll_conduct::{Recording, RunTime};
@@ -27,6 +28,8 @@ use crate::manifest::directory_for;
 use crate::ui::Ui;
 use crate::{shown, signals};
 
+/// A busy machine can hold an operation up for long; one that is answered at all has not failed.
+const OP_TIMEOUT_MIN: Duration = Duration::from_secs(60);
 /// What is said below the answer.
 const NEXT: &str = "\
     Your own store: plimsoll loadline s3 get --host HOST:PORT --slo 'p99<=20ms'\n\
@@ -86,8 +89,9 @@ pub(super) fn demonstrate(
     }
     let form = output.print.form();
     let stop = signals::listen()?;
-    let with_stop = |settings| Settings { stop: Some(stop.clone()), ..settings };
-    let (first, second) = (with_stop(first), with_stop(second));
+    let first = Settings { stop: Some(stop.clone()), ..first };
+    let op_timeout = second.op_timeout.max(OP_TIMEOUT_MIN);
+    let second = Settings { stop: Some(stop), op_timeout, ..second };
     let note = (&ui, "searching the built-in store in virtual time");
     let (mut report, mut good) = carry_out(file, &first, note, &|report, ui| match form {
         Form::Text => shown::print(report, form, ui),

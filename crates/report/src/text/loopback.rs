@@ -15,7 +15,10 @@ pub fn loopback(report: &Report, look: &Look) -> String {
     let (width, paint) = (usize::from(look.width.max(40)), Paint { color: look.color });
     let Some(RowView { stage, row, .. }) = report.only_row() else { return String::new() };
     let lasted = row.schedules.first().and_then(|of| of.schedule.lasted);
-    let title = format!("the same store over loopback: {} of real load", known(lasted, duration));
+    let title = format!(
+        "the same store over loopback: {} of real load, sockets and timers included",
+        known(lasted, duration)
+    );
     let mut out = format!("\n{}\n", paint.apply(Tone::Bold, &title));
     table(row).write(paint, &mut out);
     if let Some(check) = report.verification {
