@@ -1,5 +1,6 @@
 //! The checks that take too long for each change, step by step. A step that has passed on a commit
-//! is not repeated on it, so a run that was ended goes on where it stood.
+//! is not repeated on it, so a run that was ended goes on where it stood. A step that fails does not
+//! keep the others from running.
 
 use std::fs;
 use std::path::PathBuf;
@@ -39,20 +40,24 @@ pub(crate) fn run(names: &[&str]) -> Result<()> {
     if passed.is_none() {
         println!("the tree has changes that are not committed: no step is remembered");
     }
-    let mut steps = Steps::default();
+    let (mut steps, mut failed) = (Steps::default(), Vec::new());
     for step in STEPS.iter().filter(|step| names.is_empty() || names.contains(&step.name)) {
         let mark = passed.as_ref().map(|folder| folder.join(step.name));
         if let Some(mark) = mark.as_ref().filter(|mark| mark.exists()) {
             println!("== {}: passed before ({})", step.name, mark.display());
             continue;
         }
-        if let Err(error) = steps.run(step.name, step.run) {
-            print!("{}", steps.table());
-            return Err(error);
+        match steps.run(step.name, step.run) {
+            Ok(()) => mark.map_or(Ok(()), |mark| fs::write(mark, ""))?,
+            Err(error) if process::interrupted() => return Err(error),
+            Err(error) => {
+                eprintln!("error: {error:#}");
+                failed.push(step.name);
+            }
         }
-        mark.map_or(Ok(()), |mark| fs::write(mark, ""))?;
     }
     print!("{}", steps.table());
+    ensure!(failed.is_empty(), "these steps failed: {}", failed.join(", "));
     Ok(())
 }
 
