@@ -16,6 +16,9 @@ use crate::{process, tools};
 const TESTS_MAX: Duration = Duration::from_secs(60 * 60);
 /// What stands in the path of each test that only `cargo xtask nightly` runs.
 const NIGHTLY: &str = "nightly::";
+/// What is said where a server can be neither installed nor started.
+const NO_SERVERS: &str =
+    "the servers of the tests cannot run: fix that, or leave them out with --no-live";
 
 /// Which servers run beside the tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,6 +100,13 @@ pub(crate) fn build(options: &Options) -> Result<()> {
 
 /// Builds and runs the tests; nothing is printed after the test runner's own summary.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    // First, as it fails at once where Go, Python or the network is missing.
+    let installed = match options.beside {
+        Beside::Nothing => None,
+        Beside::OneOfEach => Some(tools::install_servers()),
+        Beside::All => Some(tools::install_all()),
+    };
+    let installed = installed.transpose().context(NO_SERVERS)?;
     build(options)?;
     let mut command = options.cargo_test();
     command.arg("--").args(&options.program_words);
@@ -110,14 +120,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     } else {
         command.env_remove("PLIMSOLL_NO_LIVE");
     }
-    let installed = match options.beside {
-        Beside::Nothing => None,
-        Beside::OneOfEach => Some(tools::install_servers()),
-        Beside::All => Some(tools::install_all()),
-    };
-    let servers = installed.map(|installed| Servers::start(&installed?)).transpose().context(
-        "the servers of the tests cannot run: fix that, or leave them out with --no-live",
-    )?;
+    let servers =
+        installed.map(|installed| Servers::start(&installed)).transpose().context(NO_SERVERS)?;
     match &servers {
         Some(servers) => drop(command.envs(servers.variables())),
         None => println!("tests against real servers: not run (--no-live)"),
