@@ -1,6 +1,6 @@
 //! The checks that take too long for each change, step by step. A step that has passed on a commit
-//! is not repeated on it, so a run that was ended goes on where it stood. A step that fails does not
-//! keep the others from running.
+//! is not repeated on it, so a run that was ended goes on where it stood. A step that fails does
+//! not keep the others from running.
 
 use std::fs;
 use std::path::PathBuf;
