@@ -76,6 +76,12 @@ fn agents_join_by_a_token_and_hear_what_is_for_them_alone() {
     let names = broker.joined();
     assert_eq!(names[1], ("a0002".to_owned(), "node2".to_owned()));
 
+    // What the server hears from an agent comes after the subscriptions of that agent.
+    let own = |agent: &Joined| Address::Coordinators(agent.id.clone());
+    for agent in [&first, &second] {
+        agent.nats.post(&own(agent), b"here".to_vec()).unwrap();
+        assert_eq!(text(told.recv_timeout(LONG).unwrap()), format!("{}: here", agent.id.as_str()));
+    }
     lead.post(&Address::Agents, b"all".to_vec()).unwrap();
     lead.post(&Address::Agent(second.id.clone()), b"you".to_vec()).unwrap();
     assert_eq!(text(first.arrivals.recv_timeout(LONG).unwrap()), "-: all");
@@ -84,7 +90,6 @@ fn agents_join_by_a_token_and_hear_what_is_for_them_alone() {
     assert!(first.arrivals.recv_timeout(SHORT).is_err(), "it heard what was for another");
 
     // Nobody speaks as another, nor to another agent.
-    let own = |agent: &Joined| Address::Coordinators(agent.id.clone());
     first.nats.post(&own(&second), b"as another".to_vec()).unwrap();
     first.nats.post(&Address::Agent(second.id.clone()), b"to another".to_vec()).unwrap();
     first.nats.post(&Address::Agents, b"to all".to_vec()).unwrap();
