@@ -73,9 +73,9 @@ pub(crate) fn listen() -> Result<Stop> {
                 let now = clock.now();
                 // A shell that goes away, or `timeout`, sends one to the process and one to its
                 // group.
-                let is_echo = last.is_some_and(|last| now.since(last) < ECHO_MAX);
-                last = Some(now);
-                if !is_echo {
+                // Whoever presses Ctrl-C without pause is heard again after that time.
+                if last.is_none_or(|last| now.since(last) >= ECHO_MAX) {
+                    last = Some(now);
                     hear(signal, &heard);
                 }
             }

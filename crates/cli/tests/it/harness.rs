@@ -372,6 +372,15 @@ impl Background {
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
+    /// Sends a signal until it has ended: one soon after another signal counts as the same, and how
+    /// soon it comes depends on how busy the machine is.
+    pub(crate) fn signal_until_end(&mut self, signal: rustix::process::Signal) {
+        while !self.has_ended() {
+            self.signal(signal);
+            pause();
+        }
+    }
+
     /// Tells whether it has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()

@@ -157,7 +157,7 @@ fn a_second_signal_ends_at_once_what_hangs_after_the_first() {
     frozen.freeze();
     running.signal(Signal::TERM);
     running.await_line("cleaning up");
-    running.signal(Signal::HUP);
+    running.signal_until_end(Signal::HUP);
     let (code, stdout, stderr) = running.end();
     assert_eq!(code, Some(129), "{stderr}");
     assert!(!stdout.is_empty(), "{stderr}");

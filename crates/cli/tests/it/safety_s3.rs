@@ -188,7 +188,7 @@ fn a_second_ctrl_c_leaves_the_rest_to_clean() {
     running.await_line("measuring");
     running.signal(Signal::INT);
     running.await_line("cleaning up");
-    running.signal(Signal::INT);
+    running.signal_until_end(Signal::INT);
     let (code, _, said) = running.end();
     // What a shell reports for SIGINT; 0 where all was removed before it was heard.
     assert!(matches!(code, Some(130 | 0)), "{code:?} {said}");

@@ -74,7 +74,7 @@ fn a_cleaning_that_hangs_loses_no_report_and_ends_with_the_next_signal() {
     frozen.freeze();
     running.signal(Signal::TERM);
     running.await_line("cleaning up");
-    running.signal(Signal::TERM);
+    running.signal_until_end(Signal::TERM);
     let (code, stdout, stderr) = running.end();
     assert_eq!(code, Some(143), "{stderr}");
     let report: serde_json::Value = serde_json::from_str(&stdout).unwrap();
