@@ -8,6 +8,7 @@ mod ability;
 mod check;
 mod checked;
 mod full;
+mod local;
 mod on_files;
 mod path;
 mod pattern;

@@ -167,7 +167,7 @@ fn targets(path: &FieldPath, targets: &Targets) -> Checked<Vec<Target>> {
 }
 
 fn target(path: &FieldPath, spec: &TargetSpec) -> Checked<()> {
-    let addresses = |field: &str, addresses: &[String]| -> Checked<()> {
+    for (field, addresses) in spec.addresses() {
         let path = path.field(field);
         for (index, address) in addresses.iter().enumerate() {
             let at = match addresses.len() {
@@ -183,31 +183,16 @@ fn target(path: &FieldPath, spec: &TargetSpec) -> Checked<()> {
                 return Err(at.refuse(reason));
             }
         }
-        Ok(())
-    };
+    }
     match spec {
-        TargetSpec::S3(s3) => {
-            addresses("hosts", &s3.hosts.0)?;
-            addresses("proxy", s3.proxy.as_slice())?;
-            of_s3(path, s3)
-        }
-        TargetSpec::Seaweedfs(seaweed) if seaweed.is_filer() => {
-            addresses("filer", &seaweed.filer.0)?;
-            of_filer(path, seaweed)
-        }
+        TargetSpec::S3(s3) => of_s3(path, s3),
+        TargetSpec::Seaweedfs(seaweed) if seaweed.is_filer() => of_filer(path, seaweed),
         TargetSpec::Seaweedfs(seaweed) if seaweed.master.is_empty() => {
             let reason = "needs at least one address, or name filers (`filer`) instead";
             Err(path.field("master").refuse(reason))
         }
-        TargetSpec::Seaweedfs(seaweed) => {
-            addresses("master", &seaweed.master.0)?;
-            of_masters(path, seaweed)
-        }
-        TargetSpec::Swift(swift) => {
-            addresses("auth", swift.auth.as_slice())?;
-            addresses("storage_url", swift.storage_url.as_slice())?;
-            swift::check(path, swift)
-        }
+        TargetSpec::Seaweedfs(seaweed) => of_masters(path, seaweed),
+        TargetSpec::Swift(swift) => swift::check(path, swift),
         TargetSpec::Files(files) if files.directory.0.iter().any(String::is_empty) => {
             Err(path.field("directory").refuse("must not be empty"))
         }
@@ -237,6 +222,11 @@ fn of_s3(path: &FieldPath, s3: &S3Target) -> Checked<()> {
     }
     if s3.storage_class.as_ref().is_some_and(String::is_empty) {
         return Err(path.field("storage_class").refuse("must not be empty"));
+    }
+    // The command line takes a file of hosts there: one that a workload names would be read on the
+    // word of whoever wrote it.
+    if s3.hosts.0.iter().any(|host| host.trim_start().starts_with("file:")) {
+        return Err(path.field("hosts").refuse("must be addresses, not a file of them"));
     }
     let speaks_tls = s3.tls || s3.hosts.0.iter().any(|host| host.trim().starts_with("https://"));
     match s3.insecure && !s3.hosts.is_empty() && !speaks_tls {

@@ -74,6 +74,10 @@ fn names_that_nobody_knows() {
             "targets.s3.timeout: must be more than nothing; leave it out",
         ),
         (
+            "targets: {s3: {hosts: 'file:/etc/passwd'}}\nstages: []",
+            "targets.s3.hosts: must be addresses, not a file of them",
+        ),
+        (
             "targets: {s3: {storage_class: ''}}\nstages: []",
             "targets.s3.storage_class: must not be empty",
         ),

@@ -240,6 +240,7 @@ pub struct SizeSteps {
 #[serde(deny_unknown_fields)]
 pub struct DataFileSpec {
     /// Where it lies.
+    #[serde(serialize_with = "super::names_a_file")]
     pub path: String,
     /// How large it is.
     pub bytes: u64,

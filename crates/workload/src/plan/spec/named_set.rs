@@ -107,6 +107,7 @@ impl NamesOf {
 #[serde(untagged)]
 pub enum FilesOf {
     /// All files of this directory, in the order of their names; it has no other directory in it.
+    #[serde(serialize_with = "super::names_a_file")]
     In(String),
     /// These.
     These(Vec<DataFileSpec>),

@@ -167,7 +167,11 @@ pub struct ExistingOf {
     pub recursive: bool,
     /// Takes those that this file names instead of asking the store, one on each line; lines that
     /// are empty or begin with `#` are passed over. How large they are is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "super::names_a_file"
+    )]
     pub list: Option<String>,
 }
 
@@ -238,6 +242,7 @@ pub struct PathSet {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<String>,
     /// Where they lie, from the root on.
+    #[serde(serialize_with = "super::names_a_file")]
     pub paths: Vec<String>,
     /// How much of each is used, from its beginning. One that holds less is refused, but for a
     /// file that is only written: it grows.

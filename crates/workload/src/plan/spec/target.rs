@@ -87,6 +87,20 @@ impl TargetSpec {
         }
     }
 
+    /// Returns every address that it names, by field: stores, proxies and sign-in services.
+    pub fn addresses(&self) -> Vec<(&'static str, &[String])> {
+        match self {
+            Self::S3(s3) => vec![("hosts", &*s3.hosts.0), ("proxy", s3.proxy.as_slice())],
+            Self::Seaweedfs(seaweed) => {
+                vec![("master", &*seaweed.master.0), ("filer", &*seaweed.filer.0)]
+            }
+            Self::Swift(swift) => {
+                vec![("auth", swift.auth.as_slice()), ("storage_url", swift.storage_url.as_slice())]
+            }
+            Self::Files(_) | Self::Null(_) | Self::Oracle(_) => Vec::new(),
+        }
+    }
+
     /// Tells whether it names what is written to it by itself, so that a member is asked for by the
     /// name that it was given and not by a key.
     pub fn names_members(&self) -> bool {
@@ -169,7 +183,11 @@ pub enum Lookup {
 pub struct FilesTarget {
     /// The directory; of several, workers are dealt to them in turn. Left out only where all sets
     /// name paths that are there.
-    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "OneOrMany::is_empty",
+        serialize_with = "super::names_a_file"
+    )]
     pub directory: OneOrMany<String>,
 }
 
@@ -225,7 +243,11 @@ pub struct SeaweedTarget {
     #[serde(default, skip_serializing_if = "super::is_false")]
     pub drop_collection: bool,
     /// The `security.toml` of the cluster: keys of tokens, and TLS.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "super::names_a_file"
+    )]
     pub security: Option<String>,
 }
 
@@ -421,7 +443,11 @@ pub struct NullTarget {
 #[serde(deny_unknown_fields)]
 pub struct OracleTarget {
     /// The file with its script.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "super::names_a_file"
+    )]
     pub script: Option<String>,
     /// A store whose load line is known by theory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
