@@ -136,7 +136,7 @@ impl AccessDoc {
             identity.map(|identity| IdentityDoc::of(&identity, &read)).transpose()
         };
         let identity = args.and_then(|args| store::identity(&args.tls_trust));
-        let of_swift = identity.clone().or_else(store::swift_identity);
+        let of_swift = identity.clone().or_else(|| store::swift_identity(environment::variable));
         let of_swift = of_swift.filter(|_| plan.targets.iter().any(is_swift));
         let logins = secrets.iter().filter(|(_, of)| of.has_login() && !own_credentials);
         let secrets = |store: &Reached| StoreSecrets::of(store, own_credentials);
@@ -153,6 +153,11 @@ impl AccessDoc {
             own_credentials,
             transport: TransportArg::default(),
         })
+    }
+
+    /// Returns it without credentials of this process's environment.
+    pub(crate) fn without_environment(self) -> Self {
+        Self { swift: BTreeMap::new(), swift_identity: None, ..self }
     }
 
     /// Tells whether it holds what nobody but the agents of the run may read.
@@ -178,7 +183,7 @@ impl AccessDoc {
         }
         access.tls.ca_file = ca_file;
         access.tls.identity = match (&self.swift_identity, self.own_credentials) {
-            (None, true) => own_identity().or_else(store::swift_identity),
+            (None, true) => own_identity().or_else(|| store::swift_identity(environment::variable)),
             (told, _) => told.as_ref().map(TlsIdentity::from),
         };
         access.tls.insecure = self.store.as_ref().is_some_and(|args| args.tls_trust.insecure);

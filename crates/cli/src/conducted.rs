@@ -35,7 +35,7 @@ use crate::store::{self, Asking, Judged, Stores};
 use crate::syncstart::{time_until, wait_for};
 use crate::terminal::Terminal;
 use crate::ui::Ui;
-use crate::{lower, manifest, pins, said, shown, signals};
+use crate::{environment, lower, manifest, pins, said, shown, signals};
 
 /// After so long an operation is given up where nobody says otherwise.
 const OP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -52,6 +52,8 @@ pub(crate) struct Settings<'a> {
     pub(crate) store: Option<&'a StoreArgs>,
     /// Who asks targets, where the flags do not say it.
     pub(crate) secrets: TargetSecrets,
+    /// Whether credentials of the environment may be used.
+    pub(crate) lends_credentials: bool,
     /// What stands in for stores and files.
     pub(crate) stand_in: StandIn,
     /// How operations on objects are driven; without a number of threads by as many as are free.
@@ -97,6 +99,7 @@ impl<'a> Settings<'a> {
         Self {
             store: None,
             secrets: TargetSecrets::default(),
+            lends_credentials: true,
             stand_in: StandIn::Nobody,
             threads: None,
             op_timeout: OP_TIMEOUT,
@@ -169,6 +172,7 @@ impl<'a> Settings<'a> {
         let access =
             AccessDoc::of(plan, self.store, stores, &self.secrets, args.agent_credentials)?;
         let access = AccessDoc { transport: self.transport, ..access };
+        let access = if self.lends_credentials { access } else { access.without_environment() };
         let driven = (self.threads, self.op_timeout, self.retries);
         mustered.direct(run, args, driven, self.files, &access, content)
     }
@@ -208,7 +212,12 @@ impl<'a> Settings<'a> {
     fn stores<'s>(&'s self, time: &'s RunTime, seed: Seed, is_fleet: bool) -> Stores<'s> {
         let (args, found, secrets) = (self.store, Vec::new(), &self.secrets);
         let transport = if is_fleet { TransportArg::default() } else { self.transport };
-        Stores { args, transport, time, seed: seed.0, found, security: None, secrets }
+        let variable: fn(&str) -> _ = match self.lends_credentials {
+            true => environment::variable,
+            false => environment::no_variable,
+        };
+        let (seed, security) = (seed.0, None);
+        Stores { args, transport, time, seed, found, security, secrets, variable }
     }
 
     /// Tells whether nothing of the run is real.

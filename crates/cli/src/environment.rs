@@ -33,6 +33,11 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
+/// Returns no variable: the environment of a run that may not use ours.
+pub(crate) fn no_variable(_: &str) -> Option<String> {
+    None
+}
+
 /// Returns the proxies of the customary variables (`--proxy env`); `None` if they name none. Where
 /// TLS is spoken to them, `trust` says whom to trust.
 pub(crate) fn proxies(trust: &TlsOptions) -> Result<Option<Proxies>> {

@@ -60,6 +60,8 @@ pub(crate) struct Stores<'a> {
     pub(crate) security: Option<&'a Path>,
     /// Who asks targets that are named here, whatever the flags say.
     pub(crate) secrets: &'a TargetSecrets,
+    /// Reads credentials of the environment.
+    pub(crate) variable: fn(&str) -> Option<String>,
 }
 
 impl Reach for Stores<'_> {
@@ -80,11 +82,11 @@ impl Reach for Stores<'_> {
     }
 
     fn security(&mut self, file: Option<&str>) -> Result<Security, CallerError> {
-        Ok(security(self.security.or(file.map(Path::new)))?)
+        Ok(security_of(self.security.or(file.map(Path::new)), self.variable)?)
     }
 
     fn swift(&mut self, target: &str) -> Result<Access, CallerError> {
-        Ok(swift(self.args, self.secrets.of(target)))
+        Ok(swift(self.args, self.secrets.of(target), self.variable))
     }
 
     fn transport(&self) -> Transport {
@@ -98,19 +100,27 @@ impl Reach for Stores<'_> {
 
 /// Returns what the `security.toml` of a SeaweedFS says, and the environment beside it.
 pub(crate) fn security(file: Option<&Path>) -> Result<Security> {
+    security_of(file, environment::variable)
+}
+
+fn security_of(file: Option<&Path>, variable: fn(&str) -> Option<String>) -> Result<Security> {
     let text = match file {
         None => String::new(),
         Some(path) => input::read_text(path, SECURITY_BYTES_MAX)
             .with_context(|| format!("cannot read {}", path.display()))?,
     };
-    let read = Security::read(&text, &environment::variable);
+    let read = Security::read(&text, &variable);
     read.with_context(|| file.map_or("the environment".into(), Path::to_string_lossy).into_owned())
 }
 
 /// Returns who signs in to a Swift, as the environment says where these secrets do not, and who is
 /// trusted as the flags do.
-fn swift(args: Option<&StoreArgs>, secrets: Option<&Secrets>) -> Access {
-    let mut access = Access::read(&environment::variable);
+fn swift(
+    args: Option<&StoreArgs>,
+    secrets: Option<&Secrets>,
+    variable: fn(&str) -> Option<String>,
+) -> Access {
+    let mut access = Access::read(&variable);
     if let Some(Secrets { user, password, token, .. }) = secrets.cloned() {
         (access.user, access.password, access.token) = (user, password, token);
     }
@@ -118,13 +128,13 @@ fn swift(args: Option<&StoreArgs>, secrets: Option<&Secrets>) -> Access {
     let of_flags = trust.and_then(|trust| trust.tls_ca.clone());
     access.tls.insecure = trust.is_some_and(|trust| trust.insecure);
     access.tls.ca_file = of_flags.or_else(|| environment::variable(SWIFT_CA).map(Into::into));
-    access.tls.identity = trust.and_then(way::identity).or_else(swift_identity);
+    access.tls.identity = trust.and_then(way::identity).or_else(|| swift_identity(variable));
     access
 }
 
 /// Returns the certificate that the environment says to show to a Swift and its Keystone.
-pub(crate) fn swift_identity() -> Option<TlsIdentity> {
-    let file = |name: &str| environment::variable(name).filter(|it| !it.is_empty());
+pub(crate) fn swift_identity(variable: fn(&str) -> Option<String>) -> Option<TlsIdentity> {
+    let file = |name: &str| variable(name).filter(|it| !it.is_empty());
     let client_cert = file(SWIFT_CERT).map(PathBuf::from);
     let client_key = file(SWIFT_KEY).map(PathBuf::from);
     way::identity(&TlsArgs { client_cert, client_key, ..TlsArgs::default() })
@@ -379,8 +389,9 @@ mod tests {
         let time = RunTime::simulated();
         let (args, found, secrets) = (Some(&flags), Vec::new(), &secrets);
         let transport = TransportArg::default();
+        let (security, variable) = (None, environment::no_variable as fn(&str) -> _);
         let mut stores =
-            Stores { args, transport, time: &time, seed: 1, found, security: None, secrets };
+            Stores { args, transport, time: &time, seed: 1, found, security, secrets, variable };
         let mut reach = |target: &str, spec: S3Target| {
             let reached = stores.store(target, AskedStore::Named(&spec));
             let config = reached.unwrap_or_else(|error| panic!("{error}")).config;

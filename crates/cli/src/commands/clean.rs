@@ -20,7 +20,7 @@ use crate::args::s3::{LookupArg, StoreArgs, TransportArg};
 use crate::lower::in_words;
 use crate::store::Stores;
 use crate::ui::Ui;
-use crate::{lower, said, store};
+use crate::{environment, lower, said, store};
 
 /// What a run directory is known by.
 const MANIFEST: &str = "run.json";
@@ -150,7 +150,8 @@ fn open(
     let hosts = args.host.clone().unwrap_or_default();
     let secrets = &TargetSecrets::default();
     let (args, transport, found) = (Some(args), TransportArg::default(), Vec::new());
-    let mut reach = Stores { args, transport, time, seed: 0, found, security, secrets };
+    let variable = environment::variable as fn(&str) -> _;
+    let mut reach = Stores { args, transport, time, seed: 0, found, security, secrets, variable };
     let store = open_target(manifest, target, &hosts, &mut reach, time);
     Ok((store.map_err(lower::with_advice)?, hosts))
 }
