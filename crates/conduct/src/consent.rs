@@ -14,12 +14,12 @@ use std::collections::BTreeSet;
 use plimsoll_report::format;
 use plimsoll_workload::Keys;
 use plimsoll_workload::plan::{
-    self, Change, FileNames, Files, Members, Placed, SetIndex, TargetIndex,
+    self, Change, FileNames, Files, Members, Placed, Plan, SetIndex, TargetIndex,
 };
 
 pub(crate) use self::buckets::buckets_of;
 pub use self::glob::BucketGlob;
-use crate::{ConductError, Observer, RunAdmin, Target};
+use crate::{ConductError, Observer, RunAdmin, RunTime, Stop, Target};
 
 /// What the command line of this run gives leave to change.
 #[derive(Clone, Debug)]
@@ -82,6 +82,19 @@ impl Permit {
     pub(crate) fn promised(&self) -> &BTreeSet<(TargetIndex, String)> {
         &self.promised
     }
+}
+
+/// Returns existing buckets that a plan would change, that no run of plimsoll made and that no
+/// permission covers. A missing bucket may be made before the plan runs. Of many buckets only the
+/// first are looked up.
+pub fn foreign_buckets(
+    plan: &Plan,
+    targets: &[Target],
+    consent: &Consent,
+    time: &RunTime,
+) -> Result<BTreeSet<String>, ConductError> {
+    let admin = RunAdmin::new(Stop::default(), time)?;
+    buckets::foreign(plan, targets, consent, &admin)
 }
 
 /// Returns the bucket in which members of a set lie that were there before.

@@ -41,7 +41,7 @@ mod work;
 pub use admin::RunAdmin;
 pub use announced::{Announced, Ends, Fills};
 pub use chosen::{Chooser, Chosen, ChosenProbe};
-pub use consent::{BucketGlob, Consent, Permit};
+pub use consent::{BucketGlob, Consent, Permit, foreign_buckets};
 pub use content::{ContentFiles, ContentFrom, with_files};
 pub use crew::{Agents, Alone, Changes, Crew, DirectedStage, FilesReady};
 pub use error::{CallerError, ConductError};

@@ -11,6 +11,9 @@ use crate::{ConductError, Observer, RunAdmin, Store, Target};
 /// So many buckets are named one by one in a sentence.
 const NAMED_MAX: usize = 20;
 
+/// Buckets of a set that are looked up before a run begins.
+const ASKED_MAX: usize = 32;
+
 /// A bucket of a target.
 type Bucket = (TargetIndex, String);
 
@@ -95,6 +98,27 @@ pub(super) fn ask(
         observer.note(&format!("this run is about to {}", told.join("; ")));
     }
     Ok(promised)
+}
+
+/// Returns existing buckets that no run of plimsoll made and that no permission covers.
+pub(super) fn foreign(
+    plan: &Plan,
+    targets: &[Target],
+    consent: &Consent,
+    admin: &RunAdmin,
+) -> Result<BTreeSet<String>, ConductError> {
+    let mut known = Known { targets, admin, told: BTreeMap::new(), made: made(plan, targets) };
+    let mut foreign = BTreeSet::new();
+    for wanted in &plan.consents {
+        let is_named = matches!(plan.set(wanted.set).members, Members::Named(_));
+        let Some(store) = targets[wanted.target.0].store().filter(|_| is_named) else { continue };
+        for bucket in buckets_of(wanted.buckets.as_ref(), store).take(ASKED_MAX) {
+            if let Err(Foreign::IsThere) = known.judge(wanted, &bucket, store, consent)? {
+                foreign.insert(bucket);
+            }
+        }
+    }
+    Ok(foreign)
 }
 
 /// Returns the buckets that stages make, each with the first that does.
