@@ -7,6 +7,7 @@ mod events;
 pub(crate) mod figures;
 mod files;
 mod guard;
+mod guesses;
 pub(crate) mod openapi;
 mod pages;
 mod refused;
@@ -31,10 +32,10 @@ use axum::{Json, Router, middleware};
 use bytes::Bytes;
 use futures::stream;
 use serde::de::DeserializeOwned;
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::task::spawn_blocking;
 
+pub(crate) use guard::Peer;
 use refused::Refused;
 
 use crate::console::Console;
@@ -45,8 +46,6 @@ use crate::users::Gate;
 ///
 /// Its own policy allows the one style that it has, by its hash.
 const REPORT_POLICY: &str = "style-src 'unsafe-inline'; sandbox allow-scripts";
-/// So many passwords are tried at once.
-const GUESSES_AT_ONCE: usize = 2;
 /// So many pieces of a file are on their way at once.
 const PIECES: usize = 8;
 const PIECE_BYTES: usize = 64 << 10;
@@ -55,8 +54,8 @@ const PIECE_BYTES: usize = 64 << 10;
 pub(crate) struct Site {
     pub(crate) console: Arc<Console>,
     pub(crate) gate: Gate,
-    /// Whoever tries a password holds one.
-    pub(crate) guesses: Semaphore,
+    /// Password attempts in flight.
+    pub(crate) guesses: guesses::Guesses,
     /// The name of this machine.
     pub(crate) host_name: Option<String>,
     /// Whether connections are encrypted.
@@ -72,7 +71,7 @@ impl Site {
         (host_name, is_encrypted): (Option<String>, bool),
         version: String,
     ) -> Self {
-        let guesses = Semaphore::new(GUESSES_AT_ONCE);
+        let guesses = guesses::Guesses::default();
         Self { console, gate, guesses, host_name, is_encrypted, version }
     }
 }

@@ -13,7 +13,10 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rustls::ServerConfig;
@@ -26,7 +29,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-use crate::api::{Site, router};
+use crate::api::{Peer, Site, router};
 use crate::console::Console;
 use crate::users::{Gate, Users};
 
@@ -162,8 +165,8 @@ async fn accept(
 ) {
     loop {
         let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match listener.accept().await {
+            Ok((stream, peer)) => (stream, Peer(peer.ip())),
             Err(_) => {
                 // Such as for want of open files: others end meanwhile.
                 let _ = timeout(Duration::from_millis(50), std::future::pending::<()>()).await;
@@ -172,29 +175,37 @@ async fn accept(
         };
         let (router, tls) = (router.clone(), tls.clone());
         tokio::spawn(async move {
-            serve_one(stream, router, tls).await;
+            serve_one(stream, peer, router, tls).await;
             drop(place);
         });
     }
 }
 
-async fn serve_one(stream: TcpStream, router: Router, tls: Option<TlsAcceptor>) {
+async fn serve_one(stream: TcpStream, peer: Peer, router: Router, tls: Option<TlsAcceptor>) {
     let _ = stream.set_nodelay(true);
     match tls {
-        None => converse(stream, router).await,
+        None => converse(stream, peer, router).await,
         Some(tls) => {
             if let Ok(Ok(stream)) = timeout(HEAD_TIME_MAX, tls.accept(stream)).await {
-                converse(stream, router).await;
+                converse(stream, peer, router).await;
             }
         }
     }
 }
 
-async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, router: Router) {
+async fn converse(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    peer: Peer,
+    router: Router,
+) {
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME_MAX);
     server.max_buf_size(HEAD_BYTES_MAX);
-    let service = TowerToHyperService::new(router);
+    let router = TowerToHyperService::new(router);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer);
+        router.call(request)
+    });
     // Whoever goes away in the middle is gone.
     let _ = server.serve_connection(TokioIo::new(stream), service).await;
 }

@@ -188,19 +188,20 @@ impl Gate {
         &self.csrf_of_anybody
     }
 
+    /// Returns whether a user signed in with this password before; computes no hash.
+    pub(crate) fn knows(&self, name: &str, password: &str) -> bool {
+        let tag = hmac::sign(&self.key, password.as_bytes());
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(name).is_some_and(|known| verify_slices_are_equal(known, tag.as_ref()).is_ok())
+    }
+
     /// Tells whether that is the password of that user.
     pub(crate) fn verify(&self, name: &str, password: &str) -> bool {
-        let tag = hmac::sign(&self.key, password.as_bytes());
-        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known()
-            .get(name)
-            .is_some_and(|known| verify_slices_are_equal(known, tag.as_ref()).is_ok())
-        {
-            return true;
-        }
         let is_right = self.users.verify(name, password);
         if is_right {
-            known().insert(name.to_owned(), tag.as_ref().to_vec());
+            let tag = hmac::sign(&self.key, password.as_bytes());
+            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            known.insert(name.to_owned(), tag.as_ref().to_vec());
         }
         is_right
     }
@@ -272,7 +273,9 @@ mod tests {
         let hash = bcrypt::hash("secret", 4).unwrap();
         let users = Users::from_lines(&format!("# ours\n\nann:{hash}\n")).unwrap();
         let gate = Gate::new(users);
-        assert!(gate.verify("ann", "secret") && gate.verify("ann", "secret"));
+        assert!(!gate.knows("ann", "secret"));
+        assert!(gate.verify("ann", "secret") && gate.knows("ann", "secret"));
+        assert!(!gate.knows("ann", "Secret") && !gate.knows("bob", "secret"));
         assert!(!gate.verify("ann", "Secret") && !gate.verify("", "secret"));
         assert!(!gate.verify("ann", &"x".repeat(100_000)));
         for text in ["ann:plain", "ann", ":x", "ann:{SHA}abc"] {

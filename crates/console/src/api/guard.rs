@@ -48,6 +48,10 @@ pub(crate) struct Caller {
     pub(crate) user: String,
 }
 
+/// The address that a request comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) IpAddr);
+
 /// Lets a request through, or says why not.
 pub(crate) async fn guard(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
     let is_api = request.uri().path().starts_with("/api/");
@@ -84,10 +88,11 @@ async fn judge(site: &Arc<Site>, request: Request) -> Result<Request, Refused> {
     if changes && is_from_elsewhere(request.headers()) {
         return Err(Refused::csrf("the request comes from a page of another site"));
     }
+    let peer = *request.extensions().get::<Peer>().ok_or_else(Refused::internal)?;
     let caller = if path.starts_with(OF_SCRIPTS) {
-        super::scripts::caller(site, request.uri()).await?
+        super::scripts::caller(site, peer, request.uri()).await?
     } else if path.starts_with("/api/") && path != "/api/v1/session" {
-        Some(identify(site, request.headers(), changes).await?)
+        Some(identify(site, peer, request.headers(), changes).await?)
     } else {
         None
     };
@@ -136,9 +141,14 @@ pub(crate) fn session(site: &Site, headers: &HeaderMap) -> Option<(String, Sessi
     Some((token, session))
 }
 
-async fn identify(site: &Arc<Site>, headers: &HeaderMap, changes: bool) -> Result<Caller, Refused> {
+async fn identify(
+    site: &Arc<Site>,
+    peer: Peer,
+    headers: &HeaderMap,
+    changes: bool,
+) -> Result<Caller, Refused> {
     if let Some((name, password)) = basic(headers) {
-        verify(site, name.clone(), password).await?;
+        verify(site, peer, name.clone(), password).await?;
         return Ok(Caller { user: name });
     }
     if let Some((_, session)) = session(site, headers) {
@@ -188,23 +198,27 @@ fn basic(headers: &HeaderMap) -> Option<(String, String)> {
     Some((name.to_owned(), password.to_owned()))
 }
 
-/// Asks whether that is the password of that user; who guesses waits, and so do others who guess.
+/// Checks a password; a wrong one is answered after a pause.
 pub(crate) async fn verify(
     site: &Arc<Site>,
+    Peer(peer): Peer,
     name: String,
     password: String,
 ) -> Result<(), Refused> {
-    let wrong = || Refused::signed_out("wrong user name or password");
-    let turn = site.guesses.acquire().await.map_err(|_| Refused::internal())?;
+    if site.gate.knows(&name, &password) {
+        return Ok(());
+    }
+    let guess = site.guesses.begin(peer, &name)?;
+    let turn = guess.turn().await?;
     let of = Arc::clone(site);
     let is_right = spawn_blocking(move || of.gate.verify(&name, &password)).await.unwrap_or(false);
+    drop(turn);
     if is_right {
         return Ok(());
     }
-    // Nothing comes: this only waits.
+    // Waits with its attempt still counted, but without the permission to hash, which others need.
     let _ = timeout(PAUSE, std::future::pending::<()>()).await;
-    drop(turn);
-    Err(wrong())
+    Err(Refused::signed_out("wrong user name or password"))
 }
 
 /// Reads the body whole, so that no handler waits for one.
@@ -224,4 +238,37 @@ async fn read_body(request: Request) -> Result<Request, Refused> {
     };
     let bytes = read.map_err(|_| late())?.map_err(|_| too_large())?;
     Ok(Request::from_parts(parts, Body::from(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use futures::FutureExt;
+
+    use super::*;
+    use crate::console::Console;
+    use crate::console::tests::{fake, settings};
+    use crate::users::{Gate, Users};
+
+    #[test]
+    fn a_user_who_signed_in_before_does_not_queue_behind_guesses() {
+        let directory = tempfile::tempdir().unwrap();
+        let (runner, _hand) = fake();
+        let console = Console::open(settings(directory.path()), runner).unwrap();
+        let users = "<users><user username='ann' password='right'/></users>";
+        let gate = Gate::new(Users::from_xml(users).unwrap());
+        let site = Arc::new(Site::new(console, gate, (None, false), String::new()));
+        let other = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+        let guesses = ["a", "b"].map(|user| site.guesses.begin(other, user).unwrap());
+        let turns = guesses.each_ref().map(|guess| guess.turn().now_or_never().unwrap().unwrap());
+        let asks = || {
+            let peer = Peer(IpAddr::V4(Ipv4Addr::LOCALHOST));
+            verify(&site, peer, "ann".to_owned(), "right".to_owned()).now_or_never()
+        };
+        assert!(asks().is_none(), "all turns are taken");
+        assert!(site.gate.verify("ann", "right"));
+        assert!(asks().expect("nothing is waited for").is_ok());
+        drop(turns);
+    }
 }

@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use tokio::task::spawn_blocking;
 
 use super::Site;
-use super::guard::{Caller, verify};
+use super::guard::{Caller, Peer, verify};
 use super::refused::Refused;
 use crate::clock::{FOR_SCRIPTS, local};
 use crate::console::{Console, ConsoleError, Submitted};
@@ -27,7 +27,11 @@ const CONFIG: &str = "config";
 const CANCEL_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Returns who asks, which stands in the query unless nobody is asked.
-pub(super) async fn caller(site: &Arc<Site>, uri: &Uri) -> Result<Option<Caller>, Refused> {
+pub(super) async fn caller(
+    site: &Arc<Site>,
+    peer: Peer,
+    uri: &Uri,
+) -> Result<Option<Caller>, Refused> {
     if site.gate.is_open() {
         return Ok(Some(Caller { user: ANYBODY.to_owned() }));
     }
@@ -36,7 +40,7 @@ pub(super) async fn caller(site: &Arc<Site>, uri: &Uri) -> Result<Option<Caller>
     let (Some(name), Some(password)) = (name, password) else {
         return Err(Refused::signed_out("sign in first: ?username=&password="));
     };
-    verify(site, name.clone(), password).await?;
+    verify(site, peer, name.clone(), password).await?;
     Ok(Some(Caller { user: name }))
 }
 

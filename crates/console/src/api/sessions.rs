@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::header::{CONTENT_TYPE, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 
 use super::doc::{FeaturesDoc, SessionDoc, SignInDoc};
-use super::guard::{BODY_BYTES_MAX, COOKIE_NAME, check_csrf, session, verify};
+use super::guard::{BODY_BYTES_MAX, COOKIE_NAME, Peer, check_csrf, session, verify};
 use super::refused::Refused;
 use super::{At, Site, read};
 use crate::users::{ANYBODY, SESSION_LASTS, Session};
@@ -22,8 +22,13 @@ pub(super) async fn show(State(site): At, headers: HeaderMap) -> Response {
 }
 
 /// Lets somebody in.
-pub(super) async fn sign_in(State(site): At, headers: HeaderMap, body: Bytes) -> Response {
-    match signed_in(&site, &headers, &body).await {
+pub(super) async fn sign_in(
+    State(site): At,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    match signed_in(&site, peer, &headers, &body).await {
         Ok(response) => response,
         Err(refused) => refused.into_response(),
     }
@@ -31,6 +36,7 @@ pub(super) async fn sign_in(State(site): At, headers: HeaderMap, body: Bytes) ->
 
 async fn signed_in(
     site: &Arc<Site>,
+    peer: Peer,
     headers: &HeaderMap,
     body: &Bytes,
 ) -> Result<Response, Refused> {
@@ -42,7 +48,7 @@ async fn signed_in(
         return Ok(Json(document(site, None)).into_response());
     }
     let SignInDoc { user, password } = read(body)?;
-    verify(site, user.clone(), password).await?;
+    verify(site, peer, user.clone(), password).await?;
     let (token, session) = site.gate.sign_in(&user, site.console.moment());
     let document = document(site, Some(&session));
     let secure = if site.is_encrypted { "; Secure" } else { "" };

@@ -1,0 +1,103 @@
+//! Limits on concurrent password attempts, so that guessing locks nobody else out.
+//!
+//! A bcrypt hash takes a core for tens of milliseconds, so few are computed concurrently. Attempts
+//! are limited by peer address, and by user within it: a guesser fills its own share and gets 429,
+//! while other users and other addresses still get their turn. A password that was right before
+//! costs no hash and does not come here.
+
+use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use axum::http::StatusCode;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use super::refused::Refused;
+
+/// Hashes computed concurrently.
+const HASHES_AT_ONCE: usize = 2;
+/// Attempts in flight from one address.
+const OF_ADDRESS_MAX: usize = 16;
+/// Of these, for one user.
+const OF_USER_MAX: usize = 4;
+
+/// The attempts in flight.
+pub(crate) struct Guesses {
+    open: Mutex<Vec<(IpAddr, String)>>,
+    hashes: Semaphore,
+}
+
+/// An attempt in flight; a wrong one holds it until its pause is over.
+pub(crate) struct Guess<'g> {
+    of: &'g Guesses,
+    who: (IpAddr, String),
+}
+
+impl Default for Guesses {
+    fn default() -> Self {
+        Self { open: Mutex::default(), hashes: Semaphore::new(HASHES_AT_ONCE) }
+    }
+}
+
+impl Guesses {
+    fn open(&self) -> MutexGuard<'_, Vec<(IpAddr, String)>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins an attempt, unless this address or this user already has too many in flight.
+    pub(crate) fn begin(&self, peer: IpAddr, user: &str) -> Result<Guess<'_>, Refused> {
+        let mut open = self.open();
+        let of_address = || open.iter().filter(|(address, _)| *address == peer);
+        let of_user = of_address().filter(|(_, name)| name == user);
+        if of_user.count() >= OF_USER_MAX || of_address().count() >= OF_ADDRESS_MAX {
+            return Err(Refused::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "busy",
+                "too many passwords are being tried from this address: try again in a second",
+            ));
+        }
+        let who = (peer, user.to_owned());
+        open.push(who.clone());
+        Ok(Guess { of: self, who })
+    }
+}
+
+impl Guess<'_> {
+    /// Waits for permission to compute a hash.
+    pub(crate) async fn turn(&self) -> Result<SemaphorePermit<'_>, Refused> {
+        self.of.hashes.acquire().await.map_err(|_| Refused::internal())
+    }
+}
+
+impl Drop for Guess<'_> {
+    fn drop(&mut self) {
+        let mut open = self.of.open();
+        let at = open.iter().position(|who| *who == self.who);
+        at.map(|at| open.swap_remove(at));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    #[test]
+    fn a_guesser_locks_out_neither_other_users_nor_other_addresses() {
+        let guesses = Guesses::default();
+        let address = |last| IpAddr::V4(Ipv4Addr::new(10, 0, 0, last));
+        let try_all = |last, users: &[&str]| -> Vec<Guess<'_>> {
+            users.iter().filter_map(|user| guesses.begin(address(last), user).ok()).collect()
+        };
+        let of_alice = try_all(1, &["alice"; 9]);
+        assert_eq!(of_alice.len(), OF_USER_MAX);
+        assert_eq!(try_all(1, &["bob"]).len(), 1, "another user, at the same address");
+        let names: Vec<String> = (0..99).map(|name| name.to_string()).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let of_many = try_all(1, &names);
+        assert_eq!(of_alice.len() + of_many.len(), OF_ADDRESS_MAX);
+        assert_eq!(try_all(2, &["alice"]).len(), 1, "another address, the same user");
+        drop(of_alice);
+        assert_eq!(try_all(1, &["alice"]).len(), 1, "who has been answered makes room");
+    }
+}
