@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::future::pending;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +30,9 @@ const FINE: &str = "buckets=fine";
 const READERS_MAX: usize = 16;
 /// How long a reader may take.
 const READ_MAX: Duration = Duration::from_secs(10);
+/// The pause after a failed accept, most likely for want of file descriptors. The page is served
+/// beside the workers, and a loop without a pause would take a core from them.
+const REST: Duration = Duration::from_millis(100);
 
 /// Serves the page to whoever asks, until dropped.
 pub(super) async fn serve(listener: TcpListener, board: Arc<Board>) {
@@ -36,20 +41,26 @@ pub(super) async fn serve(listener: TcpListener, board: Arc<Board>) {
     let mut here: VecDeque<AbortHandle> = VecDeque::new();
     loop {
         tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((socket, _)) => {
-                    // Who asks is answered at once; who has only begun to ask keeps nobody waiting.
-                    here.retain(|reader| !reader.is_finished());
-                    if here.len() == READERS_MAX && let Some(longest) = here.pop_front() {
-                        longest.abort();
-                    }
-                    here.push_back(readers.spawn(answer(socket, Arc::clone(&board))));
+            (socket, _) = accepted(|| listener.accept()) => {
+                // Who asks is answered at once; who has only begun to ask keeps nobody waiting.
+                here.retain(|reader| !reader.is_finished());
+                if here.len() == READERS_MAX && let Some(longest) = here.pop_front() {
+                    longest.abort();
                 }
-                // Most likely there are no file descriptors left; the next reader may have luck.
-                Err(_) => tokio::task::yield_now().await,
-            },
+                here.push_back(readers.spawn(answer(socket, Arc::clone(&board))));
+            }
             Some(_) = readers.join_next() => {}
         }
+    }
+}
+
+/// Waits for the next reader.
+async fn accepted<T, F: Future<Output = io::Result<T>>>(accept: impl Fn() -> F) -> T {
+    loop {
+        if let Ok(accepted) = accept().await {
+            return accepted;
+        }
+        let _ = timeout(REST, pending::<()>()).await;
     }
 }
 
@@ -95,5 +106,25 @@ fn wanted(headers: &HeaderMap) -> Exposition {
     match accepted.any(|value| value.contains("application/openmetrics-text")) {
         true => Exposition::OpenMetrics,
         false => Exposition::Text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failed_accept_is_tried_again_after_a_pause() {
+        let tries = Cell::new(0_u32);
+        let accept = || {
+            tries.set(tries.get() + 1);
+            let number = tries.get();
+            async move { if number <= 4 { Err(io::Error::other("no descriptor")) } else { Ok(number) } }
+        };
+        assert!(timeout(REST * 5 / 2, accepted(accept)).await.is_err());
+        assert_eq!(tries.get(), 3, "one try, and one after each rest");
+        assert_eq!(accepted(accept).await, 5);
     }
 }

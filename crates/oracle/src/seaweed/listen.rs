@@ -1,5 +1,6 @@
 //! The two ports of a server, which can be away for a while and come back.
 
+use std::future::pending;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Condvar, Mutex};
@@ -8,8 +9,10 @@ use futures::future::BoxFuture;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use super::state::Address;
+use crate::server::ACCEPT_PAUSE;
 
 /// Connections the system may hold for us before they are accepted.
 const BACKLOG: u32 = 1024;
@@ -127,7 +130,11 @@ async fn listen_and_leave(
                 accepted = listeners.0.accept() => (accepted, &http),
                 accepted = listeners.1.accept() => (accepted, &grpc),
             };
-            let Ok((socket, _peer)) = socket else { continue };
+            let Ok((socket, _peer)) = socket else {
+                // Most likely for want of file descriptors; a loop without a pause would take a core.
+                let _rested = timeout(ACCEPT_PAUSE, pending::<()>()).await;
+                continue;
+            };
             let _plain = socket.set_nodelay(true);
             conversations.spawn(speak(socket));
         }
