@@ -1,6 +1,7 @@
 //! A run from its workload to its exit code, whatever command asked for it.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -291,6 +292,15 @@ pub(crate) fn judge(file: &WorkloadFile, settings: &Settings<'_>) -> Result<Arc<
     }
     request(Arc::clone(&plan), all, time, settings.run_settings(is_embedded)).lay_out()?;
     Ok(plan)
+}
+
+/// Returns existing buckets that a plan would change, that no run of plimsoll made and that no
+/// `touch` covers.
+pub(crate) fn foreign_buckets(plan: &Plan, settings: &Settings<'_>) -> Result<BTreeSet<String>> {
+    let (time, seed) = (settings.time(), plan.seed.unwrap_or(Seed(0)));
+    let mut reached = settings.stores(&time, seed, false);
+    let on = Targets::of(plan, &mut reached, &settings.stand_in, seed, &time)?;
+    Ok(plimsoll_conduct::foreign_buckets(plan, &on.all, &settings.consent, &time)?)
 }
 
 /// Runs a workload, records it, has it shown and cleans up behind it.

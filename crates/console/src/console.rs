@@ -12,7 +12,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plimsoll_conduct::Stop;
-use plimsoll_model::Moment;
+use plimsoll_http::NamedHosts;
+use plimsoll_model::{Moment, Secret};
 use thiserror::Error;
 
 use crate::api::reports::InShort;
@@ -52,12 +53,21 @@ pub struct Settings {
     pub keep_secrets: bool,
     /// Names of buckets, with `*` and `?`, that may be changed although no run made them.
     pub touch: Vec<String>,
-    /// Secrets by the key under which workloads name them, for repeating them.
-    pub secrets: BTreeMap<String, String>,
+    /// Secrets for repeating workloads.
+    pub secrets: Vec<BoundSecrets>,
     /// Agents that are expected: their names and where they are said to be.
     pub drivers: Vec<(String, String)>,
     /// Where scripts lie that workloads may name.
     pub triggers: Option<PathBuf>,
+}
+
+/// Secrets and the only hosts that may be sent them.
+#[derive(Clone, Debug, Default)]
+pub struct BoundSecrets {
+    /// The hosts.
+    pub hosts: NamedHosts,
+    /// The secrets, by the key under which workloads name them.
+    pub by_key: BTreeMap<String, Secret>,
 }
 
 /// Why the console cannot begin, or cannot do what it is asked for.
@@ -77,10 +87,13 @@ pub enum ConsoleError {
     Refused(Vec<Problem>),
     /// It cannot be repeated.
     #[error(
-        "{0} cannot be repeated, as its secrets were not kept: submit it again, or start the \
-         console with --keep-secrets"
+        "{0} cannot be repeated, as its secrets were not kept and [secrets] of console.toml has \
+         none for its hosts: submit it again, or start the console with --keep-secrets"
     )]
     NoSecrets(Number),
+    /// It has secrets of somebody else's.
+    #[error("{0} has secrets of {1}, who alone may repeat it")]
+    OfAnother(Number, String),
     /// It cannot be kept.
     #[error("the workload cannot be kept, so it was not accepted")]
     Keep(#[source] io::Error),
@@ -250,9 +263,11 @@ impl Console {
         file_name: Option<&str>,
         name: Option<&str>,
     ) -> Result<Sound, Refusal> {
-        let touch = &self.settings.touch;
-        let submission = Submission { text, file_name, name, touch };
-        let sound = self.runner.check(&submission)?;
+        self.judge(&Submission { text, file_name, name, touch: &self.settings.touch, asks: false })
+    }
+
+    fn judge(&self, submission: &Submission<'_>) -> Result<Sound, Refusal> {
+        let sound = self.runner.check(submission)?;
         let mut problems = Vec::new();
         if sound.name.len() > NAME_BYTES_MAX {
             let text = format!("the name has more than {NAME_BYTES_MAX} bytes");
@@ -283,7 +298,10 @@ impl Console {
     ) -> Result<(Number, Vec<Problem>), ConsoleError> {
         // As with COSBench, who is refused has used a number up.
         let number = self.store.next_number()?;
-        let sound = self.check(submitted.text, submitted.file_name, submitted.name);
+        let Submitted { text, file_name, name, .. } = *submitted;
+        let submission =
+            Submission { text, file_name, name, touch: &self.settings.touch, asks: true };
+        let sound = self.judge(&submission);
         let sound = sound.map_err(|refusal| ConsoleError::Refused(refusal.problems))?;
         let Redacted { text, had_secrets } = redact::redact(sound.kind, submitted.text);
         let public = |text: &String| redact::redact(SourceKind::Cosbench, text).text;
@@ -324,17 +342,19 @@ impl Console {
         }
     }
 
-    /// Takes a workload in again.
+    /// Submits a workload again. Its sealed text is only for the user who submitted it.
     pub fn resubmit(self: &Arc<Self>, number: Number, user: &str) -> Result<Number, ConsoleError> {
         let entry = self.store.entry(number)?;
         let source = self.store.source(number)?;
-        let kept = disk::read_text(&self.sealed(number)).ok();
-        let known = |key: &str| self.settings.secrets.get(key).cloned();
+        let is_owner = entry.user == user;
+        let kept = is_owner.then(|| disk::read_text(&self.sealed(number)).ok()).flatten();
         let text = match kept {
             Some(text) => text,
             None if !entry.has_secrets => source.text,
-            None => redact::restore(entry.kind, &source.text, &known)
-                .ok_or(ConsoleError::NoSecrets(number))?,
+            None => self.filled_in(entry.kind, &source.text).ok_or_else(|| match is_owner {
+                true => ConsoleError::NoSecrets(number),
+                false => ConsoleError::OfAnother(number, entry.user.clone()),
+            })?,
         };
         let submitted = Submitted {
             text: &text,
@@ -345,6 +365,24 @@ impl Console {
             resubmitted_from: Some(number),
         };
         self.submit(&submitted).map(|(number, _)| number)
+    }
+
+    /// Fills secrets of `console.toml` into a redacted text. Every host of the text must be bound to
+    /// them, and they may only become credentials: as a part of an object's name, say, whoever wrote
+    /// the text could read them.
+    fn filled_in(&self, kind: SourceKind, text: &str) -> Option<String> {
+        let without = self.check(text, None, None).ok()?;
+        let hosts = without.hosts.as_ref()?;
+        let fitting = self.settings.secrets.iter().filter(|of| of.hosts.have_all(hosts));
+        let known = |key: &str| {
+            let known = fitting.clone().find_map(|of| of.by_key.get(key));
+            known.map(|secret| secret.expose().to_owned())
+        };
+        let filled = redact::restore(kind, text, &known)?;
+        let with = self.check(&filled, None, None).ok()?;
+        let is_same = (&without.explained, &without.facts, &without.hosts)
+            == (&with.explained, &with.facts, &with.hosts);
+        is_same.then_some(filled)
     }
 
     /// Cancels a workload that waits or runs.

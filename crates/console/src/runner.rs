@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_conduct::{Observer, Stop};
+use plimsoll_http::Endpoint;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::Facts;
@@ -38,6 +39,8 @@ pub struct Submission<'a> {
     pub name: Option<&'a str>,
     /// Names of buckets, with `*` and `?`, that may be changed although no run made them.
     pub touch: &'a [String],
+    /// Whether stores may be asked who made the buckets that it changes.
+    pub asks: bool,
 }
 
 /// A workload that can be run.
@@ -55,6 +58,8 @@ pub struct Sound {
     pub needs_leave: Vec<String>,
     /// Warnings and notes.
     pub problems: Vec<Problem>,
+    /// Every host that it names; `None` if that is not known before it runs.
+    pub hosts: Option<Vec<Endpoint>>,
 }
 
 /// Why a workload cannot be run.

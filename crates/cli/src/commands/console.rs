@@ -39,7 +39,8 @@ pub(crate) fn run(args: &ConsoleArgs) -> Result<ExitCode> {
     };
     let is_encrypted = tls.is_some();
     let host_name = machine::describe().hostname;
-    let runner = LocalRunner::new(args, config.allow_dirs.clone())?;
+    let (allow_dirs, credential_hosts) = (config.allow_dirs, config.credential_hosts);
+    let runner = LocalRunner::new(args, allow_dirs, credential_hosts)?;
     let stop = signals::listen()?;
     let console = Console::open(config.settings, Arc::new(runner))?;
     if console.imported_count() > 0 {

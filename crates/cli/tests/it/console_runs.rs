@@ -258,7 +258,7 @@ fn no_secret_is_in_any_answer_or_file() {
     let here = directory.path();
     let users = "<users><user username='ann' password='WORDHIDDEN'/></users>";
     std::fs::write(here.join("users"), users).unwrap();
-    let own = "[secrets]\naccesskey = \"OWNHIDDEN\"\n";
+    let own = "[secrets]\nhosts = [\"lab\"]\naccesskey = \"OWNHIDDEN\"\n";
     std::fs::create_dir(here.join("plimsoll-console")).unwrap();
     std::fs::write(here.join("plimsoll-console/console.toml"), own).unwrap();
     let mut served = Served::start(here, "--users users");

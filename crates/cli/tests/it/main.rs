@@ -16,6 +16,7 @@ mod consent;
 mod console;
 mod console_fleet;
 mod console_runs;
+mod console_submitters;
 mod cosbench;
 mod credentials;
 mod crimes;

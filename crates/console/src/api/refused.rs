@@ -88,6 +88,7 @@ impl From<ConsoleError> for Refused {
             ConsoleError::Store(error) => error.into(),
             ConsoleError::Refused(problems) => Self { problems, ..Self::invalid(message) },
             ConsoleError::NoSecrets(_) => Self::new(StatusCode::CONFLICT, "conflict", message),
+            ConsoleError::OfAnother(..) => Self::forbidden(message),
             ConsoleError::Keep(source) => {
                 let message = format!("{message}: {source}");
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message)

@@ -188,6 +188,7 @@ fn carry_out(
             file_name: None,
             name: Some(&entry.name),
             touch: &console.settings.touch,
+            asks: false,
         },
         run_directory: &run_directory,
         observer,

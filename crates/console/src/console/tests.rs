@@ -2,6 +2,8 @@
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use plimsoll_http::Endpoint;
+
 use super::*;
 use crate::facts::{Facts, StagePlan, Trigger};
 use crate::runner::{Job, Verdict};
@@ -47,13 +49,18 @@ impl Runner for Fake {
             targets: vec!["s3".to_owned()],
             ..Facts::default()
         };
+        let host = |word: &str| word.strip_prefix("host=").map(|host| Endpoint::new(host, 80));
+        let hosts = text.split([' ', '"', ';', '/']).filter_map(host);
+        let key = text.split_once("tokenname=").map_or("", |(_, key)| key);
         Ok(Sound {
             kind: SourceKind::Cosbench,
             name: name.to_owned(),
-            explained: String::new(),
+            // What the workload comes to holds no secret, but for what is none to its language.
+            explained: key.to_owned(),
             facts,
             needs_leave: Vec::new(),
             problems: Vec::new(),
+            hosts: Some(hosts.collect()),
         })
     }
 
@@ -186,10 +193,9 @@ fn secrets_lie_in_a_private_file_until_the_run_has_ended() {
 fn known_secrets_are_put_back_when_a_workload_is_repeated() {
     let directory = tempfile::tempdir().unwrap();
     let (runner, hand) = fake();
-    let secrets = BTreeMap::from([("secretkey".to_owned(), "S".to_owned())]);
-    let settings = Settings { secrets, ..settings(directory.path()) };
+    let settings = Settings { secrets: bound("lab", "S"), ..settings(directory.path()) };
     let console = Console::open(settings, runner).unwrap();
-    let text = "<workload name=\"a\" config=\"secretkey=S;good\"/>";
+    let text = "<workload name=\"a\" config=\"secretpass=S;good;host=lab\"/>";
     let number = submit(&console, text).unwrap();
     settle(&console);
     let again = console.resubmit(number, "bob").unwrap();
@@ -197,6 +203,52 @@ fn known_secrets_are_put_back_when_a_workload_is_repeated() {
     assert_eq!([hand.begun.recv().unwrap(), hand.begun.recv().unwrap()], [text, text]);
     let entry = console.store.entry(again).unwrap();
     assert_eq!((entry.resubmitted_from, &*entry.user), (Some(number), "bob"));
+}
+
+/// Returns the secret `secretpass` and `tokenname`, bound to a host.
+fn bound(host: &str, secret: &str) -> Vec<BoundSecrets> {
+    let hosts = NamedHosts::parse(host).unwrap();
+    let by_key = ["secretpass", "tokenname"].map(|key| (key.to_owned(), secret.to_owned().into()));
+    vec![BoundSecrets { hosts, by_key: BTreeMap::from(by_key) }]
+}
+
+#[test]
+fn secrets_of_the_owner_go_to_no_host_that_the_owner_did_not_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let (runner, hand) = fake();
+    let settings = Settings { secrets: bound("lab", "OWNERS"), ..settings(directory.path()) };
+    let console = Console::open(settings, runner).unwrap();
+    for text in [
+        "<workload config=\"secretpass=x;good;host=evil\"/>",
+        "<workload config=\"secretpass=x;good;host=lab;host=evil\"/>",
+        // Where it would not say who asks but, say, what an object is called.
+        "<workload config=\"tokenname=x;good;host=lab\"/>",
+    ] {
+        let number = submit(&console, text).unwrap();
+        assert_eq!(hand.begun.recv().unwrap(), text);
+        settle(&console);
+        let error = console.resubmit(number, "ann").unwrap_err();
+        assert!(matches!(error, ConsoleError::NoSecrets(_)), "{text}: {error}");
+    }
+    assert!(hand.begun.try_recv().is_err(), "nothing was run again");
+}
+
+#[test]
+fn what_is_sealed_is_repeated_for_its_owner_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let (runner, hand) = fake();
+    let settings = Settings { keep_secrets: true, ..settings(directory.path()) };
+    let console = Console::open(settings, runner).unwrap();
+    let text = "<workload config=\"secretpass=ANNS;good;host=lab\"/>";
+    let (secret, plain) = (submit(&console, text).unwrap(), submit(&console, "good").unwrap());
+    settle(&console);
+    let error = console.resubmit(secret, "bob").unwrap_err();
+    assert_eq!(error.to_string(), "w1 has secrets of ann, who alone may repeat it");
+    console.resubmit(plain, "bob").unwrap();
+    console.resubmit(secret, "ann").unwrap();
+    settle(&console);
+    let begun: Vec<String> = hand.begun.try_iter().collect();
+    assert_eq!(begun, [text, "good", "good", text]);
 }
 
 #[test]

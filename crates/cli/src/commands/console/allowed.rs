@@ -1,84 +1,136 @@
-//! What somebody who submits a workload may have done: on the network's word no file of this
-//! machine is read or written, but below directories that were allowed.
+//! What a submitted workload may do: which files of this machine it may name, which hosts it names,
+//! and which buckets it changes.
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
-use plimsoll_conduct::BucketGlob;
+use anyhow::Result;
+use plimsoll_conduct::{BucketGlob, ConductError, with_files};
 use plimsoll_driver_file::facts::real_path;
-use plimsoll_workload::plan::spec::TargetSpec;
-use plimsoll_workload::plan::{FileNames, Members, Plan};
+use plimsoll_http::{Endpoint, PORT_PLAIN, PORT_TLS, expand_hosts};
+use plimsoll_workload::plan::spec::{TargetSpec, Targets};
+use plimsoll_workload::plan::{Members, Plan, WorkloadFile};
 
 /// More buckets of a set than this are not looked at one by one.
 const BUCKETS_MAX: u64 = 100_000;
+/// Default ports of masters and filers, and of each scheme.
+const MASTER_PORT: u16 = 9333;
+const FILER_PORT: u16 = 8888;
+const PORTS: [(&str, u16); 4] =
+    [("http", PORT_PLAIN), ("https", PORT_TLS), ("socks5", 1080), ("socks5h", 1080)];
 
-/// Refuses a workload that reads or writes files elsewhere.
-pub(super) fn check_files(plan: &Plan, allowed: &[PathBuf]) -> Result<()> {
-    for set in &plan.sets {
-        let (directories, paths, contents) = match &set.members {
-            Members::Tree(tree) => (&*tree.directories, &[][..], &[][..]),
-            Members::Files(files) => match &files.names {
-                FileNames::Paths(paths) => (&[][..], &**paths, &[][..]),
-                _ => (&*files.directories, &[][..], &[][..]),
-            },
-            Members::Objects(objects) => (&[][..], &[][..], &*objects.data_files),
-            Members::Named(named) => (&[][..], &[][..], &*named.data_files),
-            Members::Existing(_) => continue,
-        };
-        let all = directories.iter().chain(paths).chain(contents.iter().map(|file| &file.path));
-        all.map(String::as_str).try_for_each(|path| check_path(path, allowed))?;
+/// A submitted workload whose local files were all checked. It has no other constructor, so nothing
+/// of a submitted workload is opened before that.
+pub(super) struct Admitted(WorkloadFile);
+
+impl Admitted {
+    /// Checks a workload; refuses one that names files outside of these directories.
+    pub(super) fn of(file: WorkloadFile, allowed: &[PathBuf]) -> Result<Self> {
+        check_files(&file, allowed)?;
+        // An allowed directory may hold links to files elsewhere.
+        check_files(&*with_files(&file)?, allowed)?;
+        Ok(Self(file))
     }
-    let traces = plan.sets.iter().filter_map(|set| set.members.traced());
-    for traced in traces {
-        check_path(&traced.of.file, allowed)?;
+
+    /// Renames it.
+    pub(super) fn rename(&mut self, name: &str) {
+        name.clone_into(&mut self.0.name);
     }
-    for target in &plan.targets {
-        match &target.spec {
-            Some(TargetSpec::Seaweedfs(spec)) => {
-                spec.security.iter().try_for_each(|path| check_path(path, allowed))?;
+}
+
+impl Deref for Admitted {
+    type Target = WorkloadFile;
+
+    fn deref(&self) -> &WorkloadFile {
+        &self.0
+    }
+}
+
+fn check_files(file: &WorkloadFile, allowed: &[PathBuf]) -> Result<(), ConductError> {
+    let mut named = file.local_files().into_iter();
+    match named.find(|(_, path)| !is_allowed(path, allowed)) {
+        None => Ok(()),
+        Some((field, path)) => Err(field
+            .refuse(format!(
+                "the console does not allow work on `{path}`: start it with --allow-dir and a \
+                 directory above it"
+            ))
+            .into()),
+    }
+}
+
+/// Returns whether a path is in one of these directories once links are resolved. `-`, which some
+/// fields take for the standard input, is not.
+pub(super) fn is_allowed(path: &str, allowed: &[PathBuf]) -> bool {
+    let Ok(real) = real_path(Path::new(path)) else { return false };
+    let mut roots = allowed.iter().filter_map(|root| real_path(root).ok());
+    path != "-" && roots.any(|root| real.starts_with(root))
+}
+
+/// Returns every host that a workload names: stores, proxies, masters, filers and sign-in services;
+/// `None` if an address cannot be read without a name server.
+pub(super) fn hosts_of(file: &WorkloadFile) -> Option<Vec<Endpoint>> {
+    let mut found = Vec::new();
+    for spec in specs(file) {
+        for (field, addresses) in spec.addresses() {
+            let port = match (field, spec) {
+                ("master", _) => MASTER_PORT,
+                ("filer", _) => FILER_PORT,
+                ("hosts", TargetSpec::S3(s3)) if s3.tls => PORT_TLS,
+                _ => PORT_PLAIN,
+            };
+            for address in addresses.iter().flat_map(|list| list.split(',')) {
+                found.extend(endpoints_of(address.trim(), port)?);
             }
-            Some(TargetSpec::Oracle(oracle)) => {
-                oracle.script.iter().try_for_each(|path| check_path(path, allowed))?;
-            }
-            Some(TargetSpec::S3(s3)) => {
-                let file = s3.hosts.0.iter().find_map(|hosts| hosts.strip_prefix("file:"));
-                file.into_iter().try_for_each(|path| check_path(path, allowed))?;
-                if s3.profile.is_some() {
-                    bail!(
-                        "`profile` names credentials of this machine, which a console does not use"
-                    );
-                }
-            }
-            _ => {}
         }
     }
-    Ok(())
+    Some(found)
 }
 
-fn check_path(path: &str, allowed: &[PathBuf]) -> Result<()> {
-    let is_below = |real: PathBuf| {
-        let roots = allowed.iter().filter_map(|root| real_path(root).ok());
-        roots.into_iter().any(|root| real.starts_with(root))
-    };
-    match real_path(Path::new(path)) {
-        Ok(real) if is_below(real.clone()) => Ok(()),
-        _ => bail!(
-            "the console does not allow work on `{path}`: start it with --allow-dir and a \
-             directory above it"
-        ),
+/// Returns the targets that a workload defines.
+pub(super) fn specs(file: &WorkloadFile) -> Vec<&TargetSpec> {
+    match &file.targets {
+        Targets::Given => Vec::new(),
+        Targets::One(spec) => vec![spec],
+        Targets::Several(several) => several.iter().map(|(_, spec)| spec).collect(),
     }
 }
 
-/// Returns the buckets that a workload changes, and of these the ones that no pattern covers: it
-/// runs only where a run of plimsoll has made them, or makes them.
-pub(super) fn touched(plan: &Plan, own: &str, touch: &[BucketGlob]) -> (Vec<String>, Vec<String>) {
-    let mut buckets: Vec<String> = Vec::new();
+fn endpoints_of(address: &str, port: u16) -> Option<Vec<Endpoint>> {
+    let (host, port) = match address.split_once("://") {
+        None => (address, port),
+        Some((scheme, rest)) => {
+            let (_, port) = PORTS.iter().find(|(name, _)| scheme.eq_ignore_ascii_case(name))?;
+            (rest.split(['/', '?', '#']).next()?, *port)
+        }
+    };
+    expand_hosts(host, port).ok().filter(|_| !address.contains('@'))
+}
+
+/// What a workload changes and may not have made.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Touched {
+    /// Sets of existing files, which a console never overwrites.
+    pub(super) files: Vec<String>,
+    /// All buckets.
+    pub(super) all: Vec<String>,
+    /// Buckets that no `touch` covers; allowed only if a run of plimsoll made them.
+    pub(super) open: Vec<String>,
+    /// Of these, the ones that need `touch` whoever made them.
+    pub(super) foreign: Vec<String>,
+}
+
+/// Returns what a workload changes.
+pub(super) fn touched(plan: &Plan, own: &str, touch: &[BucketGlob]) -> Touched {
+    let mut found = Touched::default();
+    let is_covered = |name: &String| touch.iter().any(|glob| glob.matches(name));
     for wanted in &plan.consents {
+        let mut buckets: Vec<String> = Vec::new();
         let set = plan.set(wanted.set);
         let named = match &set.members {
             Members::Named(named) => named.buckets.as_ref(),
             Members::Files(_) | Members::Tree(_) => {
-                buckets.push(format!("files of set {}", set.name));
+                found.files.push(set.name.clone());
                 continue;
             }
             _ => None,
@@ -93,17 +145,30 @@ pub(super) fn touched(plan: &Plan, own: &str, touch: &[BucketGlob]) -> (Vec<Stri
                 _ => own.to_owned(),
             }),
         }
+        let open: Vec<String> = buckets.iter().filter(|name| !is_covered(name)).cloned().collect();
+        if !matches!(set.members, Members::Named(_)) {
+            found.foreign.extend(open.clone());
+        }
+        found.open.extend(open);
+        found.all.extend(buckets);
     }
-    buckets.sort();
-    buckets.dedup();
-    let is_covered = |name: &String| touch.iter().any(|glob| glob.matches(name));
-    let open = buckets.iter().filter(|name| !is_covered(name)).cloned().collect();
-    (buckets, open)
+    for names in [&mut found.files, &mut found.all, &mut found.open, &mut found.foreign] {
+        names.sort();
+        names.dedup();
+    }
+    found
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "makes the files that are named")]
 mod tests {
     use super::*;
+
+    fn file(targets: &str) -> WorkloadFile {
+        let text =
+            format!("schema: plimsoll.workload/2\nname: w\ntargets: {targets}\nstages: []\n");
+        WorkloadFile::from_yaml("w", &text).unwrap()
+    }
 
     #[test]
     fn files_lie_below_what_was_allowed_whatever_their_links_say() {
@@ -112,13 +177,61 @@ mod tests {
         std::fs::create_dir(&inside).unwrap();
         std::os::unix::fs::symlink("/etc", inside.join("link")).unwrap();
         let allowed = [inside.clone()];
-        let ok = |path: &Path| check_path(&path.display().to_string(), &allowed).is_ok();
+        let ok = |path: &Path| is_allowed(&path.display().to_string(), &allowed);
         assert!(ok(&inside));
         for path in
             [directory.path(), &inside.join("link"), &inside.join("../x"), Path::new("/etc")]
         {
             assert!(!ok(path), "{}", path.display());
         }
-        assert!(check_path(&inside.display().to_string(), &[]).is_err());
+        assert!(!is_allowed(&inside.display().to_string(), &[]));
+        let here = std::path::absolute(".").unwrap();
+        assert!(is_allowed("x", &[here.clone()]) && !is_allowed("-", &[here]));
+    }
+
+    #[test]
+    fn a_link_out_of_a_directory_of_contents_lets_no_workload_in() {
+        let directory = tempfile::tempdir().unwrap();
+        let (inside, secret) = (directory.path().join("in"), directory.path().join("secret"));
+        std::fs::create_dir(&inside).unwrap();
+        std::fs::write(&secret, "s").unwrap();
+        let text = format!(
+            "schema: plimsoll.workload/2\nname: w\nsets:\n  o: {{named: {{files: '{}'}}, shared: \
+             true}}\nstages: []\n",
+            inside.display()
+        );
+        let admitted = |allowed: &[PathBuf]| {
+            let file = WorkloadFile::from_yaml("w", &text).unwrap();
+            Admitted::of(file, allowed).map(drop).map_err(|error| error.to_string())
+        };
+        std::fs::write(inside.join("a"), "a").unwrap();
+        assert!(admitted(&[]).unwrap_err().starts_with("sets.o.named.files: the console does not"));
+        assert_eq!(admitted(&[inside.clone()]), Ok(()));
+        std::os::unix::fs::symlink(&secret, inside.join("b")).unwrap();
+        assert!(admitted(&[inside.clone()]).unwrap_err().contains("in/b`"));
+    }
+
+    #[test]
+    fn every_host_of_a_workload_is_told() {
+        let told = |targets: &str| {
+            let hosts = hosts_of(&file(targets))?;
+            Some(hosts.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+        };
+        let of = |text: &str| Some(text.to_owned());
+        assert_eq!(told("{}"), of(""));
+        assert_eq!(
+            told("{s3: {hosts: ['https://a/', 'b-{1...2}:7'], proxy: 'socks5://p'}}"),
+            of("a:443 b-1:7 b-2:7 p:1080")
+        );
+        assert_eq!(told("{s3: {hosts: 'a', tls: true, proxy: p}}"), of("a:443 p:80"));
+        assert_eq!(
+            told("{swift: {auth: 'https://k/v3', storage_url: 'http://s:1/v1/a'}}"),
+            of("k:443 s:1")
+        );
+        assert_eq!(told("{a: {seaweedfs: {master: 'm,n:1'}}, b: {null: {}}}"), of("m:9333 n:1"));
+        assert_eq!(told("{seaweedfs: {filer: [f, g]}}"), of("f:8888 g:8888"));
+        // Their ports of gRPC, and what a name server says, are not told.
+        assert_eq!(told("{seaweedfs: {master: 'm:1.2'}}"), None);
+        assert_eq!(told("{swift: {auth: 'gopher://k/'}}"), None);
     }
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{BucketGlob, input, machine};
-use plimsoll_console::Settings;
+use plimsoll_console::{BoundSecrets, Settings};
+use plimsoll_http::NamedHosts;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
@@ -26,6 +27,8 @@ pub(super) struct Config {
     pub(super) settings: Settings,
     pub(super) users: Option<PathBuf>,
     pub(super) allow_dirs: Vec<PathBuf>,
+    /// Hosts that credentials of flags and environment may be sent to.
+    pub(super) credential_hosts: NamedHosts,
     /// What was read, and what of it means nothing here.
     pub(super) remarks: Vec<String>,
 }
@@ -35,8 +38,8 @@ pub(super) struct Config {
 struct Own {
     touch: Vec<String>,
     allow_dirs: Vec<PathBuf>,
-    /// Secrets by the keys under which workloads name them.
-    secrets: BTreeMap<String, String>,
+    credential_hosts: NamedHosts,
+    secrets: Vec<BoundSecrets>,
 }
 
 /// What `controller.conf` says.
@@ -91,7 +94,9 @@ impl Config {
             triggers: args.triggers.clone(),
         };
         let allow_dirs = args.allow_dir.iter().cloned().chain(own.allow_dirs).collect();
-        Ok(Self { settings, users: beside.filter(|path| path.is_file()), allow_dirs, remarks })
+        let users = beside.filter(|path| path.is_file());
+        let credential_hosts = own.credential_hosts;
+        Ok(Self { settings, users, allow_dirs, credential_hosts, remarks })
     }
 }
 
@@ -118,19 +123,54 @@ fn parse_own(text: &str) -> Result<Own> {
             ("allow_dirs", DeValue::Array(list)) => {
                 own.allow_dirs = texts(&key, list)?.into_iter().map(PathBuf::from).collect();
             }
-            ("secrets", DeValue::Table(table)) => {
-                for (name, value) in table {
-                    let name = name.into_inner();
-                    let DeValue::String(value) = value.into_inner() else {
-                        bail!("`secrets.{name}` is not a string");
+            ("credential_hosts", DeValue::Array(list)) => own.credential_hosts = hosts(&key, list)?,
+            ("secrets", DeValue::Table(table)) => own.secrets.push(secrets(table)?),
+            ("secrets", DeValue::Array(list)) => {
+                for table in list {
+                    let DeValue::Table(table) = table.into_inner() else {
+                        bail!("`secrets` holds what is no table");
                     };
-                    own.secrets.insert(name.into_owned(), value.into_owned());
+                    own.secrets.push(secrets(table)?);
                 }
             }
-            _ => bail!("`{key}` is not one of touch, allow_dirs (lists) and secrets (a table)"),
+            _ => bail!(
+                "`{key}` is not one of touch, allow_dirs, credential_hosts (lists) and secrets (a \
+                 table, or several: [[secrets]])"
+            ),
         }
     }
     Ok(own)
+}
+
+fn secrets(table: DeTable<'_>) -> Result<BoundSecrets> {
+    let mut read = BoundSecrets::default();
+    let mut is_bound = false;
+    for (name, value) in table {
+        let name = name.into_inner();
+        match (&*name, value.into_inner()) {
+            ("hosts", DeValue::Array(list)) => {
+                read.hosts = hosts("secrets.hosts", list)?;
+                is_bound = true;
+            }
+            ("hosts", _) => bail!("`secrets.hosts` is a list of texts"),
+            (_, DeValue::String(value)) => {
+                read.by_key.insert(name.into_owned(), value.into_owned().into());
+            }
+            _ => bail!("`secrets.{name}` is not a string"),
+        }
+    }
+    match is_bound {
+        true => Ok(read),
+        false => bail!(
+            "[secrets] does not say which hosts may be sent these secrets: add hosts = \
+             [\"HOST:PORT\"], with all hosts of the workloads that they are for"
+        ),
+    }
+}
+
+fn hosts(key: &str, list: DeArray<'_>) -> Result<NamedHosts> {
+    let list = texts(key, list)?.join(",");
+    NamedHosts::parse(&list).with_context(|| format!("`{key}`"))
 }
 
 fn texts(key: &str, list: DeArray<'_>) -> Result<Vec<String>> {
@@ -215,15 +255,27 @@ mod tests {
 
     #[test]
     fn console_toml_is_checked_without_telling_its_secrets() {
-        let text = "touch = ['ufs*']\n[secrets]\nsecretkey = 'S3CR3T'\n";
+        let text = "touch = ['ufs*']\ncredential_hosts = ['own']\n[[secrets]]\nhosts = ['a:1', \
+                    'b']\nsecretkey = 'S3CR3T'\n[[secrets]]\nhosts = ['c']\npassword = 'P'\n";
         let own = parse_own(text).unwrap();
-        assert_eq!(
-            (&own.touch[..], &*own.secrets["secretkey"]),
-            (&["ufs*".to_owned()][..], "S3CR3T")
-        );
-        for text in ["touch = 'a'", "other = 1", "[secrets]\nsecretkey = S3CR3T", "secrets = 1"] {
+        assert_eq!((&*own.touch, own.secrets.len()), (&["ufs*".to_owned()][..], 2));
+        assert_eq!(own.credential_hosts, NamedHosts::parse("own").unwrap());
+        assert_eq!(own.secrets[0].hosts, NamedHosts::parse("a:1,b").unwrap());
+        assert_eq!(own.secrets[0].by_key["secretkey"].expose(), "S3CR3T");
+        assert!(!own.secrets[0].by_key.contains_key("password"));
+        for text in [
+            "touch = 'a'",
+            "other = 1",
+            "[secrets]\nsecretkey = S3CR3T",
+            "secrets = 1",
+            "secrets = ['S3CR3T']",
+            "[secrets]\nhosts = ['a b']\nsecretkey = 'S3CR3T'",
+        ] {
             let error = format!("{:#}", parse_own(text).unwrap_err());
             assert!(!error.contains("S3CR3T"), "{error}");
         }
+        let unbound = parse_own("[secrets]\nsecretkey = 'S3CR3T'\n").unwrap_err().to_string();
+        assert!(unbound.contains("add hosts = [\"HOST:PORT\"]"), "{unbound}");
+        assert!(!unbound.contains("S3CR3T"), "{unbound}");
     }
 }

@@ -4,23 +4,28 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anyhow::{Error, Result};
+use anyhow::{Error, Result, bail};
 use plimsoll_conduct::{BucketGlob, Consent, RunTime, StandIn, machine};
 use plimsoll_console::{
     Agent, AgentState, Facts, Job, Problem, Refusal, Runner, Severity, Sound, SourceKind,
     Submission, Verdict,
 };
 use plimsoll_dialects::fio::is_job_file;
+use plimsoll_http::{
+    Endpoint, NamedHosts, PORT_PLAIN, PORT_TLS, Scheme, expand_hosts, split_scheme,
+};
+use plimsoll_workload::plan::spec::TargetSpec;
 use plimsoll_workload::plan::{Plan, ReadError, Source, WorkloadFile};
 
-use super::allowed::{check_files, touched};
+use super::allowed::{Admitted, Touched, hosts_of, is_allowed, specs, touched};
 use super::from_xml::FromXml;
 use crate::args::console::ConsoleArgs;
 use crate::args::file::{FileConductArgs, JobFileArgs};
 use crate::args::fleet::FleetArgs;
 use crate::args::outages::OutageArgs;
+use crate::args::requests::SignatureArg;
 use crate::args::s3::StoreArgs;
-use crate::args::{OutputArgs, Percent, PrintArgs, TelemetryArgs};
+use crate::args::{CredentialArgs, OutputArgs, Percent, PrintArgs, TelemetryArgs};
 use crate::commands::fio;
 use crate::commands::run::located;
 use crate::conducted::{self, Conducted, Settings};
@@ -34,6 +39,10 @@ const LEAVE: &str = "`touch` in console.toml";
 /// Carries workloads out as `plimsoll run` does.
 pub(super) struct LocalRunner {
     store: StoreArgs,
+    /// The same without the owner's credentials.
+    bare_store: StoreArgs,
+    /// Hosts that the owner's credentials may be sent to.
+    credential_hosts: NamedHosts,
     fleet: FleetArgs,
     has_fleet: bool,
     allow_dirs: Vec<PathBuf>,
@@ -53,16 +62,31 @@ pub(super) struct Known {
 /// A workload as it was read.
 struct Prepared {
     kind: SourceKind,
-    file: WorkloadFile,
+    file: Admitted,
     source: Option<Source>,
     notes: Vec<String>,
     stand_in: StandIn,
     /// Of COSBench's: what it came to.
     cosbench: Option<Box<FromXml>>,
+    /// Every host that it names, if that can be told.
+    hosts: Option<Vec<Endpoint>>,
+}
+
+/// A workload as it was read, before its files are checked.
+struct Unvetted {
+    file: WorkloadFile,
+    source: Option<Source>,
+    notes: Vec<String>,
+    stand_in: StandIn,
+    cosbench: Option<Box<FromXml>>,
 }
 
 impl LocalRunner {
-    pub(super) fn new(args: &ConsoleArgs, allow_dirs: Vec<PathBuf>) -> Result<Self> {
+    pub(super) fn new(
+        args: &ConsoleArgs,
+        allow_dirs: Vec<PathBuf>,
+        credential_hosts: NamedHosts,
+    ) -> Result<Self> {
         let has_fleet = args.fleet.is_asked()?;
         let known = Arc::<Mutex<Known>>::default();
         #[cfg(feature = "fleet")]
@@ -73,14 +97,25 @@ impl LocalRunner {
         // Whoever may submit a workload names the store that it goes to: keys of this machine that
         // nobody gave to the console are not looked for, which an empty one says.
         store.credentials.access_key.get_or_insert_with(|| Secret::from(String::new()));
-        Ok(Self { store, fleet, has_fleet, allow_dirs, known })
+        let own = store.host.as_deref().and_then(|hosts| own_hosts(hosts, store.tls));
+        let credential_hosts = credential_hosts.and(own.unwrap_or_default());
+        let bare_store = without_credentials(store.clone());
+        Ok(Self { store, bare_store, credential_hosts, fleet, has_fleet, allow_dirs, known })
+    }
+
+    /// Returns whether a workload that names these hosts may use the owner's credentials.
+    fn lends_credentials(&self, hosts: Option<&[Endpoint]>) -> bool {
+        hosts.is_some_and(|hosts| self.credential_hosts.have_all(hosts))
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn output(&self, run_dir: Option<PathBuf>) -> OutputArgs {
+    fn output(&self, run_dir: Option<PathBuf>, lends_credentials: bool) -> OutputArgs {
+        let mut fleet = self.fleet.clone();
+        // Agents must not use theirs either.
+        fleet.agent_credentials &= lends_credentials;
         OutputArgs {
             live: LiveMode::Plain,
             verbose: false,
@@ -93,7 +128,7 @@ impl LocalRunner {
             // Nobody on the network may have a command run.
             outages: OutageArgs::default(),
             telemetry: TelemetryArgs::default(),
-            fleet: self.fleet.clone(),
+            fleet,
         }
     }
 
@@ -104,8 +139,10 @@ impl LocalRunner {
         prepared: &Prepared,
         touch: Vec<BucketGlob>,
     ) -> Settings<'a> {
+        let lends_credentials = self.lends_credentials(prepared.hosts.as_deref());
         Settings {
-            store: Some(&self.store),
+            store: Some(if lends_credentials { &self.store } else { &self.bare_store }),
+            lends_credentials,
             files: Some(files),
             stand_in: prepared.stand_in.clone(),
             notes: prepared.notes.clone(),
@@ -116,24 +153,28 @@ impl LocalRunner {
         }
     }
 
-    /// Reads a workload in whichever language it is written.
+    /// Reads a workload in whichever language it is written, and checks its files and hosts.
     fn prepare(&self, submission: &Submission<'_>) -> Result<Prepared, Refusal> {
         let kind = kind_of(submission.text);
         let name = submission.file_name.unwrap_or_else(|| kind.file_name());
         let read = match kind {
-            SourceKind::Cosbench => return prepare_xml(submission.text, submission.name),
-            SourceKind::Fio => self.prepare_fio(submission.text, name),
-            SourceKind::Plimsoll => prepare_own(submission.text, name),
+            SourceKind::Cosbench => Ok(read_xml(submission.text)?),
+            SourceKind::Fio => self.read_fio(submission.text, name),
+            SourceKind::Plimsoll => read_own(submission.text, name),
         };
-        let mut prepared = read.map_err(|error| refused(kind, &error))?;
-        if let Some(name) = submission.name {
-            name.clone_into(&mut prepared.file.name);
-        }
-        Ok(prepared)
+        let read = read.map_err(|error| refused(kind, &error))?;
+        let Unvetted { file, source, notes, stand_in, cosbench } = read;
+        let hosts = hosts_of(&file);
+        let admitted = Admitted::of(file, &self.allow_dirs).map_err(|error| {
+            in_place(kind, located(error, source.as_ref(), name), cosbench.as_deref())
+        });
+        let mut file = admitted?;
+        submission.name.into_iter().for_each(|name| file.rename(name));
+        Ok(Prepared { kind, file, source, notes, stand_in, cosbench, hosts })
     }
 
-    fn prepare_fio(&self, text: &str, name: &str) -> Result<Prepared> {
-        let (output, reading) = (self.output(None), JobFileArgs::default());
+    fn read_fio(&self, text: &str, name: &str) -> Result<Unvetted> {
+        let (output, reading) = (self.output(None, false), JobFileArgs::default());
         let conduct = file_conduct();
         let settings = fio::Settings {
             reading: &reading,
@@ -146,9 +187,9 @@ impl LocalRunner {
             explain: false,
             check: false,
         };
-        let lowered = fio::from_text(text, name, &settings)?;
-        Ok(Prepared {
-            kind: SourceKind::Fio,
+        let may_look = |path: &str| is_allowed(path, &self.allow_dirs);
+        let lowered = fio::from_text(text, name, &settings, &may_look)?;
+        Ok(Unvetted {
             notes: lowered.notes.iter().map(ToString::to_string).collect(),
             stand_in: if lowered.null { StandIn::Null } else { StandIn::Nobody },
             file: lowered.workload,
@@ -169,27 +210,63 @@ impl LocalRunner {
         unknown_agents(plan, &names).into_iter().map(warning).collect()
     }
 
+    /// Returns existing buckets that the workload changes without permission. A store that cannot
+    /// be asked now is asked again when the workload runs.
+    fn foreign_buckets(
+        &self,
+        plan: &Plan,
+        prepared: &Prepared,
+        touch: Vec<BucketGlob>,
+    ) -> Vec<String> {
+        let (output, files) = (self.output(None, false), file_conduct());
+        let settings = self.settings(&output, &files, prepared, touch);
+        let foreign = conducted::foreign_buckets(plan, &settings);
+        foreign.unwrap_or_default().into_iter().collect()
+    }
+
     /// Judges what was read.
     fn judge(&self, prepared: &Prepared) -> Result<Arc<Plan>> {
-        let (output, files) = (self.output(None), file_conduct());
+        let (output, files) = (self.output(None, false), file_conduct());
         let settings = self.settings(&output, &files, prepared, Vec::new());
+        let has_keys = |spec: &&TargetSpec| matches!(spec, TargetSpec::Seaweedfs(seaweed) if seaweed.security.is_some());
+        if !settings.lends_credentials && specs(&prepared.file).iter().any(has_keys) {
+            bail!(
+                "`security` names keys of this machine, which go only to the hosts that \
+                 `credential_hosts` in console.toml names"
+            );
+        }
         let name = prepared.kind.file_name();
         let plan = conducted::judge(&prepared.file, &settings);
-        let plan = plan.map_err(|error| located(error, prepared.source.as_ref(), name))?;
-        check_files(&plan, &self.allow_dirs)?;
-        Ok(plan)
+        plan.map_err(|error| located(error, prepared.source.as_ref(), name))
     }
 }
 
 impl Runner for LocalRunner {
     fn check(&self, submission: &Submission<'_>) -> Result<Sound, Refusal> {
         let prepared = self.prepare(submission)?;
-        let plan = self.judge(&prepared).map_err(|error| {
-            let of_xml = prepared.cosbench.as_ref().and_then(|of| of.refusal(&error));
-            of_xml.unwrap_or_else(|| refused(prepared.kind, &error))
-        })?;
+        let plan = self.judge(&prepared);
+        let plan =
+            plan.map_err(|error| in_place(prepared.kind, error, prepared.cosbench.as_deref()))?;
         let globs = globs(submission.touch);
-        let (touches, needs_leave) = touched(&plan, &self.store.bucket, &globs);
+        let of = touched(&plan, &self.store.bucket, &globs);
+        let Touched { files, all: touches, open: needs_leave, foreign } = of;
+        let foreign = match submission.asks && foreign.is_empty() && !needs_leave.is_empty() {
+            true => self.foreign_buckets(&plan, &prepared, globs),
+            false => foreign,
+        };
+        let of_files = files.iter().map(|set| {
+            format!("it overwrites the files of set {set}, which were there before: not from here")
+        });
+        let of_buckets = foreign.iter().map(|bucket| {
+            format!(
+                "it changes bucket {bucket}, which no plimsoll run made; {LEAVE} (or --touch of \
+                 the console) allows that"
+            )
+        });
+        let problems: Vec<Problem> = of_files.chain(of_buckets).map(Problem::error).collect();
+        if !problems.is_empty() {
+            return Err(Refusal { kind: prepared.kind, problems });
+        }
         let mut facts = Facts { touches, notes: prepared.notes.clone(), ..Facts::of(&plan) };
         if let Some(of) = &prepared.cosbench {
             of.complete(&mut facts);
@@ -211,6 +288,7 @@ impl Runner for LocalRunner {
             facts,
             needs_leave,
             problems,
+            hosts: prepared.hosts,
         })
     }
 
@@ -222,7 +300,8 @@ impl Runner for LocalRunner {
         })?;
         // What was allowed when it was submitted may not be any more.
         self.judge(&prepared).map_err(in_words)?;
-        let output = self.output(Some(job.run_directory.to_path_buf()));
+        let lends_credentials = self.lends_credentials(prepared.hosts.as_deref());
+        let output = self.output(Some(job.run_directory.to_path_buf()), lends_credentials);
         let files = file_conduct();
         let settings = Settings {
             observe: Some(&|_| Arc::clone(&job.observer)),
@@ -321,14 +400,34 @@ fn file_conduct() -> FileConductArgs {
 }
 
 /// Reads COSBench's XML.
-fn prepare_xml(text: &str, name: Option<&str>) -> Result<Prepared, Refusal> {
-    let kind = SourceKind::Cosbench;
-    let (of, mut file, notes) = FromXml::read(text)?;
-    if let Some(name) = name {
-        name.clone_into(&mut file.name);
-    }
+fn read_xml(text: &str) -> Result<Unvetted, Refusal> {
+    let (of, file, notes) = FromXml::read(text)?;
     let cosbench = Some(Box::new(of));
-    Ok(Prepared { kind, file, source: None, notes, stand_in: StandIn::Nobody, cosbench })
+    Ok(Unvetted { file, source: None, notes, stand_in: StandIn::Nobody, cosbench })
+}
+
+/// Returns the hosts of `--host`; `None` if they are in a file.
+fn own_hosts(hosts: &str, tls: bool) -> Option<Vec<Endpoint>> {
+    let (scheme, list) = split_scheme(hosts).ok()?;
+    let tls = tls || scheme == Some(Scheme::Https);
+    expand_hosts(&list, if tls { PORT_TLS } else { PORT_PLAIN }).ok()
+}
+
+/// Returns the flags without credentials.
+fn without_credentials(store: StoreArgs) -> StoreArgs {
+    let mut bare = store;
+    bare.credentials = CredentialArgs {
+        access_key: Some(Secret::from(String::new())),
+        secret_key: None,
+        session_token: None,
+    };
+    bare.tls_trust.client_cert = None;
+    bare.tls_trust.client_key = None;
+    bare.requests.sts_web_token = None;
+    if matches!(bare.requests.signature, SignatureArg::Iam | SignatureArg::StsWebToken) {
+        bare.requests.signature = SignatureArg::S3v4;
+    }
+    bare
 }
 
 /// Tells in which language a workload is written.
@@ -340,16 +439,22 @@ fn kind_of(text: &str) -> SourceKind {
     }
 }
 
-fn prepare_own(text: &str, name: &str) -> Result<Prepared> {
-    let (kind, stand_in) = (SourceKind::Plimsoll, StandIn::Nobody);
+fn read_own(text: &str, name: &str) -> Result<Unvetted> {
+    let (stand_in, cosbench) = (StandIn::Nobody, None);
     if let Some((older, read)) = WorkloadFile::read_older(name, text) {
         let notes = vec![format!("it is written in {older}")];
         let file = read.map_err(|error| anyhow::anyhow!(error))?;
-        return Ok(Prepared { kind, file, source: None, notes, stand_in, cosbench: None });
+        return Ok(Unvetted { file, source: None, notes, stand_in, cosbench });
     }
     let (file, source) = WorkloadFile::read(name, text)?;
     let source = Some(source);
-    Ok(Prepared { kind, file, source, notes: Vec::new(), stand_in, cosbench: None })
+    Ok(Unvetted { file, source, notes: Vec::new(), stand_in, cosbench })
+}
+
+/// Returns a refusal in the words of the workload's language.
+fn in_place(kind: SourceKind, error: Error, cosbench: Option<&FromXml>) -> Refusal {
+    let of_xml = cosbench.and_then(|of| of.refusal(&error));
+    of_xml.unwrap_or_else(|| refused(kind, &error))
 }
 
 /// Returns a refusal with the place that it is about, where it has one.
