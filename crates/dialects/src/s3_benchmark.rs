@@ -107,6 +107,9 @@ pub enum S3BenchmarkError {
         /// Why, or what to write.
         why: String,
     },
+    /// It asks for [`help`].
+    #[error("-help asks for help, and nothing else beside it")]
+    Help,
     /// A key is not there.
     #[error("there is no {what} (-{flag}); s3-benchmark does not go without either")]
     NoKey {
@@ -165,6 +168,34 @@ impl Written {
             _ => return None,
         })
     }
+}
+
+/// What the program's help says of its flags: their letters, what they hold and what they mean.
+const MEANINGS: [(&str, &str, &str); 9] = [
+    ("a", "string", "Access key"),
+    ("b", "string", "Bucket for testing"),
+    ("d", "int", "Duration of each test in seconds"),
+    ("l", "int", "Number of times to repeat test"),
+    ("r", "string", "Region for testing"),
+    ("s", "string", "Secret key"),
+    ("t", "int", "Number of threads to run"),
+    ("u", "string", "URL for host with method prefix"),
+    ("z", "string", "Size of objects in bytes with postfix K, M, and G"),
+];
+
+/// Returns what `s3-benchmark -help` tells.
+pub fn help() -> String {
+    let mut defaults = Written::default();
+    let flags = MEANINGS.iter().map(|(flag, kind, meaning)| {
+        let default = match (defaults.of_flag(flag).map(|text| &**text), *kind) {
+            (None | Some(""), _) => String::new(),
+            (Some(number), "int") => format!(" (default {number})"),
+            (Some(text), _) => format!(" (default \"{text}\")"),
+        };
+        format!("  -{flag} {kind}\n    \t{meaning}{default}\n")
+    });
+    let flags: String = flags.collect();
+    format!("Usage of s3-benchmark:\n{flags}")
 }
 
 /// What people write for a flag of one letter.
@@ -263,7 +294,10 @@ fn read(args: &[String]) -> Result<Written, S3BenchmarkError> {
         let (name, given) =
             name.split_once('=').map_or((name, None), |(name, given)| (name, Some(given)));
         let Some(place) = written.of_flag(name) else {
-            return Err(unknown(word, name));
+            return Err(match name {
+                "h" | "help" => S3BenchmarkError::Help,
+                _ => unknown(word, name),
+            });
         };
         let given = match given {
             Some(given) => given,

@@ -141,6 +141,9 @@ pub enum WeedBenchmarkError {
         /// Why.
         why: String,
     },
+    /// It asks for [`help`].
+    #[error("-h asks for help, and nothing else beside it")]
+    Help,
     /// Neither stage is left.
     #[error("-readOnly and -writeOnly are mutually exclusive")]
     NothingLeft,
@@ -157,6 +160,11 @@ pub type ReadFile<'a> = &'a dyn Fn(&str) -> Result<String, String>;
 /// behind that of the command, `benchmark`; `read` reads a file of options.
 pub fn from_args(args: &[String], read: ReadFile<'_>) -> Result<Benchmark, WeedBenchmarkError> {
     arguments::read(args, read)
+}
+
+/// Returns what `weed benchmark -h` tells: each flag, what it means here, and its default.
+pub fn help() -> String {
+    arguments::help()
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use plimsoll_conduct::{
 };
 use plimsoll_dialects::weed_benchmark::layout::{self, Labels, Progress, Stage, StageFigures};
 use plimsoll_dialects::weed_benchmark::{
-    self as dialect, Asked, Benchmark, LIST_NAME, Listed, list,
+    self as dialect, Asked, Benchmark, LIST_NAME, Listed, WeedBenchmarkError, list,
 };
 use plimsoll_engine::LiveCounts;
 use plimsoll_model::{OpKind, SeriesKey};
@@ -26,6 +26,9 @@ use crate::conducted::{Conducted, Settings};
 use crate::ui::Ui;
 use crate::{environment, flags};
 
+/// What stands below the program's own help.
+const OWN_FLAGS: &str =
+    "\nplimsoll's own flags stand before these: plimsoll as weed-benchmark --help\n";
 /// The largest list that is read.
 const LIST_BYTES_MAX: u64 = 4 << 30;
 /// How often cleaning is tried: the cluster was just driven hard.
@@ -37,8 +40,14 @@ const LINE: Duration = Duration::from_secs(1);
 pub(crate) fn as_weed_benchmark(args: &WeedBenchmarkArgs) -> Result<ExitCode> {
     let (explains, words) = super::take_explain(&args.words);
     let read = |path: &str| input::read_given(Path::new(path)).map_err(|error| error.to_string());
-    let asked = dialect::from_args(&words, &read)?;
     let ui = args.output.ui();
+    let asked = match dialect::from_args(&words, &read) {
+        Err(WeedBenchmarkError::Help) => {
+            ui.result(&format!("{}{OWN_FLAGS}", dialect::help()))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        asked => asked?,
+    };
     if args.output.print.json {
         bail!(
             "--json: weed benchmark prints lines; `plimsoll analyze RUN --json` has each stage's \

@@ -36,6 +36,16 @@ fn the_defaults_are_those_of_the_programs_own_help() {
 }
 
 #[test]
+fn help_is_that_of_the_program() {
+    for text in ["-help", "-h", "--help", "-a A -s S -help"] {
+        assert_eq!(line(text).unwrap_err(), S3BenchmarkError::Help, "{text}");
+    }
+    // Its first line is that of every run, and it calls itself by no name of its own.
+    let (_, theirs) = HELP.split_once('\n').unwrap();
+    assert_eq!(help(), theirs.replace("Usage of myflag:", "Usage of s3-benchmark:"));
+}
+
+#[test]
 fn every_flag_of_the_help_is_taken_in_every_form() {
     let flags: Vec<&str> =
         HELP.lines().filter_map(|line| line.strip_prefix("  -")?.split(' ').next()).collect();

@@ -13,6 +13,8 @@ pub struct Flag {
     pub written: &'static str,
     /// Whether it stands by itself.
     pub is_switch: bool,
+    /// What its help says; nothing of weed's own flags.
+    says: &'static str,
 }
 
 impl Flag {
@@ -21,12 +23,12 @@ impl Flag {
     }
 }
 
-const fn text(written: &'static str) -> Flag {
-    Flag { written, is_switch: false }
+const fn text(written: &'static str, says: &'static str) -> Flag {
+    Flag { written, is_switch: false, says }
 }
 
-const fn switch(written: &'static str) -> Flag {
-    Flag { written, is_switch: true }
+const fn switch(written: &'static str, says: &'static str) -> Flag {
+    Flag { written, is_switch: true, says }
 }
 
 fn find(flags: &'static [Flag], name: &str) -> Option<&'static Flag> {
@@ -35,44 +37,47 @@ fn find(flags: &'static [Flag], name: &str) -> Option<&'static Flag> {
 
 /// Every flag of the benchmark: those of today, then those of before.
 pub const FLAGS: [Flag; 20] = [
-    text("-c"),
-    text("-collection"),
-    text("-cpuprofile"),
-    switch("-debug"),
-    text("-deletePercent"),
-    text("-disk"),
-    switch("-fsync"),
-    text("-list"),
-    text("-master"),
-    text("-maxCpu"),
-    text("-n"),
-    text("-options"),
-    switch("-readOnly"),
-    switch("-readSequentially"),
-    text("-replication"),
-    text("-size"),
-    switch("-writeOnly"),
-    switch("-read"),
-    text("-server"),
-    switch("-write"),
+    text("-c", "workers of each stage (default 16)"),
+    text("-collection", "the collection that is written to (default benchmark)"),
+    text("-cpuprofile", "taken, and writes nothing"),
+    switch("-debug", "taken, and changes nothing: the record has each file"),
+    text("-deletePercent", "how many percent of the files are removed again (default 0)"),
+    text("-disk", "the type of disk: hdd, ssd or a tag"),
+    switch("-fsync", "each file is on the disk before its upload is answered"),
+    text("-list", "the list of file ids (default benchmark_list.txt among temporary files)"),
+    text("-master", "masters, host:port, with commas between them (default localhost:9333)"),
+    text("-maxCpu", "threads at most (default 0: all)"),
+    text("-n", "files in all (default 1048576)"),
+    text("-options", "a file with a line option=value for each flag"),
+    switch("-readOnly", "only read the files of the list"),
+    switch("-readSequentially", "read each file of the list once, in order"),
+    text(
+        "-replication",
+        "copies in other data centers, on other racks, on other servers (default 000)",
+    ),
+    text("-size", "smallest size of a file in bytes; each has up to 63 more (default 1024)"),
+    switch("-writeOnly", "only write"),
+    switch("-read", "older: -read=false is -writeOnly (default true)"),
+    text("-server", "older name of -master"),
+    switch("-write", "older: -write=false is -readOnly (default true)"),
 ];
 
 /// The flags of weed itself, which stand before the word `benchmark`.
 const OF_WEED: [Flag; 14] = [
-    switch("-alsologtostderr"),
-    text("-config_dir"),
-    text("-log_backtrace_at"),
-    switch("-log_compress"),
-    switch("-log_json"),
-    text("-log_max_files"),
-    text("-log_max_size_mb"),
-    text("-log_rotate_hours"),
-    text("-logdir"),
-    switch("-logtostderr"),
-    text("-options"),
-    text("-stderrthreshold"),
-    text("-v"),
-    text("-vmodule"),
+    switch("-alsologtostderr", ""),
+    text("-config_dir", ""),
+    text("-log_backtrace_at", ""),
+    switch("-log_compress", ""),
+    switch("-log_json", ""),
+    text("-log_max_files", ""),
+    text("-log_max_size_mb", ""),
+    text("-log_rotate_hours", ""),
+    text("-logdir", ""),
+    switch("-logtostderr", ""),
+    text("-options", ""),
+    text("-stderrthreshold", ""),
+    text("-v", ""),
+    text("-vmodule", ""),
 ];
 
 /// What people write for a flag.
@@ -185,7 +190,10 @@ fn read_flags(
         let of_weed = find(&OF_WEED, name);
         let known = find(&FLAGS, name);
         let Some(flag) = known.or(of_weed) else {
-            return Err(unknown(word, name));
+            return Err(match name {
+                "h" | "help" => WeedBenchmarkError::Help,
+                _ => unknown(word, name),
+            });
         };
         if known.is_none() && is_behind_command {
             return Err(WeedBenchmarkError::BehindCommand(word.clone()));
@@ -205,6 +213,13 @@ fn read_flags(
         }
     }
     Ok(())
+}
+
+/// Returns help in the layout of Go's flags.
+pub(super) fn help() -> String {
+    let flag = |flag: &Flag| format!("  {}\n    \t{}\n", flag.written, flag.says);
+    let flags: String = FLAGS.iter().map(flag).collect();
+    format!("Usage: weed benchmark -master=localhost:9333 -c=16 -n=1048576\n{flags}")
 }
 
 fn unknown(word: &str, name: &str) -> WeedBenchmarkError {

@@ -254,6 +254,21 @@ proptest! {
 }
 
 #[test]
+fn help_tells_every_flag_with_its_default() {
+    for text in ["-h", "benchmark -h", "weed benchmark -c 4 --help", "-help -c"] {
+        assert_eq!(line(text).unwrap_err(), WeedBenchmarkError::Help, "{text}");
+    }
+    let help = help();
+    for (name, _, default) in own_flags() {
+        let (_, behind) = help.split_once(&format!("  -{name}\n    \t")).unwrap();
+        let says = behind.lines().next().unwrap();
+        let default = default.strip_prefix("/tmp/").unwrap_or(default);
+        assert!(default == "-" || says.contains(&format!("(default {default}")), "{name}: {says}");
+    }
+    assert!(FLAGS.iter().all(|flag| help.contains(&format!("  {}\n", flag.written))));
+}
+
+#[test]
 fn corrections_are_sentences_without_a_full_stop() {
     assert!(CORRECTIONS.len() >= 20);
     CORRECTIONS.iter().for_each(Correction::assert_is_sentence);
