@@ -34,6 +34,7 @@ mod store_url;
 mod syncstart;
 mod terminal;
 mod ui;
+mod warp_words;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
     signals::outlive_file_limit();
     let command = Cli::command();
     let words = load_line::with_benchmark(environment::words());
+    let words = warp_words::in_our_form(&command, words);
     let matches = match parsed(&command, words) {
         Ok(matches) => matches,
         Err(error) => return refuse(&command, error),

@@ -298,10 +298,13 @@ pub(crate) enum AsCommand {
 #[derive(Debug, Subcommand)]
 pub(crate) enum WarpCommand {
     /// Show the figures of files as warp does
+    #[command(args_override_self = true)]
     Analyze(Box<WarpAnalyzeArgs>),
     /// Compare two runs or files
+    #[command(args_override_self = true)]
     Cmp(Box<WarpCmpArgs>),
     /// Make one raw file of the raw files of several clients
+    #[command(args_override_self = true)]
     Merge(Box<WarpMergeArgs>),
     /// Any benchmark of warp's, or `run FILE.yml`, with warp's own flags; --explain shows what they
     /// come to
