@@ -115,11 +115,12 @@ fn stated(text: &ErrorText) -> String {
     one_line(&format!("{}: {}", text.code, text.message))
 }
 
+/// Describes an answer that is no error document of S3. Its body is not quoted: it may be of another
+/// service, which whoever submitted a workload to a console must not read.
 fn unstated(answer: &Answer) -> String {
-    let body = one_line(&String::from_utf8_lossy(&answer.body));
-    match body.is_empty() {
+    match answer.body.trim_ascii().is_empty() {
         true => format!("the answer {} has no details", answer.status),
-        false => format!("the answer is `{body}`"),
+        false => format!("the answer {} is no error of S3's: is it a store?", answer.status),
     }
 }
 
@@ -265,7 +266,7 @@ mod tests {
         assert_eq!(long.chars().count(), MESSAGE_CHARS_MAX + 1);
         assert_eq!(of_answer(&answer(500, "")).message, "the answer 500 has no details");
         let html = of_answer(&answer(502, "<html>\r\n<body>Bad\tGateway</body>")).message;
-        assert_eq!(html, "the answer is `<html> <body>Bad Gateway</body>`");
+        assert_eq!(html, "the answer 502 is no error of S3's: is it a store?");
     }
 
     #[test]

@@ -88,7 +88,7 @@ impl Thread {
                 }
                 Some(result) => {
                     let status = u16::try_from(result.status).unwrap_or_default();
-                    error::of_answer(status, result.error.as_bytes())
+                    error::of_refusal(status, &result.error)
                 }
                 None => {
                     let why = format!("the answer does not say what became of {name}");

@@ -83,7 +83,8 @@ fn class_of_words(words: &str, otherwise: ErrorClass) -> ErrorClass {
 }
 
 /// Returns the meaning of an answer whose status is not one of success. `body` holds
-/// `{"error": "..."}`, or nothing.
+/// `{"error": "..."}`, or nothing. Anything else is not quoted: it may be of another service, which
+/// whoever submitted a workload to a console must not read.
 pub(crate) fn of_answer(status: u16, body: &[u8]) -> DriverError {
     #[derive(serde::Deserialize)]
     struct Refusal {
@@ -91,7 +92,11 @@ pub(crate) fn of_answer(status: u16, body: &[u8]) -> DriverError {
     }
 
     let said = serde_json::from_slice::<Refusal>(body).map(|refusal| refusal.error);
-    let words = said.unwrap_or_else(|_| String::from_utf8_lossy(body).into_owned());
+    of_refusal(status, &said.unwrap_or_default())
+}
+
+/// Returns the meaning of a status with the words beside it.
+pub(crate) fn of_refusal(status: u16, words: &str) -> DriverError {
     let class = match status {
         404 => ErrorClass::NotFound,
         401 | 403 => ErrorClass::Denied,
@@ -99,11 +104,11 @@ pub(crate) fn of_answer(status: u16, body: &[u8]) -> DriverError {
         429 => ErrorClass::Throttled,
         // Of a master: it finds no volume, or cannot read what it is asked.
         406 if words.contains(NONE_WRITABLE) => ErrorClass::Server,
-        500..=599 => class_of_words(&words, ErrorClass::Server),
-        300..=499 => class_of_words(&words, ErrorClass::Client),
+        500..=599 => class_of_words(words, ErrorClass::Server),
+        300..=499 => class_of_words(words, ErrorClass::Client),
         _ => ErrorClass::Protocol,
     };
-    let message = match of_master(&words) {
+    let message = match of_master(words) {
         // Without words to a HEAD; a server also answers so to whom its white list does not have.
         words if status == 401 && (words.is_empty() || words.contains("jwt")) => {
             let of = if words.is_empty() { "no words" } else { &words };

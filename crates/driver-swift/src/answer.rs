@@ -4,7 +4,7 @@ use plimsoll_driver::{ByteRange, ContentSink, DriverError};
 use plimsoll_http::{HeldRange, ResponseHead, ResponseSink, parse_content_range};
 use plimsoll_model::ErrorClass;
 
-use crate::error;
+use crate::error::{self, OF_SWIFT};
 
 /// How much of an answer that should be short is kept.
 pub(crate) const ANSWER_BYTES_MAX: usize = 64 << 10;
@@ -16,6 +16,8 @@ pub(crate) struct Answer {
     /// Without its quotes; empty for none.
     pub(crate) etag: String,
     pub(crate) body: Vec<u8>,
+    /// Whether Swift answered.
+    is_of_swift: bool,
     /// Whether the body was larger than what is kept.
     pub(crate) overflowed: bool,
     body_bytes_max: usize,
@@ -31,6 +33,7 @@ impl Default for Answer {
             content_length: None,
             etag: String::new(),
             body: Vec::new(),
+            is_of_swift: false,
             overflowed: false,
             body_bytes_max: ANSWER_BYTES_MAX,
             wanted: &[],
@@ -57,6 +60,11 @@ impl Answer {
         self.headers.get(at)?.as_deref()
     }
 
+    /// Returns the body of a refusal, if Swift sent it.
+    pub(crate) fn words(&self) -> &[u8] {
+        if self.is_of_swift { &self.body } else { &[] }
+    }
+
     fn clear(&mut self) {
         self.status = 0;
         self.content_length = None;
@@ -72,6 +80,7 @@ impl ResponseSink for Answer {
         self.clear();
         self.status = head.status;
         self.content_length = head.content_length;
+        self.is_of_swift = OF_SWIFT.iter().any(|name| head.header(name).is_some());
         let etag = head.header("etag").unwrap_or_default().trim_matches('"');
         etag.clone_into(&mut self.etag);
         let wanted = self.wanted.iter();

@@ -4,6 +4,10 @@ use plimsoll_driver::{DriverError, one_line};
 use plimsoll_http::ExchangeError;
 use plimsoll_model::ErrorClass;
 
+/// Headers by which an answer is known to be from Swift, a gateway that speaks Swift, or Keystone.
+/// Bodies of other services are not quoted: whoever submitted a workload to a console must not read
+/// them.
+pub(crate) const OF_SWIFT: [&str; 2] = ["x-trans-id", "x-openstack-request-id"];
 /// The status by which Swift's `ratelimit` sheds load.
 const RATE_LIMITED: u16 = 498;
 
@@ -12,7 +16,8 @@ pub(crate) fn of_exchange(error: &ExchangeError) -> DriverError {
     DriverError::new(error.kind.class(), one_line(&error.message))
 }
 
-/// Returns the meaning of an answer whose status is not one of success, with what its page says.
+/// Returns the meaning of an answer whose status is not one of success, with what its page says,
+/// where that is a page of Swift's or of Keystone's ([`OF_SWIFT`]).
 pub(crate) fn of_answer(status: u16, body: &[u8]) -> DriverError {
     let class = match status {
         404 | 410 => ErrorClass::NotFound,

@@ -13,8 +13,15 @@ const OBJECT_STORE: &str = "object-store";
 const PUBLIC: &str = "public";
 
 /// The headers of an answer that are looked at.
-pub(crate) const HEADERS: &[&str] =
-    &["x-auth-token", "x-storage-token", "x-subject-token", "x-storage-url", "location"];
+pub(crate) const HEADERS: &[&str] = &[
+    "x-auth-token",
+    "x-storage-token",
+    "x-subject-token",
+    "x-storage-url",
+    "location",
+    error::OF_SWIFT[0],
+    error::OF_SWIFT[1],
+];
 
 /// A request by which somebody signs in.
 pub(crate) struct Asked {
@@ -272,7 +279,7 @@ fn check_status(answered: &Answered<'_>) -> Result<(), DriverError> {
     if (200..=299).contains(&status) {
         return Ok(());
     }
-    let mut error = error::of_answer(status, keystone_words(answered.body).as_bytes());
+    let mut error = error::of_answer(status, refusal_words(answered).as_bytes());
     error.message = match (status, (answered.header)("location")) {
         (401 | 403, _) => format!("the sign-in was refused: {}", error.message),
         (300..=399, Some(to)) => format!(
@@ -285,11 +292,13 @@ fn check_status(answered: &Answered<'_>) -> Result<(), DriverError> {
     Err(error)
 }
 
-/// Returns what Keystone says in a refusal, `{"error": {"message": "..."}}`, or all of it.
-fn keystone_words(body: &[u8]) -> String {
-    let said: Option<Value> = serde_json::from_slice(body).ok();
+/// Returns what Keystone says in a refusal, `{"error": {"message": "..."}}`, or a page of Swift's.
+fn refusal_words(answered: &Answered<'_>) -> String {
+    let said: Option<Value> = serde_json::from_slice(answered.body).ok();
     let words = said.as_ref().and_then(|said| said["error"]["message"].as_str());
-    words.map_or_else(|| String::from_utf8_lossy(body).into_owned(), str::to_owned)
+    let is_of_swift = || error::OF_SWIFT.iter().any(|name| (answered.header)(name).is_some());
+    let page = || is_of_swift().then(|| String::from_utf8_lossy(answered.body).into_owned());
+    words.map(str::to_owned).or_else(page).unwrap_or_default()
 }
 
 fn parsed<'a, T: Deserialize<'a>>(answered: &Answered<'a>) -> Result<T, DriverError> {

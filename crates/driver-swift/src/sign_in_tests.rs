@@ -166,6 +166,11 @@ fn answers_that_are_none_are_refused_without_being_shown() {
     let error = answered(&v2(service()), 401, &[], refusal).unwrap_err();
     assert_eq!((error.class, error.status), (ErrorClass::Denied, Some(401)));
     assert_eq!(error.message, "the sign-in was refused: Invalid user / password");
+    let refused = |headers: &[(&str, &str)]| answered(&v1(), 403, headers, "<p>hush</p>");
+    let error = refused(&[]).unwrap_err();
+    assert_eq!(error.message, "the sign-in was refused: the server answered 403", "not Swift's");
+    let error = refused(&[("x-trans-id", "tx1")]).unwrap_err();
+    assert_eq!(error.message, "the sign-in was refused: hush");
     let redirect = [("location", "http://elsewhere/")];
     let error = answered(&v1(), 302, &redirect, "").unwrap_err();
     assert!(error.class == ErrorClass::Client && error.message.contains("`http://elsewhere/`"));

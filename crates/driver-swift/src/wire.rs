@@ -145,7 +145,7 @@ impl Wire {
         let status = exchange.status;
         let result = match expected.contains(&status) {
             true => exchange.in_time().map_err(|why| error::of_success(status, why)),
-            false => Err(error::of_answer(status, &self.answer.body)),
+            false => Err(error::of_answer(status, self.answer.words())),
         };
         Completion {
             first_byte: match first_byte {
