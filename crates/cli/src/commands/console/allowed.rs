@@ -68,10 +68,19 @@ pub(super) fn is_allowed(path: &str, allowed: &[PathBuf]) -> bool {
 }
 
 /// Returns every host that a workload names: stores, proxies, masters, filers and sign-in services;
-/// `None` if an address cannot be read without a name server.
+/// `None` if an address cannot be read without a name server, or if any certificate is taken, as
+/// nobody knows then who answers for a host.
 pub(super) fn hosts_of(file: &WorkloadFile) -> Option<Vec<Endpoint>> {
     let mut found = Vec::new();
     for spec in specs(file) {
+        let takes_any_certificate = match spec {
+            TargetSpec::S3(s3) => s3.insecure,
+            TargetSpec::Swift(swift) => swift.insecure,
+            _ => false,
+        };
+        if takes_any_certificate {
+            return None;
+        }
         for (field, addresses) in spec.addresses() {
             let port = match (field, spec) {
                 ("master", _) => MASTER_PORT,
@@ -230,6 +239,7 @@ mod tests {
         );
         assert_eq!(told("{a: {seaweedfs: {master: 'm,n:1'}}, b: {null: {}}}"), of("m:9333 n:1"));
         assert_eq!(told("{seaweedfs: {filer: [f, g]}}"), of("f:8888 g:8888"));
+        assert_eq!(told("{s3: {hosts: 'https://a', insecure: true}}"), None);
         // Their ports of gRPC, and what a name server says, are not told.
         assert_eq!(told("{seaweedfs: {master: 'm:1.2'}}"), None);
         assert_eq!(told("{swift: {auth: 'gopher://k/'}}"), None);
