@@ -1,7 +1,6 @@
 //! Hosts that somebody named, such as those that a secret may be sent to.
 
-use crate::Endpoint;
-use crate::patterns::{PatternError, expand_hosts};
+use plimsoll_http::{Endpoint, PatternError, expand_hosts};
 
 /// A list of hosts, each with one port or with all of its ports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use plimsoll_conduct::Stop;
-use plimsoll_http::NamedHosts;
+use plimsoll_conduct::{NamedHosts, Stop};
 use plimsoll_model::{Moment, Secret};
 use thiserror::Error;
 

@@ -4,8 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use plimsoll_conduct::{Observer, Stop};
-use plimsoll_http::Endpoint;
+use plimsoll_conduct::{Endpoint, Observer, Stop};
 use serde::{Deserialize, Serialize};
 
 use crate::facts::Facts;

@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use plimsoll_http::Endpoint;
+use plimsoll_conduct::Endpoint;
 
 use super::*;
 use crate::facts::{Facts, StagePlan, Trigger};

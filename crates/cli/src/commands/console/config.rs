@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use plimsoll_conduct::{BucketGlob, input, machine};
+use plimsoll_conduct::{BucketGlob, NamedHosts, input, machine};
 use plimsoll_console::{BoundSecrets, Settings};
-use plimsoll_http::NamedHosts;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 

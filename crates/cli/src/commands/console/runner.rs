@@ -5,15 +5,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Error, Result, bail};
-use plimsoll_conduct::{BucketGlob, Consent, RunTime, StandIn, machine};
+use plimsoll_conduct::{BucketGlob, Consent, NamedHosts, RunTime, StandIn, machine};
 use plimsoll_console::{
     Agent, AgentState, Facts, Job, Problem, Refusal, Runner, Severity, Sound, SourceKind,
     Submission, Verdict,
 };
 use plimsoll_dialects::fio::is_job_file;
-use plimsoll_http::{
-    Endpoint, NamedHosts, PORT_PLAIN, PORT_TLS, Scheme, expand_hosts, split_scheme,
-};
+use plimsoll_http::{Endpoint, PORT_PLAIN, PORT_TLS, Scheme, expand_hosts, split_scheme};
 use plimsoll_workload::plan::spec::TargetSpec;
 use plimsoll_workload::plan::{Plan, ReadError, Source, WorkloadFile};
 
