@@ -314,7 +314,8 @@ mod tests {
     /// none.
     #[test]
     fn no_field_of_the_schema_names_a_file_unseen() {
-        const NO_FILES: [&str; 0] = [];
+        // Keys of objects, and a profile of credentials, which no target takes yet.
+        const NO_FILES: [&str; 3] = ["key", "keys", "profile"];
         let mut texts = BTreeSet::new();
         let schema = serde_json::to_value(WorkloadFile::json_schema()).unwrap();
         texts_in(&schema, "", &mut texts);
