@@ -100,9 +100,9 @@ fn addresses_of_one_target_are_told_apart() {
     let target = oracle();
     let mut command = plimsoll(directory.path());
     target.credentials(&mut command);
-    let served = Served::of(command, "");
     let (here, port) = target.host.split_once(':').unwrap();
     let hosts = [format!("{here}:{port}"), format!("localhost:{port}")];
+    let served = Served::of(command, &format!("--host {}", hosts.join(",")));
     let accepted = served.submit(&format!(
         "schema: plimsoll.workload/2\nname: two\ntargets:\n  t: {{s3: {{hosts: ['{}', '{}'], \
          bucket: {}}}}}\nsets:\n  o: {{on: t, count: 9, size: 1B}}\nstages:\n- {{name: fill, \
