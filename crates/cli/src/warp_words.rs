@@ -119,12 +119,10 @@ mod tests {
             let (command, found) = found.subcommand().unwrap();
             let last = match command {
                 "merge" => {
-                    found.get_one::<std::path::PathBuf>("benchdata").unwrap() == "b".as_ref()
+                    let name = found.get_one::<std::path::PathBuf>("benchdata").unwrap();
+                    name.as_os_str() == "b"
                 }
-                _ => {
-                    let op = found.get_one::<String>("op");
-                    op.is_none_or(|op| op == "PUT")
-                }
+                _ => found.get_one::<String>("op").is_none_or(|op| op == "PUT"),
             };
             assert!(last, "{line}");
         }
