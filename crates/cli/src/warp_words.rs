@@ -50,8 +50,8 @@ fn of_records<'c>(program: &'c Command, words: &[OsString]) -> Option<&'c Comman
     found.find_subcommand(second)?.find_subcommand(third)
 }
 
-/// Returns a long flag in clap's spelling, whether it is a switch, and its value; `None` for any other
-/// word.
+/// Returns a long flag in clap's spelling, whether it is a switch, and its value; `None` for any
+/// other word.
 fn split<'w>(command: &Command, word: &'w str) -> Option<(String, bool, Option<&'w str>)> {
     let text = word.strip_prefix("--").or_else(|| word.strip_prefix('-'))?;
     let (name, value) = match text.split_once('=') {

@@ -366,9 +366,9 @@ impl Console {
         self.submit(&submitted).map(|(number, _)| number)
     }
 
-    /// Fills secrets of `console.toml` into a redacted text. Every host of the text must be bound to
-    /// them, and they may only become credentials: as a part of an object's name, say, whoever wrote
-    /// the text could read them.
+    /// Fills secrets of `console.toml` into a redacted text. Every host of the text must be bound
+    /// to them, and they may only become credentials: as a part of an object's name, say, whoever
+    /// wrote the text could read them.
     fn filled_in(&self, kind: SourceKind, text: &str) -> Option<String> {
         let without = self.check(text, None, None).ok()?;
         let hosts = without.hosts.as_ref()?;

@@ -115,8 +115,8 @@ fn stated(text: &ErrorText) -> String {
     one_line(&format!("{}: {}", text.code, text.message))
 }
 
-/// Describes an answer that is no error document of S3. Its body is not quoted: it may be of another
-/// service, which whoever submitted a workload to a console must not read.
+/// Describes an answer that is no error document of S3. Its body is not quoted: it may be of
+/// another service, which whoever submitted a workload to a console must not read.
 fn unstated(answer: &Answer) -> String {
     match answer.body.trim_ascii().is_empty() {
         true => format!("the answer {} has no details", answer.status),

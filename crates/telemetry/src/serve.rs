@@ -121,7 +121,8 @@ mod tests {
         let accept = || {
             tries.set(tries.get() + 1);
             let number = tries.get();
-            async move { if number <= 4 { Err(io::Error::other("no descriptor")) } else { Ok(number) } }
+            let failed = || io::Error::other("no descriptor");
+            async move { if number <= 4 { Err(failed()) } else { Ok(number) } }
         };
         assert!(timeout(REST * 5 / 2, accepted(accept)).await.is_err());
         assert_eq!(tries.get(), 3, "one try, and one after each rest");

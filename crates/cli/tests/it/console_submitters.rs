@@ -28,7 +28,8 @@ impl Stranger {
                 kept.lock().unwrap_or_else(PoisonError::into_inner).extend(request);
                 // Whoever has gone by then has heard enough.
                 let _ = stream.write_all(
-                    b"HTTP/1.1 403 No\r\nContent-Length: 14\r\nConnection: close\r\n\r\nINNER-MACHINE\n",
+                    b"HTTP/1.1 403 No\r\nContent-Length: 14\r\nConnection: close\r\n\r\n\
+                      INNER-MACHINE\n",
                 );
             }
         });

@@ -131,7 +131,7 @@ async fn listen_and_leave(
                 accepted = listeners.1.accept() => (accepted, &grpc),
             };
             let Ok((socket, _peer)) = socket else {
-                // Most likely for want of file descriptors; a loop without a pause would take a core.
+                // Most likely for want of file descriptors; a loop without a pause takes a core.
                 let _rested = timeout(ACCEPT_PAUSE, pending::<()>()).await;
                 continue;
             };

@@ -74,10 +74,6 @@ fn names_that_nobody_knows() {
             "targets.s3.timeout: must be more than nothing; leave it out",
         ),
         (
-            "targets: {s3: {hosts: 'file:/etc/passwd'}}\nstages: []",
-            "targets.s3.hosts: must be addresses, not a file of them",
-        ),
-        (
             "targets: {s3: {storage_class: ''}}\nstages: []",
             "targets.s3.storage_class: must not be empty",
         ),
@@ -108,6 +104,14 @@ fn names_that_nobody_knows() {
             "sets.o.size: is missing; work that writes to the set needs to know it",
         ),
     ]);
+}
+
+#[test]
+fn hosts_of_a_workload_are_in_no_file() {
+    check(&[(
+        "targets: {s3: {hosts: 'file:/etc/passwd'}}\nstages: []",
+        "targets.s3.hosts: must be addresses, not a file of them",
+    )]);
 }
 
 #[test]

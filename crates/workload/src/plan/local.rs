@@ -249,8 +249,10 @@ mod tests {
 
     /// Names a file wherever that can be.
     const ALL: &str = "schema: plimsoll.workload/2\nname: all\ntargets:\n  \
-        store: {s3: {hosts: h, bucket: b}}\n  weed: {seaweedfs: {filer: f, directory: /d, security: \
-        s.toml}}\n  scripted: {oracle: {script: o.yaml}}\n  one: {files: {directory: /one}}\n  \
+        store: {s3: {hosts: h, bucket: b}}\n  \
+        weed: {seaweedfs: {filer: f, directory: /d, security: s.toml}}\n  \
+        scripted: {oracle: {script: o.yaml}}\n  \
+        one: {files: {directory: /one}}\n  \
         two: {files: {directory: [/a, /b]}}\nsets:\n  \
         listed: {on: store, existing: {list: keys.txt}}\n  \
         names: {on: store, named: {files: /photos}, shared: true}\n  \

@@ -226,7 +226,10 @@ impl LocalRunner {
     fn judge(&self, prepared: &Prepared) -> Result<Arc<Plan>> {
         let (output, files) = (self.output(None, false), file_conduct());
         let settings = self.settings(&output, &files, prepared, Vec::new());
-        let has_keys = |spec: &&TargetSpec| matches!(spec, TargetSpec::Seaweedfs(seaweed) if seaweed.security.is_some());
+        let has_keys = |spec: &&TargetSpec| match spec {
+            TargetSpec::Seaweedfs(seaweed) => seaweed.security.is_some(),
+            _ => false,
+        };
         if !settings.lends_credentials && specs(&prepared.file).iter().any(has_keys) {
             bail!(
                 "`security` names keys of this machine, which go only to the hosts that \
