@@ -216,14 +216,18 @@ impl Drop for Neighbours {
     }
 }
 
+/// Whether the client is the limit depends on how the kernel shares the processor, so the verdict is
+/// `prove verdict`'s; here the wait for the processor has to be seen at all.
 #[test]
-fn a_client_with_a_busy_neighbour_is_the_limit() {
+fn a_client_beside_busy_neighbours_says_how_long_it_waited_for_its_processor() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
-    let store = Store::start(path, "service: {time: {constant: 3ms}}\nservers: 4");
+    let store = Store::start(path, "service: {time: {constant: 3ms}}");
     let Some(_neighbours) = Neighbours::start() else { return };
-    let (report, _) = judged(path, &[&store], "s3 get --concurrent 16 --objects 20", BESIDE);
-    holds("busy neighbour", &report, "client-cpu", true);
+    judged(path, &[&store], "s3 get --concurrent 16 --objects 20", BESIDE);
+    let threads = &evidence(path)["threads"];
+    let of = |name: &str| threads[name].as_u64().unwrap();
+    assert!(of("run_delay_ns") > of("cpu_ns"), "{threads}");
 }
 
 #[test]
