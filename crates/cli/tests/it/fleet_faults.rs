@@ -24,8 +24,8 @@ fn short_of_disk(command: &Command, blocks: u32) -> Command {
     short
 }
 
-/// So many operations that the log of each agent is twice as large as a disk of these tests, however
-/// long they take: 63 KB were written for 9,000.
+/// So many operations that the log of each agent is twice as large as a disk of these tests: 63 KB
+/// were written for 9,000.
 const WORKLOAD: &str = "schema: plimsoll.workload/2\nname: long\n\
     sets: {o: {count: 30, size: 1KiB}}\n\
     stages:\n- {prepares: true, jobs: [{workers: 6, work: {fill: o}}]}\n\

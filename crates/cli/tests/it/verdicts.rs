@@ -216,8 +216,8 @@ impl Drop for Neighbours {
     }
 }
 
-/// Whether the client is the limit depends on how the kernel shares the processor, so the verdict is
-/// `prove verdict`'s; here the wait for the processor has to be seen at all.
+/// Whether the client is the limit depends on how the kernel shares the processor, so `prove
+/// verdict` holds the verdict; here the wait for the processor has to be seen at all.
 #[test]
 fn a_client_beside_busy_neighbours_says_how_long_it_waited_for_its_processor() {
     let directory = tempfile::tempdir().unwrap();
