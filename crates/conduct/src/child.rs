@@ -2,7 +2,7 @@
 //! to a limit, and nothing waits for it without an end.
 
 use std::io::{self, Read};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,9 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_model::Clock;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, waitid,
+};
 
 /// How often it is looked whether a process that is waited for has ended.
 const LOOK: Duration = Duration::from_millis(2);
@@ -74,6 +76,7 @@ pub fn run_to_end(
 #[derive(Debug)]
 pub struct Group {
     child: Child,
+    is_reaped: bool,
     output: Arc<Mutex<Output>>,
     /// Hangs up when both streams have ended.
     open: Receiver<()>,
@@ -99,12 +102,17 @@ impl Group {
         if let Some(stream) = child.stderr.take() {
             read(stream, &output, kept_max, hold.clone());
         }
-        Ok(Self { child, output, open })
+        Ok(Self { child, is_reaped: false, output, open })
     }
 
-    /// Tells how the process at the head has ended; `None` while it runs.
+    /// Returns how the process at the head has ended; `None` while it runs.
+    ///
+    /// It is not reaped here: until it is, the kernel gives its number to no other process and no
+    /// other group, so that [`Self::end`] never signals a stranger.
     pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
-        self.child.try_wait()
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let seen = waitid(WaitId::Pid(Pid::from_child(&self.child)), options)?;
+        Ok(seen.as_ref().and_then(status_of))
     }
 
     /// Returns what was written so far.
@@ -118,12 +126,23 @@ impl Group {
         let _ = self.open.recv_timeout(time_max);
     }
 
-    /// Ends all of it at once.
+    /// Ends all of it at once. Only the first call signals, as the second would after the head was
+    /// reaped.
     pub fn end(&mut self) {
-        let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        let _ = group.map(|group| kill_process_group(group, Signal::KILL));
-        let _ = self.child.wait();
+        if !std::mem::replace(&mut self.is_reaped, true) {
+            let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+            let _ = self.child.wait();
+        }
     }
+}
+
+/// Returns the status that `wait` would have returned.
+fn status_of(seen: &WaitIdStatus) -> Option<ExitStatus> {
+    const DUMPED_CORE: i32 = 0x80;
+    let core = if seen.dumped() { DUMPED_CORE } else { 0 };
+    let by_signal = || seen.terminating_signal().map(|signal| signal | core);
+    let raw = seen.exit_status().map(|code| (code & 0xff) << 8).or_else(by_signal);
+    raw.map(ExitStatus::from_raw)
 }
 
 impl Drop for Group {
@@ -151,4 +170,43 @@ fn read(
         }
         drop(hold);
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::test_kill_process_group;
+
+    use super::*;
+
+    #[test]
+    fn a_group_keeps_its_number_until_it_is_ended() {
+        let mut group =
+            Group::spawn(Command::new("/bin/sh").args(["-c", "exit 3"]), 1_024).unwrap();
+        let head = Pid::from_child(&group.child);
+        let status = loop {
+            match group.ended().unwrap() {
+                Some(status) => break status,
+                None => thread::yield_now(),
+            }
+        };
+        assert_eq!((status.code(), status.signal()), (Some(3), None));
+        assert_eq!(group.ended().unwrap(), Some(status), "it is told as often as it is asked");
+        // Nobody is left in the group, and yet its number is not free.
+        assert_eq!(test_kill_process_group(head), Ok(()));
+        group.end();
+        assert_eq!(test_kill_process_group(head), Err(rustix::io::Errno::SRCH));
+    }
+
+    #[test]
+    fn a_signal_is_a_status_like_that_of_wait() {
+        let mut group =
+            Group::spawn(Command::new("/bin/sh").args(["-c", "kill -9 $$"]), 1_024).unwrap();
+        let status = loop {
+            match group.ended().unwrap() {
+                Some(status) => break status,
+                None => thread::yield_now(),
+            }
+        };
+        assert_eq!((status.code(), status.signal()), (None, Some(9)));
+    }
 }
