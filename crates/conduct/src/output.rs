@@ -228,15 +228,10 @@ pub fn temporary_directory() -> Result<TempDir, NoTemporaryDirectory> {
     })
 }
 
-/// Removes a file that the program itself made.
-pub fn remove(path: &Path) -> io::Result<()> {
-    #[expect(clippy::disallowed_methods, reason = "a list that a check kept, and needs no more")]
-    std::fs::remove_file(path)
-}
-
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "looks at the files that were written")]
 mod tests {
+    #![expect(clippy::disallowed_methods, reason = "looks at the files that were written")]
+
     use super::*;
 
     fn named(path: &Path, overwrite: bool) -> Named<'_> {

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use plimsoll_conduct::{NamedHosts, Stop};
 use plimsoll_model::{Moment, Secret};
+use plimsoll_record::{StateDirectory, StateDirectoryError, removal};
 use thiserror::Error;
 
 use crate::api::reports::InShort;
@@ -72,6 +73,9 @@ pub struct BoundSecrets {
 /// Why the console cannot begin, or cannot do what it is asked for.
 #[derive(Debug, Error)]
 pub enum ConsoleError {
+    /// Its directory is not taken.
+    #[error(transparent)]
+    State(#[from] StateDirectoryError),
     /// A directory cannot be made or held.
     #[error("cannot use {} (`directory`)", .0.display())]
     Directory(PathBuf, #[source] io::Error),
@@ -151,6 +155,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What the owner writes into the console's directory before it begins.
+pub const CONFIG_FILE: &str = "console.toml";
+
 impl Console {
     /// Opens the console's directory, ends what was under way when it was killed, and begins to run
     /// what waits.
@@ -160,7 +167,8 @@ impl Console {
             move |error| ConsoleError::Directory(path, error)
         };
         let directory = settings.directory.clone();
-        for part in [&directory, &directory.join("sealed"), &directory.join("series")] {
+        StateDirectory::open(&directory, "console", &[CONFIG_FILE])?;
+        for part in [&directory.join("sealed"), &directory.join("series")] {
             disk::make_private(part).map_err(failed(part))?;
         }
         let runs = directory.join("runs");
@@ -321,7 +329,7 @@ impl Console {
             has_secrets: had_secrets,
         };
         if let Err(error) = self.store.accept(number, &accepted, self.now_ms()) {
-            let _ = disk::remove(&sealed);
+            let _ = removal::file(&sealed);
             return Err(error.into());
         }
         if submitted.first {
@@ -472,7 +480,7 @@ impl Console {
     fn forget_secrets(&self, number: Number) {
         if !self.settings.keep_secrets {
             // What cannot be removed is only read by the owner.
-            let _ = disk::remove(&self.sealed(number));
+            let _ = removal::file(&self.sealed(number));
         }
     }
 

@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
+use plimsoll_record::removal;
 use rustix::fs::{FlockOperation, flock};
 
 /// Makes a directory that only its owner looks into, and those above it.
@@ -33,7 +34,7 @@ pub(crate) fn hold(path: &Path) -> io::Result<Option<File>> {
 pub(crate) fn try_writing(path: &Path) -> io::Result<()> {
     let probe = path.join(format!(".plimsoll-{}", std::process::id()));
     File::create(&probe)?;
-    remove(&probe)
+    removal::file(&probe)
 }
 
 /// Writes a file that only its owner reads, and has it on the disk when it returns.
@@ -56,7 +57,7 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     let written = file.write_all(content).and_then(|()| file.sync_all());
     let done = written.and_then(|()| fs::rename(&beside, path));
     if done.is_err() {
-        let _ = fs::remove_file(&beside);
+        let _ = removal::file(Path::new(&beside));
     }
     done
 }
@@ -84,14 +85,6 @@ pub(crate) fn open_plain(path: &Path) -> io::Result<(File, u64)> {
         return Err(io::Error::new(io::ErrorKind::NotFound, "not a plain file"));
     }
     Ok((File::open(path)?, found.len()))
-}
-
-/// Removes a file; one that is not there is fine.
-pub(crate) fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 /// Returns the names of what is in a directory.

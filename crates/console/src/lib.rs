@@ -21,7 +21,7 @@ mod triggers;
 mod users;
 
 pub use archive::ArchiveRoot;
-pub use console::{BoundSecrets, Console, ConsoleError, Settings, Submitted};
+pub use console::{BoundSecrets, CONFIG_FILE, Console, ConsoleError, Settings, Submitted};
 pub use facts::{Correction, Facts, JobPlan, StagePlan, Trigger};
 pub use runner::{
     Agent, AgentState, Job, Problem, Refusal, Runner, Severity, Sound, Submission, Verdict,

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write as _};
 use std::net::IpAddr;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -21,6 +21,7 @@ use std::time::Duration;
 use async_nats::ServerAddr;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use plimsoll_record::{StateDirectory, StateDirectoryError, removal};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -44,6 +45,18 @@ const START_MAX: Duration = Duration::from_secs(15);
 const START_LOOK: Duration = Duration::from_millis(10);
 /// What is kept for coordinators on this machine.
 const FLEET_FILE: &str = "fleet.json";
+const SERVER_CONFIG: &str = "nats.conf";
+const SERVER_LOG: &str = "nats.log";
+const SERVER_CERTIFICATES: &str = "server.pem";
+const SERVER_KEY: &str = "server.key";
+const AUTHORITY: &str = "ca.pem";
+/// All that is written into the directory besides what the server keeps.
+const FILES: [&str; 6] =
+    [FLEET_FILE, SERVER_CONFIG, SERVER_LOG, SERVER_CERTIFICATES, SERVER_KEY, AUTHORITY];
+/// Where the server keeps what agents hand in.
+const SERVER_STORE: &str = "jetstream";
+/// What is added to the name of a file that is being written.
+const UNFINISHED: &str = ".tmp";
 /// Where a request to join goes.
 pub(crate) const JOIN_SUBJECT: &str = "plimsoll.join";
 /// Where coordinators ask who has made the fleet.
@@ -128,6 +141,9 @@ pub enum BrokerError {
     /// Something else was answered than was asked.
     #[error("`plimsoll fleet up` answers something else: is it of this version?")]
     Answer,
+    /// Its directory is not taken.
+    #[error(transparent)]
+    Directory(#[from] StateDirectoryError),
     /// Certificates.
     #[error(transparent)]
     Pki(#[from] PkiError),
@@ -166,6 +182,8 @@ impl IdentityDoc {
 /// A fleet that is up.
 pub struct Broker {
     child: Child,
+    /// `None` once what is in it was removed.
+    state: Option<StateDirectory>,
     settings: BrokerSettings,
     port: u16,
     desk: Arc<Desk>,
@@ -184,21 +202,38 @@ impl Broker {
     /// Starts a server and takes part in it.
     pub fn start(settings: BrokerSettings) -> Result<Self, BrokerError> {
         let directory = &settings.directory;
-        let fleet_file = directory.join(FLEET_FILE);
-        make_directory(directory)?;
-        if connect_file(&fleet_file).is_ok() {
+        let state = StateDirectory::open(directory, "fleet", &[])?;
+        if connect_file(&directory.join(FLEET_FILE)).is_ok() {
             return Err(BrokerError::Up { path: directory.clone() });
         }
+        match Self::start_server(&settings) {
+            Ok((child, port, desk)) => {
+                let (state, told) = (Some(state), BTreeSet::new());
+                let mut broker = Self { child, state, settings, port, desk, told, nats: None };
+                broker.open()?;
+                Ok(broker)
+            }
+            Err(error) => {
+                // Why there is no fleet matters more than what could not be removed.
+                let _ = remove_files(state);
+                Err(error)
+            }
+        }
+    }
+
+    fn start_server(settings: &BrokerSettings) -> Result<(Child, u16, Arc<Desk>), BrokerError> {
+        let directory = &settings.directory;
         let authority = Authority::new()?;
         let server = authority.server()?;
-        write_private(&directory.join("server.pem"), &pem_chain(&server, &authority))?;
-        write_private(&directory.join("server.key"), &pem("PRIVATE KEY", &server.key))?;
-        write_private(&directory.join("ca.pem"), &pem("CERTIFICATE", authority.certificate()))?;
-        let text = config::text(&settings, &BTreeSet::new());
-        write_private(&directory.join("nats.conf"), &text)?;
-        let _ = fs::remove_file(directory.join("nats.log"));
-        let mut child = start_child(&settings)?;
-        let port = match wait_for(&mut child, &settings) {
+        let write = |name: &str, text: &str| write_private(&directory.join(name), text);
+        write(SERVER_CERTIFICATES, &pem_chain(&server, &authority))?;
+        write(SERVER_KEY, &pem("PRIVATE KEY", &server.key))?;
+        write(AUTHORITY, &pem("CERTIFICATE", authority.certificate()))?;
+        write(SERVER_CONFIG, &config::text(settings, &BTreeSet::new()))?;
+        let log = directory.join(SERVER_LOG);
+        removal::file(&log).map_err(|source| files("remove", &log, source))?;
+        let mut child = start_child(settings)?;
+        let port = match wait_for(&mut child, settings) {
             Ok(port) => port,
             Err(error) => {
                 let _ = child.kill();
@@ -208,14 +243,12 @@ impl Broker {
         };
         let servers = settings.addresses.iter().map(|address| with_port(address, port));
         let (servers, agents_max) = (servers.collect(), settings.agents_max);
-        let desk = Arc::new(Desk { authority, members: Mutex::default(), agents_max, servers });
-        let mut broker = Self { child, settings, port, desk, told: BTreeSet::new(), nats: None };
-        broker.open(&fleet_file)?;
-        Ok(broker)
+        let desk = Desk { authority, members: Mutex::default(), agents_max, servers };
+        Ok((child, port, Arc::new(desk)))
     }
 
     /// Takes part in the fleet, and lets others on this machine do so.
-    fn open(&mut self, fleet_file: &Path) -> Result<(), BrokerError> {
+    fn open(&mut self) -> Result<(), BrokerError> {
         let signs = &self.desk.authority;
         let authority = signs.fingerprint();
         let own = own_address(&self.settings, self.port);
@@ -239,7 +272,7 @@ impl Broker {
             system: IdentityDoc::of(&signs.client(SYSTEM)?),
         };
         let text = serde_json::to_string_pretty(&file).expect("it is JSON");
-        write_private(fleet_file, &text)
+        write_private(&self.settings.directory.join(FLEET_FILE), &text)
     }
 
     /// Returns a new token.
@@ -274,7 +307,7 @@ impl Broker {
         }
         // Agents know the port.
         self.settings.listen.1 = self.port;
-        let path = self.settings.directory.join("nats.conf");
+        let path = self.settings.directory.join(SERVER_CONFIG);
         write_private(&path, &config::text(&self.settings, &revoked))?;
         self.told = revoked;
         if !has_ended {
@@ -292,12 +325,22 @@ impl Broker {
 impl Drop for Broker {
     fn drop(&mut self) {
         drop(self.nats.take());
-        let pid = rustix::process::Pid::from_child(&self.child);
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-        let _ = self.child.wait();
+        // The number of a server that was reaped may be another process's by now.
+        if let Ok(None) = self.child.try_wait() {
+            let pid = rustix::process::Pid::from_child(&self.child);
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+            let _ = self.child.wait();
+        }
         // What only this fleet knew means nothing now.
-        let _ = fs::remove_dir_all(&self.settings.directory);
+        let _ = self.state.take().map(remove_files);
     }
+}
+
+/// Removes what a fleet keeps in its directory, and nothing else.
+fn remove_files(state: StateDirectory) -> io::Result<()> {
+    let unfinished = FILES.map(|name| unfinished(Path::new(name)));
+    let unfinished = unfinished.iter().filter_map(|name| name.to_str());
+    state.remove(&FILES.into_iter().chain(unfinished).collect::<Vec<_>>(), &[SERVER_STORE])
 }
 
 /// Returns how a coordinator on this machine reaches the fleet whose files lie there.
@@ -341,20 +384,22 @@ fn files(what: &'static str, path: &Path, source: io::Error) -> BrokerError {
     BrokerError::Files { what, path: path.to_path_buf(), source }
 }
 
-fn make_directory(path: &Path) -> Result<(), BrokerError> {
-    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
-    made.map_err(|source| files("make", path, source))
+/// Returns where a file is written before it gets its name.
+fn unfinished(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(UNFINISHED);
+    name.into()
 }
 
 /// Writes a file that nobody else may read.
 fn write_private(path: &Path, text: &str) -> Result<(), BrokerError> {
     let written = || {
-        let temporary = path.with_extension("tmp");
-        let _ = fs::remove_file(&temporary);
+        let unfinished = unfinished(path);
+        removal::file(&unfinished)?;
         let mut options = fs::OpenOptions::new();
-        let mut file = options.write(true).create_new(true).mode(0o600).open(&temporary)?;
+        let mut file = options.write(true).create_new(true).mode(0o600).open(&unfinished)?;
         file.write_all(text.as_bytes())?;
-        fs::rename(&temporary, path)
+        fs::rename(&unfinished, path)
     };
     written().map_err(|source| files("write", path, source))
 }
@@ -372,7 +417,7 @@ fn pem_chain(server: &Identity, authority: &Authority) -> String {
 
 fn start_child(settings: &BrokerSettings) -> Result<Child, BrokerError> {
     let mut command = Command::new(&settings.program);
-    command.arg("-c").arg(settings.directory.join("nats.conf"));
+    command.arg("-c").arg(settings.directory.join(SERVER_CONFIG));
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     // A signal from the keyboard is for this process, which ends the server in its turn.
     command.process_group(0);
@@ -405,7 +450,7 @@ fn with_port(address: &str, port: u16) -> String {
 fn wait_for(child: &mut Child, settings: &BrokerSettings) -> Result<u16, BrokerError> {
     let failed = |why: String| BrokerError::Server { program: settings.program.clone(), why };
     let begun = std::time::Instant::now();
-    let log = settings.directory.join("nats.log");
+    let log = settings.directory.join(SERVER_LOG);
     loop {
         let text = fs::read_to_string(&log).unwrap_or_default();
         if let Some(port) = config::port_in(&text)

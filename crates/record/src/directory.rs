@@ -12,11 +12,11 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::folder::Folder;
-use crate::lease::{LOCK_NAME, Lease};
+use crate::lease::Lease;
 use crate::schema::{Checked, RunSchema, Summary, SummarySchema};
-use crate::scraped::SCRAPED_NAME;
 use crate::seal::{Seal, Sealing, UNSEALED};
-use crate::{Manifest, RecordError, summary};
+use crate::travel::remove_record;
+use crate::{Manifest, RecordError, removal, summary};
 
 /// What the files of names are called.
 const NAMES_PREFIX: &str = "names-";
@@ -24,6 +24,8 @@ const NAMES_SUFFIX: &str = ".txt";
 pub(crate) const MANIFEST_NAME: &str = "run.json";
 pub(crate) const SUMMARY_NAME: &str = "summary.json";
 pub(crate) const OPS_NAME: &str = "ops";
+/// What is added to a name while the file is being written.
+pub(crate) const TEMPORARY_SUFFIX: &str = ".tmp";
 
 /// How large a manifest that is read may be: that of tens of thousands of merged runs.
 const MANIFEST_BYTES_MAX: u64 = 64 << 20;
@@ -39,6 +41,8 @@ pub struct RunDirectory {
     folder: Arc<Folder>,
     /// `None` if there was none when it was opened.
     ops: Option<Arc<Folder>>,
+    /// Whether it did not exist before the run.
+    is_created: bool,
     /// Of the run that is still going on in it; `None` for one that is read.
     _lease: Option<Arc<Lease>>,
 }
@@ -57,6 +61,7 @@ impl RunDirectory {
     ///
     /// The run is alive ([`crate::is_alive`]) until the last copy of what is returned is dropped.
     pub fn create(path: &Path, manifest: &Manifest) -> Result<Self, RecordError> {
+        let is_created = path.symlink_metadata().is_err();
         make_directory(path)?;
         let opened = Folder::open(path);
         let folder = opened.map_err(|source| RecordError::io("open", path, source))?;
@@ -70,6 +75,7 @@ impl RunDirectory {
         let directory = Self {
             folder: Arc::new(folder),
             ops: Some(Arc::new(ops)),
+            is_created,
             _lease: Some(Arc::new(lease)),
         };
         directory.write_manifest(manifest)?;
@@ -90,42 +96,24 @@ impl RunDirectory {
             Err(error) => return Err(error),
         }
         let ops = folder.folder(OPS_NAME).ok().map(Arc::new);
-        Ok(Self { folder, ops, _lease: None })
+        Ok(Self { folder, ops, is_created: false, _lease: None })
     }
 
-    /// Removes the directory of a run that did nothing; only what [`Self::create`] made, and empty.
+    /// Removes the files of a run that did nothing or could not be written whole, and its directory
+    /// if [`Self::create`] made it.
     pub fn discard(self) -> Result<(), RecordError> {
-        let remove_names = || {
-            let names = self.folder.names()?;
-            let mut kept = names.iter().filter(|name| is_names_file(name));
-            kept.try_for_each(|name| self.folder.remove(name))
-        };
-        let removed = remove_names()
-            .and_then(|()| self.folder.remove_folder(OPS_NAME))
-            .and_then(|()| self.folder.remove(SCRAPED_NAME))
-            .and_then(|()| self.folder.remove(MANIFEST_NAME))
-            .and_then(|()| self.folder.remove(LOCK_NAME))
-            .and_then(|()| fs::remove_dir(self.path()));
-        removed.map_err(|source| RecordError::io("remove", self.path(), source))
+        let is_created = self.is_created;
+        self.remove_files(is_created)
     }
 
-    /// Removes every file of a run that could not be written whole, and the directory too if
-    /// `with_directory`.
-    pub(crate) fn remove_files(&self, with_directory: bool) -> Result<(), RecordError> {
-        let ops = self.ops()?;
-        let remove = || {
-            for name in ops.names()? {
-                ops.remove(&name)?;
-            }
-            self.folder.remove_folder(OPS_NAME)?;
-            for name in [MANIFEST_NAME, SUMMARY_NAME] {
-                self.folder.remove(name)?;
-                self.folder.remove(&temporary_name(name))?;
-            }
-            self.folder.remove(LOCK_NAME)?;
-            if with_directory { fs::remove_dir(self.path()) } else { Ok(()) }
-        };
-        remove().map_err(|source| RecordError::io("remove", self.path(), source))
+    /// Removes the files of the run, and the directory if `with_directory` and nothing else is in
+    /// it.
+    pub(crate) fn remove_files(self, with_directory: bool) -> Result<(), RecordError> {
+        let removed = remove_record(&self.folder).and_then(|()| match with_directory {
+            true => removal::empty_directory(self.path()).map(drop),
+            false => Ok(()),
+        });
+        removed.map_err(|source| RecordError::io("remove", self.path(), source))
     }
 
     /// Returns where the run lies.
@@ -248,7 +236,7 @@ pub(crate) fn is_names_file(name: &str) -> bool {
 }
 
 fn temporary_name(name: &str) -> String {
-    format!("{name}.tmp")
+    format!("{name}{TEMPORARY_SUFFIX}")
 }
 
 fn make_directory(path: &Path) -> Result<(), RecordError> {

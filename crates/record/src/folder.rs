@@ -162,9 +162,12 @@ impl Folder {
         }
     }
 
-    /// Removes an empty directory in it.
-    pub(crate) fn remove_folder(&self, name: &str) -> io::Result<()> {
-        Ok(rustix::fs::unlinkat(&self.handle, name, AtFlags::REMOVEDIR)?)
+    /// Removes a directory in it if it is there and empty.
+    pub(crate) fn remove_empty_folder(&self, name: &str) -> io::Result<()> {
+        match rustix::fs::unlinkat(&self.handle, name, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
     }
 
     /// Makes sure of its names on the disk.

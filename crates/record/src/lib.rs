@@ -11,10 +11,12 @@ mod folder;
 mod lease;
 mod merge;
 mod ops;
+pub mod removal;
 pub mod schema;
 mod scraped;
 mod seal;
 mod segments;
+mod state_directory;
 mod summary;
 mod travel;
 
@@ -27,5 +29,6 @@ pub use ops::{OpLog, OpLogTotals, OpLogWriter, PART_AGE_MAX, PART_ROWS_MAX, SAVE
 pub use schema::Manifest;
 pub use scraped::{ScrapeRead, Scraped, ScrapedLine, ScrapedSeries, ScrapedWriter};
 pub use segments::{SegmentRow, write_segments};
+pub use state_directory::{StateDirectory, StateDirectoryError};
 pub use summary::{SummaryCounter, SummaryWriter};
 pub use travel::{Receiving, RunFile, Staging};

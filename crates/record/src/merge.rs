@@ -170,13 +170,12 @@ pub fn merge<E: std::error::Error + 'static>(
     command_line: Vec<String>,
 ) -> Result<RunDirectory, MergeError<E>> {
     let plan = planned(&mut parts, run, command_line)?;
-    let is_new = !path.exists();
     let directory = RunDirectory::create(path, &plan.manifest)?;
     match fill(&directory, &parts, run, plan) {
         Ok(()) => Ok(directory),
         Err(error) => {
             // Why the merge failed matters more than what could not be removed.
-            let _ = directory.remove_files(is_new);
+            let _ = directory.discard();
             Err(error)
         }
     }

@@ -80,6 +80,11 @@ pub(crate) fn is_closed_part(name: &str) -> bool {
     name.ends_with(PART_SUFFIX) && part_number(name).is_some()
 }
 
+/// Tells whether a file of a part, complete or not, has that name.
+pub(crate) fn is_part_file(name: &str) -> bool {
+    part_number(name).is_some()
+}
+
 /// Returns the number of the part whose file, complete or not, has that name.
 fn part_number(name: &str) -> Option<u32> {
     let (digits, _) = name.strip_prefix(PART_PREFIX)?.split_once(PART_SUFFIX)?;

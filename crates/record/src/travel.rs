@@ -5,8 +5,10 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek as _, SeekFrom, Write};
 use std::path::Path;
 
-use crate::directory::{MANIFEST_NAME, OPS_NAME, SUMMARY_NAME, is_names_file};
-use crate::ops::is_closed_part;
+use crate::directory::{MANIFEST_NAME, OPS_NAME, SUMMARY_NAME, TEMPORARY_SUFFIX, is_names_file};
+use crate::folder::Folder;
+use crate::lease::LOCK_NAME;
+use crate::ops::{is_closed_part, is_part_file};
 use crate::scraped::SCRAPED_NAME;
 use crate::{RecordError, RunDirectory};
 
@@ -76,15 +78,7 @@ impl RunDirectory {
 
     /// Removes a run whose record is kept elsewhere, with its directory if nothing else is in it.
     pub fn forget(self) -> Result<(), RecordError> {
-        let failed = |source| RecordError::io("remove", self.path(), source);
-        for name in self.folder().names().map_err(failed)? {
-            if is_names_file(&name) {
-                self.folder().remove(&name).map_err(failed)?;
-            }
-        }
-        let is_left = || self.folder().names().map(|names| names.iter().any(|name| !is_own(name)));
-        let with_directory = !is_left().map_err(failed)?;
-        self.remove_files(with_directory)
+        self.remove_files(true)
     }
 }
 
@@ -144,20 +138,45 @@ impl<'a> Staging<'a> {
         Self(place)
     }
 
-    /// Removes it with all that is in it.
+    /// Removes it with the records that were received in it; anything else stays.
     pub fn remove(self) -> Result<(), RecordError> {
-        fs::remove_dir_all(self.0).map_err(|source| RecordError::io("remove", self.0, source))
+        self.remove_records().map_err(|source| RecordError::io("remove", self.0, source))
     }
+
+    /// Follows no link: the run directory may be somebody else's.
+    fn remove_records(&self) -> io::Result<()> {
+        let name = self.0.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let above = self.0.parent().filter(|above| !above.as_os_str().is_empty());
+        let above = Folder::open(above.unwrap_or(Path::new(".")))?;
+        let place = above.folder(name)?;
+        for name in place.names()? {
+            // What is no directory is none of ours.
+            let Ok(record) = place.folder(&name) else { continue };
+            remove_record(&record)?;
+            place.remove_empty_folder(&name)?;
+        }
+        above.remove_empty_folder(name)
+    }
+}
+
+/// Removes the files of a record from its directory.
+pub(crate) fn remove_record(folder: &Folder) -> io::Result<()> {
+    if let Ok(ops) = folder.folder(OPS_NAME) {
+        let parts = ops.names()?.into_iter().filter(|name| is_part_file(name));
+        parts.into_iter().try_for_each(|name| ops.remove(&name))?;
+        folder.remove_empty_folder(OPS_NAME)?;
+    }
+    for name in folder.names()? {
+        if is_top(name.strip_suffix(TEMPORARY_SUFFIX).unwrap_or(&name)) {
+            folder.remove(&name)?;
+        }
+    }
+    folder.remove(LOCK_NAME)
 }
 
 /// Tells whether a file that travels has that name in the directory of the run itself.
 fn is_top(name: &str) -> bool {
     [MANIFEST_NAME, SUMMARY_NAME, SCRAPED_NAME].contains(&name) || is_names_file(name)
-}
-
-/// Tells whether that is a name of what a run keeps.
-fn is_own(name: &str) -> bool {
-    is_top(name) || name == OPS_NAME || name.starts_with('.') || name == crate::lease::LOCK_NAME
 }
 
 #[cfg(test)]
@@ -201,8 +220,8 @@ mod tests {
         whole.append_names(1, &directory).unwrap();
         assert_eq!(fs::read_to_string(to.join("names-0.txt")).unwrap(), "names-0.txtnames-0.txt");
         assert!(!to.join("names-1.txt").exists());
-        let staging = Staging::begin(&place.path().join("staging")).map(|_| ());
-        assert!(staging.is_ok() && Staging::begin(&place.path().join("staging")).is_err());
+        let staging = place.path().join("staging");
+        assert!(Staging::begin(&staging).is_ok() && Staging::begin(&staging).is_err());
         let moved = place.path().join("moved");
         assert!(whole.clone().move_to(&from).is_err());
         whole.move_to(&moved).unwrap();
@@ -211,5 +230,34 @@ mod tests {
         // What is none of the run's stays.
         assert!(from.join("notes.txt").exists() && !from.join("run.json").exists());
         assert!(!from.join("ops/part-000000.parquet").exists());
+    }
+
+    #[test]
+    fn a_staging_place_loses_records_and_nothing_else() {
+        let place = tempfile::tempdir().unwrap();
+        let (staging, outside) = (place.path().join("staging"), place.path().join("outside"));
+        let make = |path: &Path| {
+            fs::create_dir_all(path.join("ops")).unwrap();
+            for name in ["run.json", "names-0.txt", "ops/part-000000.parquet"] {
+                fs::write(path.join(name), "x").unwrap();
+            }
+        };
+        make(&outside.join("0"));
+        fs::create_dir(&staging).unwrap();
+        make(&staging.join("0"));
+        make(&staging.join("1"));
+        fs::write(staging.join("1/notes.txt"), "x").unwrap();
+        std::os::unix::fs::symlink(outside.join("0"), staging.join("2")).unwrap();
+        Staging::left(&staging).remove().unwrap();
+        assert!(!staging.join("0").exists() && !staging.join("1/run.json").exists());
+        assert!(staging.join("1/notes.txt").exists() && outside.join("0/run.json").exists());
+        // Of a record that somebody else made, the staging place itself may lead elsewhere.
+        std::os::unix::fs::symlink(&outside, place.path().join("link")).unwrap();
+        assert!(Staging::left(&place.path().join("link")).remove().is_err());
+        assert!(outside.join("0/run.json").exists());
+        fs::remove_file(staging.join("1/notes.txt")).unwrap();
+        fs::remove_file(staging.join("2")).unwrap();
+        Staging::left(&staging).remove().unwrap();
+        assert!(!staging.exists());
     }
 }

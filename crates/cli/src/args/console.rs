@@ -10,7 +10,8 @@ use super::s3::StoreArgs;
 
 #[derive(Args, Debug)]
 pub(crate) struct ConsoleArgs {
-    /// Where it keeps its queue, its history and the records of runs
+    /// Where it keeps its queue, its history and the records of runs: a new or empty directory, or
+    /// one that a console was in before
     #[arg(long, default_value = "plimsoll-console", value_name = "DIR")]
     pub(crate) directory: PathBuf,
     /// Where to listen; port 0 takes a free one and says which

@@ -195,8 +195,8 @@ pub(crate) struct UpArgs {
     /// The NATS server [default: `nats-server` beside plimsoll, or on the path]
     #[arg(long, value_name = "FILE")]
     pub(crate) nats_server: Option<PathBuf>,
-    /// Where to keep the fleet's files while it is up
-    /// [default: plimsoll/fleet in $XDG_STATE_HOME or ~/.local/state]
+    /// Where to keep the fleet's files while it is up: a new or empty directory, or one that a
+    /// fleet was in before [default: plimsoll/fleet in $XDG_STATE_HOME or ~/.local/state]
     #[arg(long, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
     /// How many agents may join in all
@@ -234,7 +234,8 @@ pub(crate) struct AgentArgs {
     /// How much load it takes relative to others [default: its cores]
     #[arg(long, value_name = "N")]
     pub(crate) weight: Option<u32>,
-    /// Where to keep what it records until the coordinator has it
+    /// Where to keep what it records until the coordinator has it: a new or empty directory, or one
+    /// that an agent was in before
     /// [default: plimsoll/agent in $XDG_STATE_HOME or ~/.local/state]
     #[arg(long, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,

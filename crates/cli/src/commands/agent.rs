@@ -24,7 +24,7 @@ use plimsoll_fleet::token::Token;
 use plimsoll_fleet::wire::{ConductDoc, FilesConductDoc};
 use plimsoll_http::{Endpoint, Transport, expand_hosts};
 use plimsoll_model::{Bytes, Interface, RunId, Seed, SharedClock};
-use plimsoll_record::{RunDirectory, is_alive};
+use plimsoll_record::{RunDirectory, StateDirectory, is_alive};
 use plimsoll_workload::Share;
 use plimsoll_workload::plan::{FileNames, Members, Plan, Stage};
 use serde_json::Value;
@@ -81,6 +81,7 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
         Some(directory) => directory.clone(),
         None => state_directory("agent")?,
     };
+    StateDirectory::open(&directory, "agent", &[])?;
     let hosts = args.allow_hosts.as_deref().map(|hosts| expand_hosts(hosts, 0));
     let limited = Limited {
         directories: allowed_directories(&args.allow_dirs)?,

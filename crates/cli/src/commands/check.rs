@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use plimsoll_analysis::history::History;
 use plimsoll_conduct::{
     AdminOf, Announced, BucketLease, Goal, Marked, Observer, RunTime, StageView, Stop, Stopped,
-    Store, embedded, lease, output,
+    Store, embedded, lease,
 };
 use plimsoll_driver::{Admin, Driver, DriverError};
 use plimsoll_driver_s3::S3Driver;
@@ -20,6 +20,7 @@ use plimsoll_driver_seaweed::{
 use plimsoll_engine::{CheckConfig, CheckContext, CheckOutcome, Live, run_check};
 use plimsoll_http::{NameServers, TlsConfig, TlsOptions, Transport, expand_hosts};
 use plimsoll_model::{OpKind, RunId, SharedClock};
+use plimsoll_record::removal;
 use plimsoll_report::check::{self, CheckReport, CheckRoot};
 use plimsoll_report::format;
 use plimsoll_workload::mix64;
@@ -112,6 +113,12 @@ fn check_seaweed(place: &str, args: &CheckArgs) -> Result<ExitCode> {
     let config = SeaweedConfig { replication, keys, tls, grpc_tls, transport, ..plain };
     let driver = SeaweedDriver::open(config, &time.clock, time.wall_epoch)?;
     let list = PathBuf::from(format!("plimsoll-check-{}-files.txt", std::process::id()));
+    if list.symlink_metadata().is_ok() {
+        let list = list.display();
+        bail!(
+            "{list} names what an earlier check wrote: move it away, as this check would remove it"
+        );
+    }
     driver.keep_names(&list).with_context(|| format!("cannot write {}", list.display()))?;
     let admin = Box::new(driver.admin(&time.clock, None));
     let root = CheckRoot::Collection(collection.to_owned());
@@ -172,7 +179,7 @@ fn check<D: Driver>(
     let runtime = runtime.context("cannot start the event loop")?;
     runtime.block_on(admin.ensure_root()).map_err(|refused| {
         // Nothing was written, so the list holds nothing.
-        names.iter().for_each(|list| drop(output::remove(list)));
+        names.iter().for_each(|list| drop(removal::file(list)));
         in_words(refused)
     })?;
     // Until here a signal ends the process as it always does: there is nothing to put in order.
@@ -222,7 +229,7 @@ fn check<D: Driver>(
     };
     let is_clean = clean_up(&stop, &runtime, sweep, &what, &ui);
     if let (true, Some(list)) = (is_clean, &names) {
-        output::remove(list).with_context(|| format!("cannot remove {}", list.display()))?;
+        removal::file(list).with_context(|| format!("cannot remove {}", list.display()))?;
     }
     found.map(|found| shown::exit_code(!found && is_clean))
 }

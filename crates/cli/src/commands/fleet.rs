@@ -9,7 +9,7 @@ use plimsoll_fleet::broker::{
     find_server,
 };
 use plimsoll_fleet::roll::Recruit;
-use plimsoll_record::{RunDirectory, is_alive};
+use plimsoll_record::{RunDirectory, StateDirectoryError, is_alive};
 use plimsoll_report::format;
 use serde_json::{Value, json};
 
@@ -62,8 +62,10 @@ fn up(args: &UpArgs) -> Result<ExitCode> {
         agents_max: args.agents_max,
     });
     let mut broker = broker.map_err(|error| match error {
-        BrokerError::Files { .. } => anyhow!(error)
-            .context("the fleet's files cannot be kept there; name another --directory"),
+        BrokerError::Files { .. } | BrokerError::Directory(StateDirectoryError::Io { .. }) => {
+            let why = "the fleet's files cannot be kept there; name another --directory";
+            anyhow!(error).context(why)
+        }
         error => error.into(),
     })?;
     let lasts = args.token_expires.map(|duration| duration.0);

@@ -1,12 +1,12 @@
 //! `plimsoll merge` and `plimsoll as warp merge`: one run of the runs of several clients.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use plimsoll_engine::RunClock;
-use plimsoll_record::{merge, plan};
+use plimsoll_record::{merge, plan, removal};
 use plimsoll_results::{ExportFormat, Origin, Record, parts, runs, write_raw};
 
 use crate::args::{MergeArgs, WarpMergeArgs};
@@ -40,7 +40,6 @@ pub(crate) fn run(args: &MergeArgs) -> Result<ExitCode> {
 }
 
 /// Merges raw files of warp's into another.
-#[expect(clippy::disallowed_methods, reason = "makes the file it is asked for, as warp does")]
 pub(crate) fn as_warp(args: &WarpMergeArgs) -> Result<ExitCode> {
     let ui = args.shared.print.ui();
     args.shared.idle().for_each(|sentence| ui.warn(&sentence));
@@ -69,7 +68,7 @@ pub(crate) fn as_warp(args: &WarpMergeArgs) -> Result<ExitCode> {
         }
         Err(error) => {
             // Why it failed matters more than what could not be removed.
-            let _ = fs::remove_file(&path);
+            let _ = removal::file(&path);
             return Err(anyhow::Error::from(error).context(failed()));
         }
     }

@@ -191,6 +191,35 @@ fn a_fleet_without_a_home_says_why_and_what_else() {
 }
 
 #[test]
+fn a_directory_of_state_that_others_filled_is_refused_and_left_as_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("mine")).unwrap();
+    let of_user = directory.path().join("mine/server.key");
+    std::fs::write(&of_user, "mine").unwrap();
+    let mut lines = vec![
+        "console --listen 127.0.0.1:0 --directory mine".to_owned(),
+        "agent --fabric nats://127.0.0.1:1 --directory mine".to_owned(),
+    ];
+    if let Some(program) = plimsoll_testkit::nats_server() {
+        let program = program.display();
+        lines.push(format!(
+            "fleet up --listen 127.0.0.1:0 --nats-server {program} --directory mine"
+        ));
+    }
+    for line in lines {
+        let mut command = plimsoll(directory.path());
+        command.args(line.split(' '));
+        let output = run(command);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{line}: {said}");
+        assert!(said.contains("mine is not empty"), "{line}: {said}");
+        assert!(said.contains("(--directory)"), "{line}: {said}");
+        assert_eq!(std::fs::read_dir(directory.path().join("mine")).unwrap().count(), 1);
+        assert_eq!(std::fs::read(&of_user).unwrap(), b"mine", "{line}");
+    }
+}
+
+#[test]
 fn a_run_directory_that_cannot_be_used_is_named_before_the_store_is_asked() {
     let target = oracle();
     let directory = tempfile::tempdir().unwrap();

@@ -93,7 +93,9 @@ impl From<ConsoleError> for Refused {
                 let message = format!("{message}: {source}");
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message)
             }
-            ConsoleError::Directory(..) | ConsoleError::Taken(_) => Self::internal(),
+            ConsoleError::State(_) | ConsoleError::Directory(..) | ConsoleError::Taken(_) => {
+                Self::internal()
+            }
         }
     }
 }

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::{BrokerSettings, COORDINATOR, JOIN, JOIN_SUBJECT, SYSTEM, UP, agent_id};
+use super::{
+    AUTHORITY, BrokerSettings, COORDINATOR, JOIN, JOIN_SUBJECT, SERVER_CERTIFICATES, SERVER_KEY,
+    SERVER_LOG, SERVER_STORE, SYSTEM, UP, agent_id,
+};
 use crate::fabric::Space;
 use crate::nats::{SUBJECTS, bucket_of, inbox_of};
 use crate::protocol::AgentId;
@@ -88,11 +91,11 @@ pub(super) fn text(settings: &BrokerSettings, revoked: &BTreeSet<u32>) -> String
          accounts {{\n  FLEET {{\n    jetstream: enabled\n    users: [\n{users}    ]\n  }}\n  \
          SYS {{\n    users: [{{user: {SYSTEM:?}}}]\n  }}\n}}\n\
          system_account: SYS\n",
-        file("nats.log"),
-        file("server.pem"),
-        file("server.key"),
-        file("ca.pem"),
-        file("jetstream"),
+        file(SERVER_LOG),
+        file(SERVER_CERTIFICATES),
+        file(SERVER_KEY),
+        file(AUTHORITY),
+        file(SERVER_STORE),
     );
     written.expect("a text can be written");
     text

@@ -209,3 +209,50 @@ fn what_cannot_begin_says_why() {
     drop(running);
     assert!(!place.path().join("fleet").exists(), "keys of a fleet that is over");
 }
+
+#[test]
+fn a_directory_that_others_filled_is_refused_and_left_as_it_is() {
+    let place = tempfile::tempdir().unwrap();
+    let theirs = place.path().join("server.pem");
+    std::fs::write(&theirs, "theirs").unwrap();
+    let refused = Broker::start(without_server(place.path())).err().unwrap();
+    assert!(matches!(refused, BrokerError::Directory(_)), "{refused}");
+    assert_eq!(std::fs::read(&theirs).unwrap(), b"theirs");
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_fleet_that_cannot_begin_leaves_no_keys_behind() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path().join("fleet");
+    let refused = Broker::start(without_server(&directory)).err().unwrap();
+    assert!(matches!(refused, BrokerError::Files { what: "start", .. }), "{refused}");
+    assert!(!directory.exists());
+}
+
+/// Returns how a fleet is made whose server cannot be started.
+fn without_server(directory: &Path) -> BrokerSettings {
+    BrokerSettings {
+        program: "/nowhere/nats-server".into(),
+        listen: ("127.0.0.1".to_owned(), 0),
+        addresses: vec!["127.0.0.1".to_owned()],
+        directory: directory.to_path_buf(),
+        agents_max: 1,
+    }
+}
+
+#[test]
+fn the_end_of_a_fleet_removes_its_own_files_alone() {
+    let place = tempfile::tempdir().unwrap();
+    let Some(running) = broker(place.path(), 1) else { return };
+    let directory = place.path().join("fleet");
+    std::fs::write(directory.join("notes"), "of the user").unwrap();
+    std::fs::create_dir(directory.join("jetstream-of-mine")).unwrap();
+    drop(running);
+    let mut left: Vec<_> = std::fs::read_dir(&directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort();
+    assert_eq!(left, [".plimsoll-state", "jetstream-of-mine", "notes"]);
+}

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{BucketGlob, NamedHosts, input, machine};
-use plimsoll_console::{BoundSecrets, Settings};
+use plimsoll_console::{BoundSecrets, CONFIG_FILE, Settings};
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
@@ -18,8 +18,6 @@ const PLACES: [&str; 3] =
     ["controller.conf", "conf/controller.conf", "/etc/cosbench/controller.conf"];
 /// Its file of users.
 const USERS: &str = "cosbench-users.xml";
-/// Our own settings, in the console's directory.
-const OWN: &str = "console.toml";
 
 /// All that the console is told.
 pub(super) struct Config {
@@ -72,7 +70,7 @@ impl Config {
             None => Controller::default(),
         };
         let beside = path.as_deref().and_then(Path::parent).map(|parent| parent.join(USERS));
-        let own = own(&args.directory.join(OWN))?;
+        let own = own(&args.directory.join(CONFIG_FILE))?;
         let host_name = || machine::describe().hostname.unwrap_or_else(|| "console".to_owned());
         let archive = args.archive.clone().or_else(|| controller.archive.map(PathBuf::from));
         let touch: Vec<String> = args.touch.iter().cloned().chain(own.touch).collect();

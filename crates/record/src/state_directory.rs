@@ -1,0 +1,260 @@
+//! Directories in which a fleet, an agent or a console keeps its state.
+//!
+//! The user names them, so what is in them may be anybody's. One is taken only where it is empty or
+//! bears our mark, nobody but its owner sees what is in it, and only what was created in it under a
+//! known name is ever removed.
+
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use crate::removal;
+
+/// The mark: a file that holds a word for what keeps its state there.
+const MARK: &str = ".plimsoll-state";
+/// No mark holds more.
+const MARK_BYTES_MAX: u64 = 64;
+/// What file systems have at their root without anybody having put it there.
+const OF_FILE_SYSTEM: &str = "lost+found";
+const ONLY_OWNER: u32 = 0o700;
+const ROOT: u32 = 0;
+
+/// Why a directory is not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum StateDirectoryError {
+    /// It holds what others put there.
+    #[error(
+        "{} is not empty and no {of} of plimsoll keeps its files there; name an empty directory, \
+         or one that does not exist (`directory`)",
+        path.display()
+    )]
+    Foreign {
+        /// The directory.
+        path: PathBuf,
+        /// What was to keep its state there.
+        of: &'static str,
+    },
+    /// Something else of plimsoll's keeps its state there.
+    #[error("{} holds the files of plimsoll's {other}; name another `directory`", path.display())]
+    OfOther {
+        /// The directory.
+        path: PathBuf,
+        /// What its mark says.
+        other: String,
+    },
+    /// Another user could change what is in it.
+    #[error("{} belongs to another user; name a `directory` of your own", path.display())]
+    Owner {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The system refused.
+    #[error("cannot {doing} {}", path.display())]
+    Io {
+        /// What was being done, as a verb.
+        doing: &'static str,
+        /// What it was done to.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// A directory of state.
+#[derive(Debug)]
+pub struct StateDirectory {
+    path: PathBuf,
+    /// Whether it did not exist before.
+    is_created: bool,
+}
+
+impl StateDirectory {
+    /// Takes the directory at `path` for the state of `of`, such as a fleet. One that does not
+    /// exist is created; one that exists must bear the mark of the same, or be empty but for names
+    /// that are `expected`, which the user puts there beforehand.
+    pub fn open(
+        path: &Path,
+        of: &'static str,
+        expected: &[&str],
+    ) -> Result<Self, StateDirectoryError> {
+        let failed = |doing| {
+            let path = path.to_path_buf();
+            move |source| StateDirectoryError::Io { doing, path, source }
+        };
+        let is_created = fs::symlink_metadata(path).is_err();
+        let created = DirBuilder::new().recursive(true).mode(ONLY_OWNER).create(path);
+        created.map_err(failed("create"))?;
+        let directory = fs::metadata(path).map_err(failed("look at"))?;
+        let own = rustix::process::geteuid().as_raw();
+        let is_own = directory.uid() == own;
+        if !is_own && directory.uid() != ROOT {
+            return Err(StateDirectoryError::Owner { path: path.to_path_buf() });
+        }
+        let mark = path.join(MARK);
+        match read_mark(&mark, own).map_err(failed("read the mark in"))? {
+            Some(other) if other != of => {
+                return Err(StateDirectoryError::OfOther { path: path.to_path_buf(), other });
+            }
+            Some(_) => {}
+            None if is_empty(path, expected).map_err(failed("read"))? => {
+                write_mark(&mark, of).map_err(failed("write the mark in"))?;
+            }
+            None => return Err(StateDirectoryError::Foreign { path: path.to_path_buf(), of }),
+        }
+        // What only root may change is as root wants it: a volume of a container is an example.
+        if is_own && directory.mode() & 0o777 != ONLY_OWNER {
+            let private = Permissions::from_mode(ONLY_OWNER);
+            fs::set_permissions(path, private).map_err(failed("make private"))?;
+        }
+        Ok(Self { path: path.to_path_buf(), is_created })
+    }
+
+    /// Returns where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes files that were created here under these names, and directories that a server which
+    /// was started here has filled. Then the mark goes if nothing else is left, and with it the
+    /// directory if it did not exist before.
+    pub fn remove(self, files: &[&str], trees: &[&str]) -> io::Result<()> {
+        files.iter().try_for_each(|name| removal::file(&self.path.join(name)))?;
+        for name in trees {
+            match removal::tree(&self.path.join(name)) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        if is_empty(&self.path, &[MARK])? {
+            removal::file(&self.path.join(MARK))?;
+            if self.is_created {
+                removal::empty_directory(&self.path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns what the mark says; `None` where there is none that this user wrote.
+fn read_mark(path: &Path, own: u32) -> io::Result<Option<String>> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let found = file.metadata()?;
+    if !found.is_file() || found.uid() != own {
+        return Ok(None);
+    }
+    let mut text = String::new();
+    file.take(MARK_BYTES_MAX).read_to_string(&mut text)?;
+    Ok(Some(text.trim_end().to_owned()))
+}
+
+fn write_mark(path: &Path, of: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(format!("{of}\n").as_bytes())
+}
+
+/// Tells whether nothing is in a directory but these names.
+fn is_empty(path: &Path, expected: &[&str]) -> io::Result<bool> {
+    for entry in fs::read_dir(path)? {
+        let name = entry?.file_name();
+        if name != OF_FILE_SYSTEM && !expected.iter().any(|expected| name == *expected) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::disallowed_methods, reason = "fills directories and looks at what is left")]
+
+    use super::*;
+
+    const OF: &str = "fleet";
+
+    fn open(path: &Path) -> Result<StateDirectory, StateDirectoryError> {
+        StateDirectory::open(path, OF, &["told.toml"])
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o777
+    }
+
+    #[test]
+    fn a_directory_that_others_filled_is_refused_and_left_as_it_is() {
+        let place = tempfile::tempdir().unwrap();
+        fs::write(place.path().join("main.c"), "int main;").unwrap();
+        fs::set_permissions(place.path(), Permissions::from_mode(0o755)).unwrap();
+        let refused = open(place.path()).unwrap_err();
+        assert!(matches!(refused, StateDirectoryError::Foreign { .. }), "{refused}");
+        assert!(refused.to_string().contains("(`directory`)"), "{refused}");
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);
+        assert_eq!(mode(place.path()), 0o755);
+    }
+
+    #[test]
+    fn a_marked_directory_is_taken_again_and_made_private() {
+        let place = tempfile::tempdir().unwrap();
+        fs::set_permissions(place.path(), Permissions::from_mode(0o755)).unwrap();
+        fs::write(place.path().join("told.toml"), "").unwrap();
+        fs::create_dir(place.path().join(OF_FILE_SYSTEM)).unwrap();
+        drop(open(place.path()).unwrap());
+        assert_eq!(mode(place.path()), ONLY_OWNER);
+        // Killed before it removed anything.
+        fs::write(place.path().join("server.key"), "secret").unwrap();
+        fs::set_permissions(place.path(), Permissions::from_mode(0o777)).unwrap();
+        let again = open(place.path()).unwrap();
+        assert_eq!((again.path(), mode(place.path())), (place.path(), ONLY_OWNER));
+        let refused = StateDirectory::open(place.path(), "console", &[]).unwrap_err();
+        assert!(matches!(&refused, StateDirectoryError::OfOther { other, .. } if other == OF));
+    }
+
+    #[test]
+    fn only_what_was_created_is_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("a/b");
+        let own = open(&path).unwrap();
+        fs::write(path.join("server.key"), "secret").unwrap();
+        fs::create_dir_all(path.join("jetstream/x")).unwrap();
+        fs::write(path.join("jetstream/x/1"), "1").unwrap();
+        fs::write(path.join("notes"), "of the user").unwrap();
+        own.remove(&["server.key", "never.was"], &["jetstream", "nor.this"]).unwrap();
+        let mut names: Vec<_> =
+            fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, [MARK, "notes"], "the mark stays with what is left");
+        fs::remove_file(path.join("notes")).unwrap();
+        // It existed before this time.
+        open(&path).unwrap().remove(&[], &[]).unwrap();
+        assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
+        fs::remove_dir(&path).unwrap();
+        open(&path).unwrap().remove(&[], &[]).unwrap();
+        assert!(!path.exists() && place.path().join("a").exists());
+    }
+
+    #[test]
+    fn a_link_is_no_mark_and_leads_to_no_removal() {
+        let place = tempfile::tempdir().unwrap();
+        let (path, outside) = (place.path().join("state"), place.path().join("outside"));
+        fs::create_dir_all(outside.join("kept")).unwrap();
+        fs::write(outside.join("mark"), "fleet\n").unwrap();
+        fs::create_dir(&path).unwrap();
+        std::os::unix::fs::symlink(outside.join("mark"), path.join(MARK)).unwrap();
+        assert!(open(&path).is_err());
+        fs::remove_file(path.join(MARK)).unwrap();
+        let own = open(&path).unwrap();
+        std::os::unix::fs::symlink(&outside, path.join("jetstream")).unwrap();
+        own.remove(&[], &["jetstream"]).unwrap();
+        assert!(outside.join("kept").exists() && !path.join("jetstream").exists());
+    }
+}
