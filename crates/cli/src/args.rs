@@ -230,7 +230,7 @@ pub(crate) struct CleanArgs {
     /// Of a bucket or directory: only what this run left
     #[arg(long = "run", value_name = "ID")]
     pub(crate) id: Option<String>,
-    /// Of a bucket: only what runs left that began longer ago than this
+    /// Of a bucket: only what runs left that began longer ago than this, by the store's clock
     #[arg(long, value_name = "DURATION")]
     pub(crate) older_than: Option<Age>,
     /// Of a bucket: below this prefix, as the runs were given it

@@ -99,8 +99,9 @@ fn with_flags(text: &str, flags: &BTreeSet<String>) -> String {
     while let Some((before, behind)) = rest.split_once('`') {
         out.push_str(before);
         // What bears a name of its own is no field.
-        let is_name =
-            ["set ", "target ", "stage ", "job ", "profile "].iter().any(|of| before.ends_with(of));
+        let is_name = ["set ", "target ", "stage ", "job ", "profile ", "bucket ", "container "]
+            .iter()
+            .any(|of| before.ends_with(of));
         let quoted = behind.split_once('`').and_then(|(word, after)| {
             let flag = flags.iter().find(|flag| !is_name && field_of(flag) == word)?;
             Some((flag, after))
@@ -133,6 +134,7 @@ mod tests {
             ("`` is not a host name (`host`)", "`` is not a host name (--host)"),
             ("`a b` and `host", "`a b` and `host"),
             ("set `host` of `host`", "set `host` of --host"),
+            ("bucket `host` (`host`)", "bucket `host` (--host)"),
             ("", ""),
         ] {
             assert_eq!(with_flags(text, &flags), shown);

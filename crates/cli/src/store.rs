@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{AskedStore, CallerError, Reach, Reached, RunTime, embedded, input};
+use plimsoll_driver::MissingRoot;
 use plimsoll_driver_s3::{
     Checksum, Encryption, Lookup, PART_SIZE_DEFAULT, PART_SIZE_MIN, RequestOptions, S3Config,
     Signature, fresh,
@@ -87,6 +88,10 @@ impl Reach for Stores<'_> {
 
     fn swift(&mut self, target: &str) -> Result<Access, CallerError> {
         Ok(swift(self.args, self.secrets.of(target), self.variable))
+    }
+
+    fn on_buckets(&self) -> (bool, bool) {
+        self.args.map_or((false, false), |args| (args.create_bucket, args.keep_bucket))
     }
 
     fn transport(&self) -> Transport {
@@ -231,6 +236,11 @@ fn config(way: &Way, plain: S3Config) -> Result<S3Config> {
     let (args, timeout) = (&way.args, way.timeout);
     let requests = &args.requests;
     Ok(S3Config {
+        // Of the embedded store nobody else knows.
+        missing_bucket: match plain.missing_bucket {
+            MissingRoot::Refuse => MissingRoot::asked(args.create_bucket, args.keep_bucket),
+            of_embedded => of_embedded,
+        },
         region: args.region.clone(),
         lookup: match args.lookup {
             LookupArg::Auto => Lookup::Auto,

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use plimsoll_driver::{Admin, Driver, DriverError, Lack, LackReason};
-use plimsoll_model::{ErrorClass, SharedClock, WallTime};
+use plimsoll_driver::{Admin, CreatedRoot, Driver, DriverError, Lack, LackReason};
+use plimsoll_model::{Ability, ErrorClass, SharedClock};
 use plimsoll_record::schema::{Cleanup, CleanupState};
 use plimsoll_report::format;
 use plimsoll_workload::ExistingObject;
@@ -25,6 +25,9 @@ use crate::{
 /// How long is waited before cleaning is tried again.
 const SWEEP_PAUSE: Duration = Duration::from_millis(50);
 
+/// How often a bucket is created that another run removes meanwhile.
+const CREATIONS_MAX: u32 = 3;
+
 /// What a scripted store does about what it was not made for; goes on after `the store`.
 const UNKNOWN: &str = "in virtual time does not know it";
 
@@ -33,8 +36,6 @@ pub struct RunAdmin {
     runtime: tokio::runtime::Runtime,
     stop: Stop,
     clock: SharedClock,
-    /// When the run began.
-    now: WallTime,
     /// What the run writes below, once it may write.
     roots: Vec<Root>,
     /// Marks the run as under way, where it writes into buckets that others see.
@@ -52,6 +53,23 @@ struct Root {
     admin: Box<dyn Admin>,
     /// What everything that the run writes there lies below.
     bases: Vec<String>,
+    /// As sentences have it.
+    name: String,
+    /// Whether there are marks of the run.
+    is_marked: bool,
+}
+
+/// What came of making a bucket ready.
+enum RootReady {
+    /// It does not offer what is needed.
+    Lacks(Lack),
+    /// It can be used.
+    Ready {
+        /// What the run's marks begin with there, and those that are there.
+        marks: Vec<(String, Option<String>)>,
+        /// What it does not offer of what was wished for.
+        not_offered: Vec<Lack>,
+    },
 }
 
 /// Why not everything was removed.
@@ -69,7 +87,6 @@ impl RunAdmin {
             runtime,
             stop,
             clock: Arc::clone(&time.clock),
-            now: time.wall_epoch,
             roots: Vec::new(),
             lease: None,
             keeps_data: false,
@@ -149,7 +166,7 @@ impl RunAdmin {
     ) -> Result<(), ConductError> {
         let runs: BTreeSet<&str> = keys.filter_map(lease::run_of).collect();
         for base in runs {
-            if self.heed(lease::is_marked(admin, base, self.now))? {
+            if self.heed(lease::is_marked(admin, base))? {
                 return crate::error::refused(format!(
                     "the run whose objects lie below `{base}/` is still going on; leave its objects alone"
                 ));
@@ -184,28 +201,93 @@ impl RunAdmin {
             let bases = placed.bases(target_index);
             let needs = placed.plan.needs(target_index);
             let needs: Vec<_> = needs.iter().map(|(need, _)| *need).collect();
+            let wishes = placed.plan.wishes(target_index);
             for bucket in placed.own_buckets(target_index) {
-                let mut admin = admin_of(bucket.as_deref(), &self.clock)?;
-                if let Some(lack) = self.heed(admin.make_ready(&needs, &bases[0]))? {
-                    let what = title_of(&placed.plan.name);
-                    return Err(ConductError::Lacks { what, lack });
+                let admin = admin_of(bucket.as_deref(), &self.clock)?;
+                let name = store.record.root_name(bucket.as_deref().unwrap_or(&store.bucket));
+                let name = format!("{} `{name}`", store.record.root_word());
+                let mut root = Root { admin, bases: bases.clone(), name, is_marked: false };
+                let marks_at = store.is_shared.then_some(time);
+                let ready = self.make_root_ready(&mut root, (&needs, &wishes), marks_at);
+                if store.is_shared && root.admin.has_created() {
+                    observer.note(&format!("created {}", root.name));
                 }
-                for wish in placed.plan.wishes(target_index) {
-                    let lack = self.heed(admin.make_ready(&[wish], &bases[0]))?;
-                    lacks.extend(lack.map(|lack| (target_index, lack)));
+                self.roots.push(root);
+                match ready? {
+                    RootReady::Lacks(lack) => {
+                        let what = title_of(&placed.plan.name);
+                        return Err(ConductError::Lacks { what, lack });
+                    }
+                    RootReady::Ready { marks, not_offered } => {
+                        lacks.extend(not_offered.into_iter().map(|lack| (target_index, lack)));
+                        if store.is_shared {
+                            let admin = Arc::clone(admin_of);
+                            marked.push(Marked { admin, bucket, marks });
+                        }
+                    }
                 }
-                if store.is_shared {
-                    let marks = bases.iter().map(|base| lease::marks_of(base)).collect();
-                    let admin = Arc::clone(admin_of);
-                    marked.push(Marked { admin, bucket, marks });
-                }
-                self.roots.push(Root { admin, bases: bases.clone() });
             }
         }
         if !marked.is_empty() {
             self.lease = Some(BucketLease::hold(marked, time, Arc::clone(observer))?);
         }
         Ok(lacks)
+    }
+
+    /// Makes one bucket ready for what the workload needs of it, and finds out what it offers of
+    /// what the workload wishes for. `marks_at` is the time where the run is marked there.
+    fn make_root_ready(
+        &self,
+        root: &mut Root,
+        (needs, wishes): (&[Ability], &[Ability]),
+        marks_at: Option<&RunTime>,
+    ) -> Result<RootReady, ConductError> {
+        let mut tries = 0;
+        let marks = loop {
+            if let Some(lack) = self.heed(root.admin.make_ready(needs, &root.bases[0]))? {
+                return Ok(RootReady::Lacks(lack));
+            }
+            let Some(time) = marks_at else { break Vec::new() };
+            match self.heed(lease::first_marks(&mut *root.admin, &root.bases, time)) {
+                Ok(marks) => {
+                    root.is_marked = true;
+                    break marks;
+                }
+                // The run that had created the bucket has just ended, and removed it as it was
+                // empty. One that holds a mark is not removed any more.
+                Err(ConductError::Target(error))
+                    if error.class == ErrorClass::NotFound && tries < CREATIONS_MAX =>
+                {
+                    tries += 1;
+                }
+                // Whoever renews the marks says that there are none.
+                Err(ConductError::Target(_)) => {
+                    break root.bases.iter().map(|base| (lease::marks_of(base), None)).collect();
+                }
+                Err(stopped) => return Err(stopped),
+            }
+        };
+        let mut not_offered = Vec::new();
+        for wish in wishes {
+            not_offered.extend(self.heed(root.admin.make_ready(&[*wish], &root.bases[0]))?);
+        }
+        root.is_marked = marks_at.is_some();
+        Ok(RootReady::Ready { marks, not_offered })
+    }
+
+    /// Removes the buckets that this run created, where nobody else uses them.
+    fn remove_created(&mut self, observer: &dyn Observer) {
+        for root in &mut self.roots {
+            let by = (&self.stop, &self.runtime);
+            remove_created(&mut *root.admin, &root.name, by, observer);
+        }
+    }
+
+    /// Gives a run up that cannot begin: its marks go, and so does what it created.
+    pub(crate) fn give_up(&mut self, observer: &dyn Observer) {
+        self.stop.begin_step();
+        self.remove_marks();
+        self.remove_created(observer);
     }
 
     /// Removes everything below each base. A store that was just driven hard may get several tries.
@@ -276,15 +358,14 @@ impl RunAdmin {
 
     /// Removes the run's marks; what cannot be removed ends by itself.
     fn remove_marks(&mut self) {
-        if self.lease.take().is_none() {
-            return;
-        }
+        drop(self.lease.take());
         let mut roots = std::mem::take(&mut self.roots);
-        for root in &mut roots {
+        for root in roots.iter_mut().filter(|root| root.is_marked) {
             for base in &root.bases {
                 let _ = self.sweep_below(&mut *root.admin, &lease::marks_of(base));
             }
         }
+        self.roots = roots;
     }
 }
 
@@ -321,6 +402,9 @@ impl Cleaning for RunAdmin {
             ));
         } else {
             self.remove_marks();
+            if state == CleanupState::Complete {
+                self.remove_created(&*recording.observer);
+            }
         }
         let took = recording.now().since(started).as_nanos() as u64;
         let took_ns = (state == CleanupState::Complete).then_some(took);
@@ -329,6 +413,26 @@ impl Cleaning for RunAdmin {
             Cleanup { state, objects_removed_count: removed, files_removed_count, took_ns };
         (cleanup, left.is_none())
     }
+}
+
+/// Removes the bucket of that name if its administration created it and nobody else uses it, and
+/// tells what became of it.
+pub fn remove_created(
+    admin: &mut dyn Admin,
+    name: &str,
+    (stop, runtime): (&Stop, &tokio::runtime::Runtime),
+    observer: &dyn Observer,
+) {
+    let why = match stop.unless_stopped(runtime, admin.remove_created()) {
+        Ok(Ok(None)) => return,
+        Ok(Ok(Some(CreatedRoot::Removed))) => {
+            return observer.note(&format!("removed {name}, which this run created"));
+        }
+        Ok(Ok(Some(CreatedRoot::Stays(why)))) => why,
+        Ok(Err(error)) => error.to_string(),
+        Err(Stopped) => "stopped".to_owned(),
+    };
+    observer.note(&format!("{name}, which this run created, stays: {why}"));
 }
 
 /// Returns the objects that a file names.

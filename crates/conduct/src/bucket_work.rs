@@ -1,16 +1,17 @@
 //! Stages that make and remove buckets: the process that leads a run does it, one bucket after the
 //! other, and no operation of it is recorded.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use plimsoll_driver::{Admin, DriverError, RootState, Step};
 use plimsoll_engine::{EndReason, JobOutcome, StageContext, StageOutcome};
 use plimsoll_model::{JobId, Moment, SharedClock};
 use plimsoll_workload::plan::{self, Members, Placed, Plan, TargetIndex, Work};
 
-use crate::consent::buckets_of;
+use crate::consent::{buckets_of, listed};
 use crate::error::refused;
-use crate::{ConductError, Recording, Stop, Stopped, Store, Target};
+use crate::{ConductError, Observer, Recording, Stop, Stopped, Store, Target};
 
 /// Why not all of it was done.
 enum NotDone {
@@ -33,6 +34,7 @@ pub(crate) struct OnBuckets {
     /// Buckets that may be changed only because the run makes them itself.
     promised: BTreeSet<(TargetIndex, String)>,
     stop: Stop,
+    observer: Arc<dyn Observer>,
     /// How often a step is tried again where the store sheds load or drops connections.
     retries: u8,
 }
@@ -122,6 +124,7 @@ impl OnBuckets {
             run: recording.manifest.run_id.clone(),
             promised: recording.promised().clone(),
             stop: recording.stop.clone(),
+            observer: Arc::clone(&recording.observer),
             retries,
         }
     }
@@ -154,6 +157,7 @@ impl OnBuckets {
     ) -> Result<(), NotDone> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(ConductError::event_loop)?;
+        let mut created: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
         for bucket in buckets(plan, targets, stage) {
             // What nobody administers has no buckets.
             let Some(admin) = &bucket.store.admin else { continue };
@@ -163,13 +167,22 @@ impl OnBuckets {
             let admin = admin(Some(&bucket.name), clock);
             let mut admin = admin.map_err(|error| of_bucket(&bucket, error))?;
             match bucket.is_made {
-                true => self.make(&bucket, &mut *admin, &runtime)?,
+                true => {
+                    if self.make(&bucket, &mut *admin, &runtime)? == RootState::Created {
+                        let of_kind = created.entry(bucket.store.record.root_word());
+                        of_kind.or_default().push(bucket.name.clone());
+                    }
+                }
                 false => {
                     let was_there =
                         self.try_step(&runtime, &mut *admin, |it, _| it.remove_bucket());
                     was_there.map_err(|error| error.of(&bucket))?;
                 }
             }
+        }
+        for (word, names) in created {
+            let names = listed(word, names.iter().map(String::as_str));
+            self.observer.note(&format!("created {names}"));
         }
         Ok(())
     }
@@ -179,9 +192,10 @@ impl OnBuckets {
         bucket: &Bucket<'_>,
         admin: &mut dyn Admin,
         runtime: &tokio::runtime::Runtime,
-    ) -> Result<(), NotDone> {
+    ) -> Result<RootState, NotDone> {
         let state = self.try_step(runtime, admin, |it, _| it.make_bucket());
-        match state.map_err(|error| error.of(bucket))? {
+        let state = state.map_err(|error| error.of(bucket))?;
+        match state {
             RootState::Created => {
                 let marked = self.try_step(runtime, admin, |it, run| it.mark(run));
                 marked.map_err(|error| error.of(bucket))?;
@@ -189,7 +203,7 @@ impl OnBuckets {
             RootState::Existed => {
                 let key = (bucket.target, bucket.name.clone());
                 if !self.promised.contains(&key) {
-                    return Ok(());
+                    return Ok(state);
                 }
                 let told = self.try_step(runtime, admin, |it, _| it.is_marked());
                 if told.map_err(|error| error.of(bucket))? != Some(true) {
@@ -202,7 +216,7 @@ impl OnBuckets {
                 }
             }
         }
-        Ok(())
+        Ok(state)
     }
 
     /// Carries a step out, again where it may go well the next time.

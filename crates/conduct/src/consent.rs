@@ -17,7 +17,7 @@ use plimsoll_workload::plan::{
     self, Change, FileNames, Files, Members, Placed, Plan, SetIndex, TargetIndex,
 };
 
-pub(crate) use self::buckets::buckets_of;
+pub(crate) use self::buckets::{buckets_of, listed};
 pub use self::glob::BucketGlob;
 use crate::{ConductError, Observer, RunAdmin, RunTime, Stop, Target};
 

@@ -1,6 +1,7 @@
 //! The embedded store: an S3 server of our own on this machine's cores, for who names none. It
 //! listens on loopback only and lives as long as its [`Oracle`].
 
+use plimsoll_driver::MissingRoot;
 use plimsoll_driver_s3::{Credentials, S3Config};
 use plimsoll_http::Endpoint;
 use plimsoll_model::WallTime;
@@ -50,6 +51,7 @@ pub fn config(oracle: &Oracle, bucket: &str, wall_epoch: WallTime) -> S3Config {
     let endpoint = Endpoint::new(addr.ip().to_string(), addr.port());
     S3Config {
         credentials: Credentials::keys(KEY, KEY, None),
+        missing_bucket: MissingRoot::CreateAndKeep,
         ..S3Config::new(vec![endpoint], bucket, wall_epoch)
     }
 }

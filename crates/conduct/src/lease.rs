@@ -1,9 +1,11 @@
 //! Marks beside what a run writes into a bucket, which say that it is under way: `clean` from any
 //! machine leaves its objects alone while one holds.
 //!
-//! A mark is an empty object `<prefix>/plimsoll/<run>.live/<until>.<process>`, so a listing tells
-//! all of it. It is renewed long before it ends; one that a killed run left behind ends by itself.
-//! On the machine that the run is on, its process is asked for instead, so that nobody has to wait.
+//! A mark is an empty object `<prefix>/plimsoll/<run>.live/<until>.<process>`. It is renewed long
+//! before it ends; one that a killed run left behind ends by itself. Its age is the store's `Date`
+//! less its `Last-Modified`, so that neither the clock of the run nor that of the cleaner counts:
+//! one of them that is a minute off would end the lease of a run that lives. On the machine that
+//! the run is on, its process is asked for instead, so that nobody has to wait.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -11,7 +13,7 @@ use std::time::Duration;
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use plimsoll_driver::{Admin, DriverError};
+use plimsoll_driver::{Admin, Dates, DriverError};
 use plimsoll_model::WallTime;
 use tokio::sync::Notify;
 
@@ -43,28 +45,43 @@ pub fn run_of(key: &str) -> Option<&str> {
     Some(&key[..end])
 }
 
-/// Tells whether a mark holds; one that nobody wrote does not.
-pub fn holds(mark: &str, now: WallTime) -> bool {
-    let Some((until, process)) = mark.split_once('.') else { return false };
-    let Ok(until) = DateTime::strptime(UNTIL, until).and_then(|at| at.to_zoned(TimeZone::UTC))
-    else {
-        return false;
-    };
-    // The run may have ended a moment ago, or its clock may be off by one.
-    let is_due = || until.timestamp().as_nanosecond() > i128::from(now.as_unix_ns());
+/// Tells whether the mark under that key holds; one that no run wrote does not.
+pub async fn holds(admin: &mut dyn Admin, key: &str) -> Result<bool, DriverError> {
+    let name = key.rsplit_once('/').map_or(key, |(_, name)| name);
+    let Some((until, process)) = name.split_once('.') else { return Ok(false) };
+    let Ok(until) = DateTime::strptime(UNTIL, until) else { return Ok(false) };
     // A run that was stopped, or whose store does not answer, renews nothing and yet lives.
-    process::is_alive(process).unwrap_or_else(is_due)
+    if let Some(lives) = process::is_alive(process) {
+        return Ok(lives);
+    }
+    // One that is not there any more was renewed just now.
+    Ok(admin.dates_of(key).await?.is_none_or(|dates| !is_over(&dates, until)))
+}
+
+/// Tells whether a mark has ended, by the store's clock. A store that states no times ends none.
+fn is_over(dates: &Dates, until: DateTime) -> bool {
+    let Some(now) = http_time(&dates.now) else { return false };
+    match http_time(&dates.modified) {
+        Some(modified) => now >= modified.saturating_add(HOLDS),
+        // The store keeps it to itself, so that the clock of the run has to do.
+        None => now > until,
+    }
+}
+
+/// Returns the time that a header states, in UTC.
+pub(crate) fn http_time(text: &str) -> Option<DateTime> {
+    DateTime::strptime("%a, %d %b %Y %H:%M:%S GMT", text).ok()
 }
 
 /// Tells whether a mark holds of the run whose objects lie below `base`.
-pub async fn is_marked(
-    admin: &mut dyn Admin,
-    base: &str,
-    now: WallTime,
-) -> Result<bool, DriverError> {
+pub async fn is_marked(admin: &mut dyn Admin, base: &str) -> Result<bool, DriverError> {
     let marks = marks_of(base);
-    let found = admin.survey(&marks, None, true).await?;
-    Ok(found.iter().filter_map(|mark| mark.key.strip_prefix(&*marks)).any(|mark| holds(mark, now)))
+    for mark in admin.survey(&marks, None, true).await? {
+        if mark.key.starts_with(&*marks) && holds(admin, &mark.key).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Removes what a run wrote below `base` and then its marks, and returns how many objects there
@@ -85,8 +102,8 @@ pub struct Marked {
     pub admin: AdminOf,
     /// The bucket; `None`: the target's own.
     pub bucket: Option<String>,
-    /// What its marks there begin with.
-    pub marks: Vec<String>,
+    /// What its marks there begin with, and those that are there.
+    pub marks: Vec<(String, Option<String>)>,
 }
 
 /// Renews a run's marks until it is dropped. The marks stay; whoever cleans up removes them.
@@ -112,8 +129,7 @@ impl BucketLease {
             let keepers = buckets.iter().filter_map(|bucket| {
                 let admin = (bucket.admin)(bucket.bucket.as_deref(), &time.clock).ok()?;
                 let (time, observer) = (time.clone(), Arc::clone(&observer));
-                let marks = bucket.marks.iter().map(|prefix| (prefix.clone(), None)).collect();
-                Some(Keeper { admin, marks, time, observer })
+                Some(Keeper { admin, marks: bucket.marks.clone(), time, observer })
             });
             let keepers: Vec<Keeper> = keepers.collect();
             runtime.block_on(async {
@@ -148,6 +164,9 @@ struct Keeper {
 /// Renews all marks round after round, for as long as there are any.
 async fn keep(mut keepers: Vec<Keeper>) {
     let mut rounds = tokio::time::interval(RENEWED);
+    if keepers.iter().all(|keeper| keeper.marks.iter().all(|(_, mark)| mark.is_some())) {
+        rounds.tick().await;
+    }
     while !keepers.is_empty() {
         rounds.tick().await;
         let mut kept = Vec::with_capacity(keepers.len());
@@ -163,11 +182,8 @@ async fn keep(mut keepers: Vec<Keeper>) {
 impl Keeper {
     /// Renews its marks; tells whether they are to be renewed again.
     async fn renew(&mut self) -> bool {
-        let process = process::identity();
         for (prefix, before) in &mut self.marks {
-            let since = Duration::from_nanos(self.time.clock.now().as_ns());
-            let until = self.time.wall_epoch.after(since + HOLDS);
-            let key = format!("{prefix}{}.{process}", compact(until));
+            let key = mark_now(prefix, &self.time);
             match self.admin.put_mark(&key).await {
                 Ok(()) => {
                     // What cannot be removed ends by itself.
@@ -190,6 +206,29 @@ impl Keeper {
     }
 }
 
+/// Writes the marks of a run that begins, and returns what each begins with and the mark itself.
+pub(crate) async fn first_marks(
+    admin: &mut dyn Admin,
+    bases: &[String],
+    time: &RunTime,
+) -> Result<Vec<(String, Option<String>)>, DriverError> {
+    let mut marks = Vec::new();
+    for base in bases {
+        let prefix = marks_of(base);
+        let mark = mark_now(&prefix, time);
+        admin.put_mark(&mark).await?;
+        marks.push((prefix, Some(mark)));
+    }
+    Ok(marks)
+}
+
+/// Returns the key of a mark of this process that is written now.
+fn mark_now(prefix: &str, time: &RunTime) -> String {
+    let since = Duration::from_nanos(time.clock.now().as_ns());
+    let until = time.wall_epoch.after(since + HOLDS);
+    format!("{prefix}{}.{}", compact(until), process::identity())
+}
+
 fn compact(at: WallTime) -> String {
     let at = jiff::Timestamp::from_nanosecond(i128::from(at.as_unix_ns())).unwrap_or_default();
     at.to_zoned(TimeZone::UTC).strftime(UNTIL).to_string()
@@ -197,25 +236,101 @@ fn compact(at: WallTime) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use plimsoll_driver::{FoundObject, Lack, RootState, Step};
+    use plimsoll_model::Ability;
+
     use super::*;
 
-    #[test]
-    fn a_mark_holds_until_its_time_and_not_beyond_its_process() {
-        // 2026-11-21 09:00:00 UTC, checked with `date -u -d @1795251600`.
-        let at = |s: u64| WallTime::from_unix_ns((1_795_251_600 + s) * 1_000_000_000);
-        assert_eq!(compact(at(0)), "20261121t090000z");
-        let elsewhere = "20261121t090000z.another-machine-1-1";
-        assert!(!holds(elsewhere, at(1)));
-        assert!(holds(elsewhere, WallTime::from_unix_ns(at(0).as_unix_ns() - 1)));
-        let mine = process::identity();
-        let before = WallTime::from_unix_ns(at(0).as_unix_ns() - 1);
-        assert!(holds(&format!("20261121t090000z.{mine}"), before));
-        assert!(holds(&format!("20261121t090000z.{mine}"), at(1)), "its process is here");
-        let gone = mine.rsplit_once('-').unwrap().0;
-        assert!(!holds(&format!("20261121t090000z.{gone}-1"), before), "another start time");
-        for nobody in ["", "x", "20261121t090000z", "later.x"] {
-            assert!(!holds(nobody, before), "{nobody}");
+    /// A store of whose marks nothing is known but what it says of the time.
+    struct Dated(Option<Dates>);
+
+    impl Admin for Dated {
+        fn dates_of<'a>(&'a mut self, _: &'a str) -> Step<'a, Option<Dates>> {
+            Box::pin(std::future::ready(Ok(self.0.clone())))
         }
+
+        fn ensure_root(&mut self) -> Step<'_, RootState> {
+            unreachable!("only dates are asked for")
+        }
+
+        fn make_ready<'a>(&'a mut self, _: &'a [Ability], _: &'a str) -> Step<'a, Option<Lack>> {
+            unreachable!("only dates are asked for")
+        }
+
+        fn survey<'a>(
+            &'a mut self,
+            _: &'a str,
+            _: Option<u64>,
+            _: bool,
+        ) -> Step<'a, Vec<FoundObject>> {
+            unreachable!("only dates are asked for")
+        }
+
+        fn sweep<'a>(&'a mut self, _: &'a str) -> Step<'a, u64> {
+            unreachable!("only dates are asked for")
+        }
+
+        fn removed_count(&self) -> Arc<AtomicU64> {
+            unreachable!("only dates are asked for")
+        }
+
+        fn put_mark<'a>(&'a mut self, _: &'a str) -> Step<'a, ()> {
+            unreachable!("only dates are asked for")
+        }
+
+        fn remove_mark<'a>(&'a mut self, _: &'a str) -> Step<'a, ()> {
+            unreachable!("only dates are asked for")
+        }
+    }
+
+    /// Tells whether a mark of that name holds at a store that says this of the time.
+    fn held(name: &str, dates: Option<(&str, &str)>) -> bool {
+        let dates = dates
+            .map(|(now, modified)| Dates { now: now.to_owned(), modified: modified.to_owned() });
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let key = format!("plimsoll/r.live/{name}");
+        runtime.block_on(holds(&mut Dated(dates), &key)).unwrap()
+    }
+
+    const NINE: &str = "Sat, 21 Nov 2026 09:00:00 GMT";
+    const BEFORE: &str = "Sat, 21 Nov 2026 08:59:01 GMT";
+    const LONG_BEFORE: &str = "Sat, 21 Nov 2026 08:59:00 GMT";
+
+    #[test]
+    fn the_store_s_clock_alone_ends_the_mark_of_a_run_elsewhere() {
+        // 2026-11-21 09:00:00 UTC, checked with `date -u -d @1795251600`.
+        let nine = WallTime::from_unix_ns(1_795_251_600 * 1_000_000_000);
+        assert_eq!(compact(nine), "20261121t090000z");
+        // Whatever the clock of the run said, and whatever that of this machine says.
+        for until in ["20261121t090000z", "19700101t000000z", "20991231t235959z"] {
+            let mark = format!("{until}.another-machine-1-1");
+            assert!(held(&mark, Some((NINE, BEFORE))), "{until}: 59 s old");
+            assert!(!held(&mark, Some((NINE, LONG_BEFORE))), "{until}: 60 s old");
+            assert!(held(&mark, Some((BEFORE, NINE))), "{until}: the store's clock was set back");
+            assert!(held(&mark, Some(("", ""))), "{until}: a store without a clock ends nothing");
+            assert!(held(&mark, None), "{until}: it was renewed since it was listed");
+        }
+        let of_run = |until: &str| held(&format!("{until}.x-1-1"), Some((NINE, "")));
+        assert!(of_run("20261121t090000z") && !of_run("20261121t085959z"));
+        for nobody in ["", "x", "20261121t090000z", "later.x"] {
+            assert!(!held(nobody, Some((NINE, BEFORE))), "{nobody}");
+        }
+    }
+
+    #[test]
+    fn a_process_that_is_known_to_live_or_to_be_gone_decides_for_its_mark() {
+        let mine = process::identity();
+        let mark = |process: &str| format!("20261121t090000z.{process}");
+        assert!(held(&mark(&mine), Some((NINE, LONG_BEFORE))), "its process is here");
+        let (place, _) = mine.split_once('-').unwrap();
+        // No process has that number: it is above the most that Linux gives out.
+        assert!(!held(&mark(&format!("{place}-4194305-1")), Some((NINE, BEFORE))));
+        // A process whose start does not show may be hidden, so that its age counts.
+        let hidden = mark(&format!("{place}-1-0"));
+        assert!(held(&hidden, Some((NINE, BEFORE))));
+        assert!(!held(&hidden, Some((NINE, LONG_BEFORE))));
     }
 
     #[test]

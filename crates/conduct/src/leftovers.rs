@@ -6,12 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
 use plimsoll_driver::{Admin, Driver as _, DriverError};
 use plimsoll_driver_s3::S3Admin;
 use plimsoll_driver_seaweed::{Security, read_list};
 use plimsoll_http::NameServers;
-use plimsoll_model::{RunId, Seed, WallTime};
+use plimsoll_model::{ErrorClass, RunId, Seed};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::{Manifest, SEAWEEDFS, SWIFT, Target};
 use plimsoll_workload::plan::spec::{OneOrMany, SeaweedTarget, TargetSpec};
@@ -38,6 +37,8 @@ pub struct Left {
     pub bytes: u64,
     /// Whether the run is still going on.
     pub is_alive: bool,
+    /// One of its objects.
+    sample: Option<String>,
 }
 
 /// What runs left in a bucket.
@@ -46,18 +47,15 @@ pub struct Found {
     pub home: String,
     /// By run; what belongs to none is under a name that is no run's.
     pub runs: BTreeMap<String, Left>,
-    now: WallTime,
+    /// Keys of marks of runs that are under way, or were.
+    marks: Vec<String>,
 }
 
 impl Found {
     /// Looks below the prefix that the runs were given.
-    pub async fn below(
-        admin: &mut S3Admin,
-        prefix: &str,
-        now: WallTime,
-    ) -> Result<Self, DriverError> {
+    pub async fn below(admin: &mut S3Admin, prefix: &str) -> Result<Self, DriverError> {
         let home = home_below(prefix);
-        let mut found = Self { home: home.clone(), runs: BTreeMap::new(), now };
+        let mut found = Self { home: home.clone(), runs: BTreeMap::new(), marks: Vec::new() };
         // A server without versions has a plain listing.
         match admin.survey_versions(&home, None).await {
             Ok(versions) => {
@@ -66,6 +64,9 @@ impl Found {
                     left.markers += u64::from(version.is_marker);
                     left.versions += u64::from(!version.is_marker);
                     left.bytes += version.size;
+                    if !version.is_marker {
+                        left.sample.get_or_insert(version.key);
+                    }
                 }
             }
             Err(error) if error.status.is_none() => return Err(error),
@@ -74,6 +75,7 @@ impl Found {
                     let Some(left) = found.of(&object.key) else { continue };
                     left.versions += 1;
                     left.bytes += object.size;
+                    left.sample.get_or_insert(object.key);
                 }
             }
         }
@@ -85,13 +87,41 @@ impl Found {
         for upload in uploads {
             found.of(&upload.key).into_iter().for_each(|left| left.uploads += 1);
         }
+        for mark in std::mem::take(&mut found.marks) {
+            let below = mark.strip_prefix(&home).and_then(lease::read);
+            let left = below.and_then(|(run, _)| found.runs.get_mut(run));
+            let Some(left) = left.filter(|left| !left.is_alive) else { continue };
+            left.is_alive = lease::holds(admin, &mark).await?;
+        }
         Ok(found)
     }
 
-    /// Keeps what runs left that are meant: this one, and such as began that long ago.
-    pub fn retain(&mut self, id: Option<&str>, older_than: Option<Duration>) {
-        let now = self.now;
-        self.runs.retain(|run, _| is_meant(run, id, older_than, now));
+    /// Keeps what runs left that are meant: this one, and such as began that long ago, as the
+    /// store's clock says.
+    pub async fn retain(
+        &mut self,
+        admin: &mut S3Admin,
+        id: Option<&str>,
+        older_than: Option<Duration>,
+    ) -> Result<(), DriverError> {
+        self.runs.retain(|run, _| is_run(run) && id.is_none_or(|id| id == run));
+        let Some(limit) = older_than else { return Ok(()) };
+        let now = admin.now().await?.as_deref().and_then(lease::http_time);
+        let silent = "the store does not say what time it is (`Date`), so nothing has an age there";
+        let now = now.ok_or_else(|| DriverError::new(ErrorClass::Protocol, silent))?;
+        for (run, left) in std::mem::take(&mut self.runs) {
+            let dates = match &left.sample {
+                Some(key) => admin.dates_of(key).await?,
+                None => None,
+            };
+            let written = dates.and_then(|dates| lease::http_time(&dates.modified));
+            // Where only marks of deletion are left, or uploads, its name has to do.
+            let began = written.or_else(|| began_at(&run));
+            if began.is_some_and(|began| now.saturating_sub(limit) > began) {
+                self.runs.insert(run, left);
+            }
+        }
+        Ok(())
     }
 
     /// Returns what is counted for the run that a key belongs to; keys that belong to none are
@@ -99,9 +129,9 @@ impl Found {
     /// counted.
     fn of(&mut self, key: &str) -> Option<&mut Left> {
         let rest = key.strip_prefix(&self.home).unwrap_or_default();
-        if let Some((run, mark)) = lease::read(rest) {
-            let left = self.runs.entry(run.to_owned()).or_default();
-            left.is_alive |= lease::holds(mark, self.now);
+        if let Some((run, _)) = lease::read(rest) {
+            self.runs.entry(run.to_owned()).or_default();
+            self.marks.push(key.to_owned());
             return None;
         }
         let run = rest.split_once('/').map_or("", |(run, _)| run);
@@ -114,29 +144,20 @@ fn home_below(prefix: &str) -> String {
     if prefix.is_empty() { HOME.to_owned() } else { format!("{prefix}/{HOME}") }
 }
 
-/// Tells whether it is a run's, and one that is asked for.
-fn is_meant(run: &str, id: Option<&str>, older_than: Option<Duration>, now: WallTime) -> bool {
-    let Some(began) = began_at(run) else { return false };
-    let age = Duration::from_nanos(now.as_unix_ns().saturating_sub(began.as_unix_ns()));
-    id.is_none_or(|id| id == run) && older_than.is_none_or(|limit| age > limit)
-}
-
 /// Tells whether a name is one that a run has.
 pub fn is_run(name: &str) -> bool {
     began_at(name).is_some()
 }
 
 /// Returns when a run began, as its id says: `<what>-<UTC time>-<4 characters>`.
-fn began_at(run: &str) -> Option<WallTime> {
+fn began_at(run: &str) -> Option<DateTime> {
     RunId::parse(run).ok()?;
     let mut parts = run.rsplit('-');
     let (suffix, time) = (parts.next()?, parts.next()?);
     if suffix.len() != 4 {
         return None;
     }
-    let time = DateTime::strptime("%Y%m%dt%H%M%Sz", time).ok()?;
-    let at = time.to_zoned(TimeZone::UTC).ok()?.timestamp();
-    u64::try_from(at.as_nanosecond()).ok().map(WallTime::from_unix_ns)
+    DateTime::strptime("%Y%m%dt%H%M%Sz", time).ok()
 }
 
 /// Where objects of a run lie.
@@ -349,17 +370,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_runs_that_are_asked_for_are_meant() {
-        // 2026-11-21 09:00:00 UTC, checked with `date -u -d @1795251600`.
-        let now = WallTime::from_unix_ns(1_795_251_600_000_000_000 + 7_200_000_000_000);
-        let run = "s3-get-20261121t090000z-aaaa";
-        let hours = |hours: u64| Some(Duration::from_secs(hours * 3_600));
-        assert!(is_meant(run, None, None, now));
-        assert!(is_meant(run, Some(run), hours(1), now));
-        assert!(!is_meant(run, None, hours(3), now));
-        assert!(!is_meant(run, Some("s3-put-20261121t090000z-aaaa"), None, now));
+    fn only_the_name_of_a_run_says_when_it_began() {
+        let began = began_at("s3-get-20261121t090000z-aaaa").unwrap();
+        assert_eq!(Some(began), lease::http_time("Sat, 21 Nov 2026 09:00:00 GMT"));
         for foreign in ["", "backup", "s3-get", "2026-backup-aaaa", "x-20261121t090000z-toolong"] {
-            assert!(!is_meant(foreign, None, None, now), "{foreign}");
+            assert!(!is_run(foreign), "{foreign}");
         }
     }
 

@@ -39,7 +39,7 @@ mod time;
 mod traces;
 mod work;
 
-pub use admin::RunAdmin;
+pub use admin::{RunAdmin, remove_created};
 pub use announced::{Announced, Ends, Fills};
 pub use chosen::{Chooser, Chosen, ChosenProbe};
 pub use consent::{BucketGlob, Consent, Permit, foreign_buckets};

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use plimsoll_driver::MissingRoot;
 use plimsoll_driver::mock::{Mock, MockDriver};
 use plimsoll_driver::null::NullDriver;
 use plimsoll_driver_s3::S3Config;
@@ -78,6 +79,12 @@ pub trait Reach {
     /// Refuses hosts, `HOST:PORT`, to which no password may go.
     fn may_sign_in(&self, _host: &str) -> Result<(), CallerError> {
         Ok(())
+    }
+
+    /// Tells whether the caller lets buckets be created, and whether those that were stay, whatever
+    /// the workload says.
+    fn on_buckets(&self) -> (bool, bool) {
+        (false, false)
     }
 
     /// Returns what carries connections to stores.
@@ -285,6 +292,9 @@ pub(crate) fn open_swift(
     let transport = carried(reach, storage.as_ref().is_some_and(|storage| storage.tls))?;
     let mut config = SwiftConfig { storage, transport, ..swift::config(spec, access, sign_in) };
     config.has_segments |= takes_parts;
+    let (create, keep) = reach.on_buckets();
+    config.missing_container =
+        MissingRoot::asked(create || spec.create_bucket, keep || spec.keep_bucket);
     Store::swift(config, time)
 }
 

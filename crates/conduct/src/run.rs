@@ -346,7 +346,8 @@ impl OpenRun {
         if let Some(files) = &mut self.files {
             files.make_directories()?;
         }
-        let lacks = stores.make_ready(&self.placed, &request.targets, &request.time, observer)?;
+        let ready = stores.make_ready(&self.placed, &request.targets, &request.time, observer);
+        let lacks = ready.inspect_err(|_| stores.give_up(&**observer))?;
         Ok(Ready { permit, stores, lacks, found })
     }
 }

@@ -26,7 +26,7 @@ use std::fmt;
 
 pub use command::{WarpBenchmark, WarpCommand};
 pub use error::WarpArgError;
-pub use run::{BUCKET, WarpRun, WarpShown, WarpSignature, WarpStore};
+pub use run::{WarpRun, WarpShown, WarpSignature, WarpStore};
 pub use summed::document;
 pub use workload::{
     BATCH, CONCURRENT, COPIES, MAX_KEYS, MEMBERS, PARTS, Sizes, VERSIONS, WEIGHTS, WarpWorkload,

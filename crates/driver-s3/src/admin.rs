@@ -9,7 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use plimsoll_driver::{Admin, DELETE_BATCH_MAX, DriverError, FoundObject, Lack, RootState, Step};
+use plimsoll_driver::{
+    Admin, CreatedRoot, DELETE_BATCH_MAX, Dates, DriverError, FoundObject, Lack, MissingRoot,
+    RootState, Step,
+};
 use plimsoll_model::{Ability, ErrorClass};
 
 use crate::listing::{Listing, Walk};
@@ -88,6 +91,7 @@ pub struct S3Admin {
     session: S3Session,
     limits: AdminLimits,
     removed_count: Arc<AtomicU64>,
+    has_created: bool,
 }
 
 /// How much of a listing may still be kept.
@@ -113,6 +117,18 @@ impl Room {
 impl Admin for S3Admin {
     fn ensure_root(&mut self) -> Step<'_, RootState> {
         Box::pin(self.ensure(false))
+    }
+
+    fn has_created(&self) -> bool {
+        self.has_created
+    }
+
+    fn remove_created(&mut self) -> Step<'_, Option<CreatedRoot>> {
+        Box::pin(self.remove_own())
+    }
+
+    fn make_bucket(&mut self) -> Step<'_, RootState> {
+        Box::pin(self.ensure_as(MissingRoot::CreateAndKeep, false))
     }
 
     fn make_ready<'a>(&'a mut self, needs: &'a [Ability], base: &'a str) -> Step<'a, Option<Lack>> {
@@ -147,6 +163,10 @@ impl Admin for S3Admin {
         Box::pin(self.remove_one(key))
     }
 
+    fn dates_of<'a>(&'a mut self, key: &'a str) -> Step<'a, Option<Dates>> {
+        Box::pin(self.dated(S3Request::Stat { key, version: None }))
+    }
+
     fn mark<'a>(&'a mut self, run: &'a str) -> Step<'a, ()> {
         Box::pin(async move { self.put_made(format!("{run}\n").as_bytes()).await })
     }
@@ -178,7 +198,7 @@ enum Versioning {
 
 impl S3Admin {
     pub(crate) fn new(session: S3Session, limits: AdminLimits) -> Self {
-        Self { session, limits, removed_count: Arc::default() }
+        Self { session, limits, removed_count: Arc::default(), has_created: false }
     }
 
     async fn survey_objects(
@@ -455,10 +475,25 @@ impl S3Admin {
     }
 
     async fn ensure(&mut self, lock: bool) -> Result<RootState, DriverError> {
+        self.ensure_as(self.session.connections.config.missing_bucket, lock).await
+    }
+
+    async fn ensure_as(
+        &mut self,
+        missing: MissingRoot,
+        lock: bool,
+    ) -> Result<RootState, DriverError> {
         let Err(error) = self.call(BucketRequest::Head).await else {
             return Ok(RootState::Existed);
         };
         match error.status {
+            Some(404) if missing == MissingRoot::Refuse => {
+                let message = format!(
+                    "bucket `{}` does not exist; create it, or add `create_bucket`",
+                    self.bucket()
+                );
+                Err(DriverError { message, ..error })
+            }
             Some(404) => self.create(lock).await,
             Some(_) => self.explain(error).await,
             None => Err(error),
@@ -500,6 +535,7 @@ impl S3Admin {
 
     async fn create(&mut self, lock: bool) -> Result<RootState, DriverError> {
         let Err(error) = self.call(BucketRequest::Create { lock }).await else {
+            self.has_created = true;
             return Ok(RootState::Created);
         };
         // Someone with the same credentials was faster.

@@ -1,7 +1,7 @@
 //! Takes answers as they come in: whole ones that are read afterwards, and content that goes
 //! straight on.
 
-use plimsoll_driver::{ByteRange, ContentSink, DriverError};
+use plimsoll_driver::{ByteRange, ContentSink, Dates, DriverError};
 use plimsoll_http::{HeldRange, ResponseHead, ResponseSink, parse_content_range};
 use plimsoll_model::ErrorClass;
 
@@ -32,6 +32,10 @@ pub(crate) struct Answer {
     pub(crate) tag_header: Option<&'static str>,
     /// Its value in an answer of success; empty if there is none.
     pub(crate) tag: String,
+    /// What the answer says of the time, where somebody wants to know.
+    pub(crate) dates: Option<Dates>,
+    /// What the server calls itself, where somebody wants to know the time.
+    pub(crate) server: String,
 }
 
 impl Answer {
@@ -65,6 +69,11 @@ impl ResponseSink for Answer {
         self.clear();
         self.status = head.status;
         self.content_length = head.content_length;
+        if let Some(dates) = &mut self.dates {
+            head.header("date").unwrap_or_default().clone_into(&mut dates.now);
+            head.header("last-modified").unwrap_or_default().clone_into(&mut dates.modified);
+            head.header("server").unwrap_or_default().clone_into(&mut self.server);
+        }
         if head.status >= 300 {
             self.says_slow_down = head.reason.eq_ignore_ascii_case("Slow Down");
             let text = |name| head.header(name).unwrap_or_default();

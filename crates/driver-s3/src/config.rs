@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use plimsoll_driver::MissingRoot;
 use plimsoll_http::{
     Endpoint, HostSelect, HttpVersion, Proxies, TlsConfig, Transport, TransportError,
 };
@@ -36,6 +37,8 @@ pub struct S3Config {
     pub region_otherwise: Option<String>,
     /// The bucket everything happens in.
     pub bucket: String,
+    /// What happens where that does not exist.
+    pub missing_bucket: MissingRoot,
     /// How the bucket is named in requests.
     pub lookup: Lookup,
     /// How the endpoint of the next operation is chosen.
@@ -149,6 +152,7 @@ impl S3Config {
             region: None,
             region_otherwise: None,
             bucket: bucket.to_owned(),
+            missing_bucket: MissingRoot::Refuse,
             lookup: Lookup::default(),
             host_select: HostSelect::Weighed,
             sign_payload: false,

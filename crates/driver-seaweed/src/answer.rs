@@ -1,6 +1,6 @@
 //! What is sent to servers and what they answer, as it passes.
 
-use plimsoll_driver::{ByteRange, ContentSink, ContentSource, DriverError};
+use plimsoll_driver::{ByteRange, ContentSink, ContentSource, Dates, DriverError};
 use plimsoll_http::{HeldRange, ResponseHead, ResponseSink};
 use plimsoll_model::ErrorClass;
 
@@ -81,6 +81,8 @@ pub(crate) struct Answer {
     pub(crate) content_length: Option<u64>,
     /// The token that a master sends along; empty for none.
     pub(crate) token: String,
+    /// What the answer says of the time, where somebody wants to know.
+    pub(crate) dates: Option<Dates>,
     pub(crate) body: Vec<u8>,
     body_bytes_max: usize,
 }
@@ -93,6 +95,7 @@ impl Default for Answer {
             states_etag: false,
             content_length: None,
             token: String::new(),
+            dates: None,
             body: Vec::new(),
             body_bytes_max: ANSWER_BYTES_MAX,
         }
@@ -155,6 +158,10 @@ impl ResponseSink for Answer {
         let token = head.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
         let is_plain = |token: &&str| token.bytes().all(|byte| byte.is_ascii_graphic());
         token.filter(is_plain).unwrap_or_default().clone_into(&mut self.token);
+        if let Some(dates) = &mut self.dates {
+            head.header("date").unwrap_or_default().clone_into(&mut dates.now);
+            head.header("last-modified").unwrap_or_default().clone_into(&mut dates.modified);
+        }
     }
 
     fn body(&mut self, bytes: &[u8]) {

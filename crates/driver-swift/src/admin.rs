@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::future::try_join_all;
+use percent_encoding::percent_decode_str;
 use plimsoll_driver::{
-    Admin, ContentSource, DriverError, FoundObject, Lack, LackReason, Operation, RootState,
-    Session as _, Step,
+    Admin, Completion, ContentSource, CreatedRoot, Dates, DriverError, FoundObject, Lack,
+    LackReason, MissingRoot, Operation, RootState, Session as _, Step,
 };
 use plimsoll_model::{Ability, ErrorClass, SharedClock};
 
@@ -30,6 +31,9 @@ const REMOVERS: usize = 16;
 const REPEATS_MAX: u32 = 100;
 /// How many pages one sweep removes at most.
 const PAGES_MAX: u32 = 1_000_000;
+/// How much longer than the run's prefix names are whose old versions are looked for in another
+/// container: each length takes a request. Runs give names that are much shorter.
+const ARCHIVED_NAME_BYTES_MAX: usize = 256;
 
 /// What says of a container that a run has made it, and which.
 const MADE: &str = "x-container-meta-plimsoll-made";
@@ -42,6 +46,7 @@ pub struct SwiftAdmin {
     removers: Vec<SwiftSession>,
     container: String,
     removed: Arc<AtomicU64>,
+    has_created: bool,
 }
 
 /// An object of no bytes.
@@ -60,7 +65,8 @@ impl SwiftAdmin {
         let stall = Some(shared.config.stall_timeout.unwrap_or(STALL_TIMEOUT));
         let session = || SwiftSession::new(Arc::clone(&shared), clock.clone(), stall);
         let removers = (0..REMOVERS).map(|_| session()).collect();
-        Self { session: session(), removers, container, removed: Arc::default() }
+        let removed = Arc::default();
+        Self { session: session(), removers, container, removed, has_created: false }
     }
 
     /// Does a request about the container.
@@ -88,9 +94,36 @@ impl SwiftAdmin {
     }
 
     async fn ensure(&mut self) -> Result<RootState, DriverError> {
-        match self.exists().await? {
-            true => Ok(RootState::Existed),
-            false => self.make().await,
+        if self.exists().await? {
+            return Ok(RootState::Existed);
+        }
+        if self.session.shared.config.missing_container == MissingRoot::Refuse {
+            let message = format!(
+                "container `{}` does not exist; create it, or add `create_bucket`",
+                self.container
+            );
+            return Err(DriverError::with_status(ErrorClass::NotFound, 404, message));
+        }
+        let state = self.make().await?;
+        self.has_created |= state == RootState::Created;
+        Ok(state)
+    }
+
+    /// Removes the container if this admin created it: Swift refuses one that is not empty.
+    async fn remove_own(&mut self) -> Result<Option<CreatedRoot>, DriverError> {
+        let missing = self.session.shared.config.missing_container;
+        if !self.has_created || missing != MissingRoot::Create {
+            return Ok(None);
+        }
+        match self.remove().await {
+            Ok(_) => {
+                self.has_created = false;
+                Ok(Some(CreatedRoot::Removed))
+            }
+            Err(error) if error.status == Some(409) => {
+                Ok(Some(CreatedRoot::Stays("somebody else uses it".to_owned())))
+            }
+            Err(error) => Err(error),
         }
     }
 
@@ -175,6 +208,7 @@ impl SwiftAdmin {
 
     async fn find(
         &mut self,
+        container: &str,
         prefix: &str,
         limit: Option<u64>,
         goes_down: bool,
@@ -195,12 +229,11 @@ impl SwiftAdmin {
         let page_size = most.min(PAGE_SIZE.into()) as u32;
         let has_segments = true;
         let listing = Listing { prefix, page_size, pages_max: None, goes_down, has_segments };
-        self.session.list(Some(&self.container), listing, &mut take).await.result?;
+        self.session.list(Some(container), listing, &mut take).await.result?;
         if is_over && limit.is_none() {
             let why = format!(
-                "the list of container `{}` below `{prefix}` is longer than {ENTRIES_MAX} entries; \
-                 ask for a number of them (`objects`) or below another `prefix`",
-                self.container
+                "the list of container `{container}` below `{prefix}` is longer than {ENTRIES_MAX} \
+                 entries; ask for a number of them (`objects`) or below another `prefix`"
             );
             return Err(DriverError::new(ErrorClass::Client, why));
         }
@@ -210,9 +243,61 @@ impl SwiftAdmin {
     async fn remove_below(&mut self, prefix: &str) -> Result<u64, DriverError> {
         assert!(!prefix.is_empty(), "sweeping needs its own prefix");
         self.removed.store(0, Ordering::Relaxed);
-        let (mut last_first, mut repeats) = (String::new(), 0);
-        for _ in 0..PAGES_MAX {
-            let found = match self.find(prefix, Some(PAGE_SIZE.into()), true).await {
+        match self.old_versions().await? {
+            OldVersions::Nowhere => self.remove_objects(prefix).await?,
+            OldVersions::Here => self.remove_versions(prefix).await?,
+            // One that brings an old version back with a removal has none left to bring, and one
+            // that keeps what is removed keeps it until it is removed there.
+            OldVersions::In(archive) => {
+                self.remove_archived(&archive, prefix).await?;
+                self.remove_objects(prefix).await?;
+                self.remove_archived(&archive, prefix).await?;
+            }
+        }
+        Ok(self.removed.load(Ordering::Relaxed))
+    }
+
+    /// Returns where the container keeps what is overwritten or removed.
+    async fn old_versions(&mut self) -> Result<OldVersions, DriverError> {
+        const ENABLED: &str = "x-versions-enabled";
+        const ELSEWHERE: [&str; 2] = ["x-history-location", "x-versions-location"];
+        const WANTED: &[&str] = &[ENABLED, ELSEWHERE[0], ELSEWHERE[1]];
+        let asked = self.call(Call::plain("HEAD"), &[204, 200, 404], WANTED).await;
+        asked.map_err(|error| self.explained("cannot be looked at", error))?;
+        let answer = &self.session.wire.answer;
+        if answer.header(ENABLED).is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+            return Ok(OldVersions::Here);
+        }
+        let archive = ELSEWHERE.iter().find_map(|name| answer.header(name));
+        let archive = archive.map(|name| percent_decode_str(name).decode_utf8_lossy().into_owned());
+        Ok(archive.filter(|name| !name.is_empty()).map_or(OldVersions::Nowhere, OldVersions::In))
+    }
+
+    /// Removes the objects below a prefix, as the container lists them.
+    async fn remove_objects(&mut self, prefix: &str) -> Result<(), DriverError> {
+        let container = self.container.clone();
+        self.remove_listed(&container, prefix).await
+    }
+
+    /// Removes the old versions of objects below a prefix from the container that keeps them, where
+    /// each is called by the length of its name in hexadecimal digits, its name, and the time.
+    async fn remove_archived(&mut self, archive: &str, prefix: &str) -> Result<(), DriverError> {
+        let longest = (prefix.len() + ARCHIVED_NAME_BYTES_MAX).min(KEY_BYTES_MAX);
+        for length in prefix.len() + 1..=longest {
+            let removed = self.remove_listed(archive, &format!("{length:03x}{prefix}")).await;
+            removed.map_err(|error| {
+                let what = format!("keeps old versions in container `{archive}`, which stay");
+                self.explained(&what, error)
+            })?;
+        }
+        Ok(())
+    }
+
+    async fn remove_listed(&mut self, container: &str, prefix: &str) -> Result<(), DriverError> {
+        let mut patience = Patience::default();
+        loop {
+            let listed = self.find(container, prefix, Some(PAGE_SIZE.into()), true).await;
+            let found = match listed {
                 // Of a container that is not there nothing is left.
                 Err(error) if error.class == ErrorClass::NotFound => Vec::new(),
                 found => found?,
@@ -220,30 +305,42 @@ impl SwiftAdmin {
             // Whatever the server lists, nothing outside of the prefix is touched.
             let keys: Vec<String> =
                 found.into_iter().map(|of| of.key).filter(|key| key.starts_with(prefix)).collect();
-            let Some(first) = keys.first() else {
-                return Ok(self.removed.load(Ordering::Relaxed));
-            };
-            let is_repeat = *first == last_first;
-            repeats = if is_repeat { repeats + 1 } else { 0 };
-            if repeats > REPEATS_MAX {
-                let why = format!("`{first}` is still listed after its removal");
-                return Err(DriverError::new(ErrorClass::Protocol, why));
-            }
-            last_first.clone_from(first);
-            self.remove_all(keys).await?;
+            let Some(first) = keys.first() else { return Ok(()) };
+            patience.check(first)?;
+            self.remove_all(keys, async |session, key| {
+                session.delete_alone(Some(container), key).await
+            })
+            .await?;
         }
-        let why = format!("after {PAGES_MAX} pages were removed there are more");
-        Err(DriverError::new(ErrorClass::Protocol, why))
     }
 
-    /// Removes objects, several at a time.
-    async fn remove_all(&mut self, keys: Vec<String>) -> Result<(), DriverError> {
-        let (container, removed) = (&self.container, &self.removed);
-        let keys = RefCell::new(keys.into_iter());
-        let next = || keys.borrow_mut().next();
+    /// Removes all versions of the objects below a prefix, and the marks of their deletion.
+    async fn remove_versions(&mut self, prefix: &str) -> Result<(), DriverError> {
+        let (container, mut patience) = (self.container.clone(), Patience::default());
+        loop {
+            let mut found = self.session.versions(&container, prefix, PAGE_SIZE).await?;
+            found.retain(|version| version.name.starts_with(prefix));
+            let Some(first) = found.first() else { return Ok(()) };
+            patience.check(&format!("{}?{}", first.name, first.version_id))?;
+            self.remove_all(found, async |session, version| {
+                session.delete_version(&container, version).await
+            })
+            .await?;
+        }
+    }
+
+    /// Removes several at a time.
+    async fn remove_all<T>(
+        &mut self,
+        all: Vec<T>,
+        remove: impl AsyncFn(&mut SwiftSession, &T) -> Completion,
+    ) -> Result<(), DriverError> {
+        let removed = &self.removed;
+        let all = RefCell::new(all.into_iter());
+        let next = || all.borrow_mut().next();
         let removers = self.removers.iter_mut().map(async |session| {
-            while let Some(key) = next() {
-                session.delete_alone(Some(container), &key).await.result?;
+            while let Some(one) = next() {
+                remove(session, &one).await.result?;
                 // What was listed late was counted when it was removed.
                 let was_there = session.wire.answer.status != 404;
                 removed.fetch_add(was_there.into(), Ordering::Relaxed);
@@ -254,12 +351,59 @@ impl SwiftAdmin {
     }
 }
 
+/// Where a container keeps what is overwritten or removed.
+enum OldVersions {
+    /// It does not.
+    Nowhere,
+    /// In itself (`X-Versions-Enabled`).
+    Here,
+    /// In another container (`X-Versions-Location`, `X-History-Location`).
+    In(String),
+}
+
+/// Notices a listing that goes on with what was removed.
+#[derive(Default)]
+struct Patience {
+    last_first: String,
+    repeats: u32,
+    pages: u32,
+}
+
+impl Patience {
+    /// Refuses a page that begins as so many before it did, and pages without end.
+    fn check(&mut self, first: &str) -> Result<(), DriverError> {
+        self.repeats = if *first == *self.last_first { self.repeats + 1 } else { 0 };
+        self.pages += 1;
+        first.clone_into(&mut self.last_first);
+        let why = if self.repeats > REPEATS_MAX {
+            format!("`{first}` is still listed after its removal")
+        } else if self.pages > PAGES_MAX {
+            format!("after {PAGES_MAX} pages were removed there are more")
+        } else {
+            return Ok(());
+        };
+        Err(DriverError::new(ErrorClass::Protocol, why))
+    }
+}
+
 /// The longest name of an object that Swift takes.
 const KEY_BYTES_MAX: usize = 1_024;
 
 impl Admin for SwiftAdmin {
     fn ensure_root(&mut self) -> Step<'_, RootState> {
         Box::pin(self.ensure())
+    }
+
+    fn has_created(&self) -> bool {
+        self.has_created
+    }
+
+    fn remove_created(&mut self) -> Step<'_, Option<CreatedRoot>> {
+        Box::pin(self.remove_own())
+    }
+
+    fn make_bucket(&mut self) -> Step<'_, RootState> {
+        Box::pin(self.make())
     }
 
     fn make_ready<'a>(
@@ -276,7 +420,10 @@ impl Admin for SwiftAdmin {
         limit: Option<u64>,
         recursive: bool,
     ) -> Step<'a, Vec<FoundObject>> {
-        Box::pin(self.find(prefix, limit, recursive))
+        Box::pin(async move {
+            let container = self.container.clone();
+            self.find(&container, prefix, limit, recursive).await
+        })
     }
 
     fn judge_name(&self, name: &str) -> Result<(), String> {
@@ -306,6 +453,19 @@ impl Admin for SwiftAdmin {
 
     fn remove_mark<'a>(&'a mut self, key: &'a str) -> Step<'a, ()> {
         Box::pin(async move { self.session.delete_alone(Some(&self.container), key).await.result })
+    }
+
+    fn dates_of<'a>(&'a mut self, key: &'a str) -> Step<'a, Option<Dates>> {
+        Box::pin(async move {
+            self.session.set_key(Some(&self.container), key)?;
+            let wanted = &["date", "last-modified"];
+            let asked = self.session.ask(Call::plain("HEAD"), &[], &[200, 204, 404], wanted).await;
+            asked.result?;
+            let answer = &self.session.wire.answer;
+            let of = |name| answer.header(name).unwrap_or_default().to_owned();
+            let dates = Dates { now: of("date"), modified: of("last-modified") };
+            Ok(Some(dates).filter(|_| answer.status != 404))
+        })
     }
 
     /// Notes it in the container's own metadata, so that it holds nothing but what runs write.

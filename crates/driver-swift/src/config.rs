@@ -3,7 +3,7 @@
 use std::error::Error as _;
 use std::time::Duration;
 
-use plimsoll_driver::DriverError;
+use plimsoll_driver::{DriverError, MissingRoot};
 use plimsoll_http::{Endpoint, TlsConfig, TlsOptions, Transport, Url};
 use plimsoll_model::{ErrorClass, Secret};
 
@@ -145,6 +145,8 @@ pub struct SwiftConfig {
     pub storage: Option<Address>,
     /// The container of all keys.
     pub container: String,
+    /// What happens where that does not exist.
+    pub missing_container: MissingRoot,
     /// The policy of containers that are made; empty leaves it to the store.
     pub policy: String,
     /// Whether content is sent without saying how long it is (`Transfer-Encoding: chunked`).
@@ -175,6 +177,7 @@ impl SwiftConfig {
             sign_in,
             storage: None,
             container: container.to_owned(),
+            missing_container: MissingRoot::Refuse,
             policy: String::new(),
             chunked: false,
             segment_bytes: None,

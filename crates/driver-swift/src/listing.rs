@@ -46,7 +46,36 @@ struct Entry<'a> {
     bytes: u64,
 }
 
+/// A version of an object, or the mark of its deletion.
+#[derive(Debug, Deserialize, PartialEq, Eq)]
+pub(crate) struct Version {
+    pub(crate) name: String,
+    pub(crate) version_id: String,
+}
+
 impl SwiftSession {
+    /// Returns the first page of the versions below a prefix, marks of deletion included, of a
+    /// container that keeps them in itself.
+    pub(crate) async fn versions(
+        &mut self,
+        container: &str,
+        prefix: &str,
+        page_size: u32,
+    ) -> Result<Vec<Version>, DriverError> {
+        self.set_container(Some(container))?;
+        let listing = Listing { prefix, page_size, ..Listing::default() };
+        let query = query_of(&listing, "") + "&versions=true";
+        self.read(&query, PAGE_BYTES_MAX).await.result?;
+        let answer = &self.wire.answer;
+        if answer.body.is_empty() {
+            return Ok(Vec::new());
+        }
+        serde_json::from_slice(&answer.body).map_err(|why| {
+            let why = format!("the list of versions cannot be understood: {why}");
+            error::of_success(answer.status, why)
+        })
+    }
+
     /// Hands the entries of a listing to `take` in their order until it wants no more. A page that
     /// is not full is the last one.
     pub(crate) async fn list(

@@ -12,7 +12,7 @@ use plimsoll_model::{EndpointId, ErrorClass, SharedClock};
 use crate::answer::Wanted;
 use crate::config;
 use crate::large::Unfinished;
-use crate::listing::Listing;
+use crate::listing::{Listing, Version};
 use crate::login::Ticket;
 use crate::request::{Follows, Head, Upload, encoded};
 use crate::wire::Wire;
@@ -271,6 +271,22 @@ impl SwiftSession {
             Err(error) => self.ended(Err(error)),
             // 404: it was not there, so it is not there now.
             Ok(()) => self.ask(Call::plain("DELETE"), &[], &[204, 200, 404], &[]).await,
+        }
+    }
+
+    /// Removes a version of an object, or a mark of its deletion.
+    pub(crate) async fn delete_version(
+        &mut self,
+        container: &str,
+        version: &Version,
+    ) -> Completion {
+        match self.set_key(Some(container), &version.name) {
+            Err(error) => self.ended(Err(error)),
+            Ok(()) => {
+                let query = format!("?version-id={}", encoded(&version.version_id));
+                let call = Call { query: &query, ..Call::plain("DELETE") };
+                self.ask(call, &[], &[204, 200, 404], &[]).await
+            }
         }
     }
 

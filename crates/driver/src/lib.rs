@@ -341,6 +341,38 @@ pub enum RootState {
     Created,
 }
 
+/// What happens where the root of a run does not exist.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MissingRoot {
+    /// The run is refused.
+    #[default]
+    Refuse,
+    /// It is created, and removed at the end if nothing is in it.
+    Create,
+    /// It is created and stays.
+    CreateAndKeep,
+}
+
+impl MissingRoot {
+    /// Returns what is asked for: whether it is created, and whether one that was stays.
+    pub const fn asked(create: bool, keep: bool) -> Self {
+        match (create, keep) {
+            (false, _) => Self::Refuse,
+            (true, false) => Self::Create,
+            (true, true) => Self::CreateAndKeep,
+        }
+    }
+}
+
+/// What became of a root that an admin created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CreatedRoot {
+    /// It was empty and was removed.
+    Removed,
+    /// It stays; a sentence says why.
+    Stays(String),
+}
+
 /// A step of administration.
 pub type Step<'a, T> = Pin<Box<dyn Future<Output = Result<T, DriverError>> + 'a>>;
 
@@ -362,6 +394,16 @@ pub enum LackReason {
     OfRoot(String),
 }
 
+/// When an object was written and what time it is now, both by the target's own clock, as HTTP
+/// writes times.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dates {
+    /// The time of the answer (`Date`); empty where the target states none.
+    pub now: String,
+    /// When the object was written (`Last-Modified`); empty where the target states none.
+    pub modified: String,
+}
+
 /// The object that says of the bucket in which it lies that a run of plimsoll made it; its content
 /// names the run.
 pub const MADE_MARK: &str = "plimsoll/made";
@@ -369,8 +411,19 @@ pub const MADE_MARK: &str = "plimsoll/made";
 /// Administration of a target, outside of what is measured: one bucket, directory or collection of
 /// it, which is its root here.
 pub trait Admin {
-    /// Makes sure that the root is there.
+    /// Makes sure that the root is there; whether it may be created its driver was told.
     fn ensure_root(&mut self) -> Step<'_, RootState>;
+
+    /// Tells whether this admin created the root.
+    fn has_created(&self) -> bool {
+        false
+    }
+
+    /// Removes the root if this admin created it, nothing is in it and it was not to be kept;
+    /// `None`: there is nothing to be said about it.
+    fn remove_created(&mut self) -> Step<'_, Option<CreatedRoot>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
 
     /// Makes sure that the root is there and offers what work needs, and returns what is lacking.
     /// What has to be tried out is tried out below `base`, which is the run's own.
@@ -404,6 +457,12 @@ pub trait Admin {
     /// Removes an object, as far as the target lets go of it; one that is not there counts as
     /// removed.
     fn remove_mark<'a>(&'a mut self, key: &'a str) -> Step<'a, ()>;
+
+    /// Returns when an object was written, by the target's own clock; `None`: it is not there, or
+    /// the target does not say.
+    fn dates_of<'a>(&'a mut self, _key: &'a str) -> Step<'a, Option<Dates>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
 
     /// Makes the bucket, unless it already exists.
     fn make_bucket(&mut self) -> Step<'_, RootState> {

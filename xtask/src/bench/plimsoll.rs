@@ -31,7 +31,7 @@ pub(super) fn s3_command(store: &Store, work: &Work, duration: Duration) -> Comm
     command
         .env("PLIMSOLL_ACCESS_KEY", &store.access_key)
         .env("PLIMSOLL_SECRET_KEY", &store.secret_key)
-        .args(["s3", work.verb, "--host", &store.host])
+        .args(["s3", work.verb, "--host", &store.host, "--create-bucket", "--keep-bucket"])
         .args(work.arguments())
         .args(["--duration", &format!("{}s", duration.as_secs())]);
     if let Some(count) = work.objects_count {

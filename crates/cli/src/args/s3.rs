@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::requests::{DataArgs, RequestArgs};
 use super::{CredentialArgs, Duration, OutputArgs, Percent, TimeOfDay, TlsArgs, TouchArgs, value};
 
+/// The bucket where none is named.
+const BUCKET: &str = "plimsoll";
 /// Connection timeout where nobody says otherwise.
 const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
@@ -67,9 +69,16 @@ pub(crate) struct StoreArgs {
     /// else us-east-1]
     #[arg(long, env = "PLIMSOLL_REGION", value_name = "REGION")]
     pub(crate) region: Option<String>,
-    /// Bucket; created if it does not exist. Objects that this run did not write are never touched
-    #[arg(long, default_value = warp::BUCKET, value_name = "BUCKET")]
+    /// Bucket. Objects that this run did not write are never touched
+    #[arg(long, default_value = BUCKET, value_name = "BUCKET")]
     pub(crate) bucket: String,
+    /// Create the bucket if it does not exist, and remove it at the end if nothing else is in it;
+    /// the embedded store creates every bucket
+    #[arg(long)]
+    pub(crate) create_bucket: bool,
+    /// Keep a bucket that the run created
+    #[arg(long)]
+    pub(crate) keep_bucket: bool,
     /// How the host of the next operation is chosen
     #[arg(long, value_enum, default_value_t = HostSelectArg::Weighed)]
     pub(crate) host_select: HostSelectArg,
@@ -104,7 +113,9 @@ impl StoreArgs {
             tls: false,
             tls_trust,
             region: None,
-            bucket: warp::BUCKET.to_owned(),
+            bucket: BUCKET.to_owned(),
+            create_bucket: false,
+            keep_bucket: false,
             host_select: HostSelectArg::Weighed,
             lookup: LookupArg::Auto,
             disable_sha256_payload: false,

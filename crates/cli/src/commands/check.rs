@@ -1,6 +1,6 @@
 //! `plimsoll check`: whether a live store keeps its promises of consistency.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use plimsoll_analysis::history::History;
 use plimsoll_conduct::{
     AdminOf, Announced, BucketLease, Goal, Marked, Observer, RunTime, StageView, Stop, Stopped,
-    Store, embedded, lease,
+    Store, embedded, lease, remove_created,
 };
 use plimsoll_driver::{Admin, Driver, DriverError};
 use plimsoll_driver_s3::S3Driver;
@@ -177,11 +177,11 @@ fn check<D: Driver>(
     let id = RunId::new("check", time.wall_epoch, entropy);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start the event loop")?;
-    runtime.block_on(admin.ensure_root()).map_err(|refused| {
-        // Nothing was written, so the list holds nothing.
-        names.iter().for_each(|list| drop(removal::file(list)));
-        in_words(refused)
-    })?;
+    let place = root.to_string();
+    ensure_root(&mut *admin, &runtime, names.as_deref())?;
+    if !is_embedded && admin.has_created() {
+        ui.note(&format!("created {place}"));
+    }
     // Until here a signal ends the process as it always does: there is nothing to put in order.
     let stop = signals::listen()?;
     let config = CheckConfig { lists, ..config(args, &id, seed, entropy, is_embedded) };
@@ -190,7 +190,6 @@ fn check<D: Driver>(
     let held = held.transpose()?.flatten();
     let endpoints = driver.endpoints();
     announce(&ui, &endpoints, &root, &config, is_embedded);
-
     let live = Arc::new(Live::new(config.threads));
     let announced = Announced::doing("checking ...");
     let watched = watched(&live, goal(&config), &time.clock, &endpoints, &announced);
@@ -223,15 +222,30 @@ fn check<D: Driver>(
     stop.begin_step();
     ui.note("cleaning up");
     let sweep = sweep(&mut *admin, &config.prefix, held);
-    let what = match &names {
-        Some(list) => format!("what {} lists", list.display()),
-        None => format!("objects below `{}`", config.prefix),
-    };
+    let what = names.as_ref().map(|list| format!("what {} lists", list.display()));
+    let what = what.unwrap_or_else(|| format!("objects below `{}`", config.prefix));
     let is_clean = clean_up(&stop, &runtime, sweep, &what, &ui);
+    if is_clean {
+        remove_created(&mut *admin, &place, (&stop, &runtime), &ui);
+    }
     if let (true, Some(list)) = (is_clean, &names) {
         removal::file(list).with_context(|| format!("cannot remove {}", list.display()))?;
     }
     found.map(|found| shown::exit_code(!found && is_clean))
+}
+
+/// Makes sure that there is something to check. `names` is the list of what will be written.
+fn ensure_root(
+    admin: &mut dyn Admin,
+    runtime: &tokio::runtime::Runtime,
+    names: Option<&Path>,
+) -> Result<()> {
+    let ensured = runtime.block_on(admin.ensure_root());
+    if ensured.is_err() {
+        // Nothing was written, so the list holds nothing.
+        names.into_iter().for_each(|list| drop(removal::file(list)));
+    }
+    ensured.map(drop).map_err(in_words)
 }
 
 fn goal(config: &CheckConfig) -> Goal {
@@ -250,7 +264,7 @@ fn lease_on(
 ) -> Result<Option<BucketLease>> {
     let admin = target.admin.as_ref().filter(|_| target.is_shared);
     let hold = |admin: &AdminOf| {
-        let marks = vec![lease::marks_of(base)];
+        let marks = vec![(lease::marks_of(base), None)];
         let marked = Marked { admin: Arc::clone(admin), bucket: None, marks };
         BucketLease::hold(vec![marked], time, Arc::clone(observer))
     };

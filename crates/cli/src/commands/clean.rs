@@ -175,7 +175,7 @@ fn clean_objects(
         let place = format!("{} `{}`", store.record.root_word(), store.record.root_name(bucket));
         ui.note(&format!("removing what lies below `{prefix}` in {place} on {host}"));
         let mut admin = admin_of(Some(bucket), &time.clock).map_err(lower::with_advice)?;
-        let marked = lease::is_marked(&mut *admin, prefix, time.wall_epoch);
+        let marked = lease::is_marked(&mut *admin, prefix);
         if runtime.block_on(marked).map_err(in_words)? {
             bail!(
                 "run {} is still going on, as a mark below `{}` says; nothing is removed until it \

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use plimsoll_conduct::leftovers::{self, Left};
 use plimsoll_conduct::{RunTime, lease};
+use plimsoll_driver::DriverError;
 use plimsoll_driver_s3::{S3Admin, S3Driver};
 use plimsoll_report::format;
 
@@ -28,16 +29,20 @@ pub(super) fn run(url: &str, args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
     let mut admin = driver.admin(&time.clock);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start the event loop")?;
-    let found = leftovers::Found::below(&mut admin, &args.prefix, time.wall_epoch);
-    let mut found = runtime.block_on(found).map_err(in_words)?;
-    found.retain(args.id.as_deref(), args.older_than.map(|age| age.0));
+    let found = async {
+        let mut found = leftovers::Found::below(&mut admin, &args.prefix).await?;
+        let older_than = args.older_than.map(|age| age.0);
+        found.retain(&mut admin, args.id.as_deref(), older_than).await?;
+        Ok::<_, DriverError>(found)
+    };
+    let found = runtime.block_on(found).map_err(in_words)?;
     let leftovers::Found { home, runs: found, .. } = found;
     if found.is_empty() {
         ui.result(&format!("no run left anything of that kind below {home}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
     for (run, left) in &found {
-        let Left { versions, markers, uploads, bytes, is_alive } = left;
+        let Left { versions, markers, uploads, bytes, is_alive, .. } = left;
         let under_way = if *is_alive { "; still going on, left alone" } else { "" };
         ui.result(&format!(
             "{run}: {versions} objects or versions ({}), {markers} marks of deletion, {uploads} \

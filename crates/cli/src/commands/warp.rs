@@ -239,6 +239,9 @@ fn store(of: &WarpStore) -> StoreArgs {
         tls_trust: TlsArgs { insecure: of.insecure, ..TlsArgs::default() },
         region: of.region.clone(),
         bucket: of.bucket.clone(),
+        // It creates the bucket and leaves it.
+        create_bucket: true,
+        keep_bucket: true,
         host_select: match of.round_robin {
             true => HostSelectArg::Roundrobin,
             false => HostSelectArg::Weighed,

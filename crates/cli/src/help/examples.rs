@@ -10,7 +10,7 @@ pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
             "plimsoll loadline s3 get --host s3.example.com:9000 --slo 'p99<=20ms'",
         ],
     ),
-    ("s3", &["plimsoll s3 get", "plimsoll s3 put --host s3.example.com:9000 --obj.size 1MiB"]),
+    ("s3", &["plimsoll s3 get", "plimsoll s3 put --host s3.example.com:9000 --create-bucket"]),
     (
         "s3 get",
         &[

@@ -141,7 +141,7 @@ pub(super) const SHORT: [(&str, &str); 51] = [
     ("analyze.v", "Print every figure"),
     ("before", "One more run before the change; can be repeated"),
     ("block", "Block size [default: 1MiB for bandwidth, else 4KiB]"),
-    ("bucket", "Bucket; created if missing"),
+    ("bucket", "Bucket; --create-bucket creates it if missing"),
     ("budget", "Time for all probes together [default: 10m]"),
     ("check", "Check the file, then exit"),
     ("collection", "Collection to write to [default: plimsoll]"),

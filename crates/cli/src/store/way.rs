@@ -40,6 +40,8 @@ impl Way {
         if let Some(bucket) = &spec.bucket {
             named.bucket.clone_from(bucket);
         }
+        named.create_bucket |= spec.create_bucket;
+        named.keep_bucket |= spec.keep_bucket;
         named.region = spec.region.clone().or(named.region);
         named.lookup = match spec.lookup {
             None => named.lookup,

@@ -79,6 +79,7 @@ impl Guarded {
             None => word.to_owned(),
         }));
         command.arg("--tls-ca").arg(file("ca.pem"));
+        command.args(["--create-bucket", "--keep-bucket"]);
         self.store.credentials(&mut command);
         command
     }

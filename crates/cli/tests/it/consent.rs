@@ -318,3 +318,31 @@ fn a_record_alone_sends_no_request_to_the_host_that_it_names() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(target.listed().len(), 0);
 }
+
+#[test]
+fn what_is_left_is_as_old_as_the_store_says() {
+    // By its name it began long ago, and so does its mark say; the store has had both only now.
+    const RUN: &str = "s3-get-20200101t000000z-aaaa";
+    let (target, place) = (oracle(), tempfile::tempdir().unwrap());
+    let clean = |flags: &str| {
+        let url = format!("http://{}/{}", target.host, target.bucket);
+        let mut command = plimsoll(place.path());
+        command.args(["clean", &url]).args(flags.split(' '));
+        target.credentials(&mut command);
+        let output = run(command);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let object = format!("plimsoll/{RUN}/1.rnd");
+    let mark = format!("plimsoll/{RUN}.live/20200101t000100z.another-machine-1-1");
+    target.put([object.clone(), mark.clone()]);
+    let text = clean("--yes");
+    assert!(text.contains(&format!("{RUN}: ")) && text.contains("still going on"), "{text}");
+    assert_eq!(target.listed(), [mark.clone(), object.clone()]);
+    target.remove(&[mark]);
+    let text = clean("--yes --older-than 1h");
+    assert!(text.contains("no run left anything of that kind"), "{text}");
+    assert_eq!(target.listed(), [object]);
+    clean("--yes");
+    assert_eq!(target.listed(), Vec::<String>::new());
+}

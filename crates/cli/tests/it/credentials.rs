@@ -65,7 +65,11 @@ impl Place {
     fn command(&self, line: &str) -> Command {
         let mut command = sealed(&self.path("work"), &self.path("home"));
         let host = self.store.local_addr().unwrap().to_string();
-        command.args(line.replace("HOST", &host).split_whitespace());
+        let line = line.replace("HOST", &host);
+        command.args(line.split_whitespace());
+        if !line.starts_with("as ") {
+            command.args(["--create-bucket", "--keep-bucket"]);
+        }
         command
     }
 
@@ -436,7 +440,7 @@ fn agents_renew_keys_of_their_own() {
     let mut agent = plimsoll(fleet.place.path());
     agent.env("AWS_CONTAINER_CREDENTIALS_FULL_URI", of_agent.url());
     fleet.join_as(agent, "a", &[]);
-    let line = "s3 mixed --objects 20 --obj.size 1KiB --concurrent 2 --duration 9s --bucket bench";
+    let line = "s3 mixed --objects 20 --obj.size 1KiB --concurrent 2 --duration 9s --create-bucket";
     let mut command = plimsoll(fleet.place.path());
     command.args(line.split_whitespace()).args(["--host", gate.host(), "--agent-credentials"]);
     command.arg(&fleet.flag).env("AWS_CONTAINER_CREDENTIALS_FULL_URI", issuer.url());
@@ -462,7 +466,8 @@ fn agents_take_tokens_of_their_own_to_the_token_service() {
     let mut agent = plimsoll(fleet.place.path());
     with_token(&mut agent, &of_agent);
     fleet.join_as(agent, "a", &[]);
-    let line = format!("s3 stat {SMALL} --signature STS_WEB_TOKEN --agent-credentials");
+    let line =
+        format!("s3 stat {SMALL} --create-bucket --signature STS_WEB_TOKEN --agent-credentials");
     let mut command = plimsoll(fleet.place.path());
     command.args(line.split_whitespace()).args(["--host", gate.host(), "--bucket", "bench"]);
     with_token(command.arg(&fleet.flag), &issuer);

@@ -14,7 +14,7 @@ use plimsoll_testkit::documents::{Block, fenced, workflow_runs};
 use plimsoll_testkit::{LiveKind, live};
 
 use self::scene::{Scene, Servers};
-use crate::harness::{self, oracle};
+use crate::harness::{self, Target, oracle};
 
 /// Pages whose commands run at the same time.
 const AT_ONCE: usize = 3;
@@ -144,9 +144,18 @@ fn blocks_are_read() {
 mod nightly {
     use super::*;
 
+    /// Returns the store with the buckets that readers have before they follow a page.
+    fn with_buckets(mut store: Target) -> Target {
+        for name in ["plimsoll", "bench", "bucket"] {
+            name.clone_into(&mut store.bucket);
+            store.put([]);
+        }
+        store
+    }
+
     #[test]
     fn commands_that_need_no_server_run() {
-        let store = oracle();
+        let store = with_buckets(oracle());
         let count = run_pages("run", &Servers { store: &store, master: "" });
         assert!(count >= 25, "{count}");
     }
@@ -155,7 +164,7 @@ mod nightly {
     fn commands_for_live_servers_run() {
         let Some(server) = live(LiveKind::Minio) else { return };
         let Some(weed) = live(LiveKind::SeaweedFs) else { return };
-        let store = harness::live(&server, "unused");
+        let store = with_buckets(harness::live(&server, "unused"));
         let count = run_pages("live", &Servers { store: &store, master: weed.host() });
         assert!(count >= 60, "{count}");
     }
@@ -163,7 +172,7 @@ mod nightly {
     #[test]
     fn the_workflow_for_continuous_integration_runs() {
         let Some(server) = live(LiveKind::Minio) else { return };
-        let store = harness::live(&server, "unused");
+        let store = with_buckets(harness::live(&server, "unused"));
         let text = fs::read_to_string(repository().join(WORKFLOW)).unwrap();
         let blocks = fenced(&text);
         let is_workflow = |block: &&Block| block.info == "yaml" && block.body.contains("run: |");

@@ -495,7 +495,7 @@ fn credentials_of_stores_travel_with_tls_or_not_at_all() {
     let mut agent = Running::start(place.path(), &words, &keys);
     agent.hear("is part of the fleet as");
     let run_on = |agents: &str, flags: &str| {
-        let line = "s3 put --obj.size 1KiB --concurrent 2 --duration 300ms";
+        let line = "s3 put --obj.size 1KiB --concurrent 2 --duration 300ms --create-bucket";
         let line =
             format!("{line} --agents {agents} --fabric {url} --host {} {flags}", target.host);
         let output = plimsoll(place.path()).args(line.split_whitespace()).envs(keys).output();
@@ -554,7 +554,7 @@ fn agents_open_no_files_that_lie_with_the_coordinator() {
         let mut command = plimsoll(place);
         target.credentials(&mut command);
         let words = LINE.split_whitespace().chain(flags.split(' ')).chain([&*fleet.flag]);
-        command.args(words).args(["--bucket", &target.bucket]).output().unwrap()
+        command.args(words).args(["--bucket", &target.bucket, "--create-bucket"]).output().unwrap()
     };
     let output = run("--concurrent 4 --host file:hosts --json");
     let said = stderr(&output);

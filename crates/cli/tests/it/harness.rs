@@ -5,7 +5,9 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 
-use plimsoll_driver::{Admin, ByteRange, ContentSink, ContentSource, Driver, Operation, Session};
+use plimsoll_driver::{
+    Admin, ByteRange, ContentSink, ContentSource, Driver, MissingRoot, Operation, Session,
+};
 use plimsoll_driver_s3::{Credentials, S3Config, S3Driver};
 use plimsoll_http::{TlsConfig, TlsOptions, expand_hosts};
 use plimsoll_model::{Clock, SharedClock};
@@ -134,6 +136,16 @@ pub(crate) fn live(server: &LiveServer, bucket: &str) -> Target {
 impl Target {
     /// Returns the binary with a command line against this store, words separated by blanks.
     pub(crate) fn command(&self, directory: &Path, line: &str) -> Command {
+        let mut command = self.plain_command(directory, line);
+        // Most tests do not care whether their bucket exists; other tools create theirs anyway.
+        if !line.starts_with("as ") {
+            command.args(["--create-bucket", "--keep-bucket"]);
+        }
+        command
+    }
+
+    /// The same without leave to create the bucket.
+    pub(crate) fn plain_command(&self, directory: &Path, line: &str) -> Command {
         let mut command = plimsoll(directory);
         command.args(line.split_whitespace());
         command.args(["--host", &self.host, "--bucket", &self.bucket]);
@@ -157,6 +169,7 @@ impl Target {
         let config = S3Config {
             tls,
             credentials: Credentials::keys(&self.access_key, &self.secret_key, None),
+            missing_bucket: MissingRoot::CreateAndKeep,
             ..S3Config::new(endpoints, &self.bucket, wall_now())
         };
         S3Driver::new(config).unwrap()
@@ -164,12 +177,16 @@ impl Target {
 
     /// Writes `count` objects that no run wrote, some of them with names like a run's.
     pub(crate) fn plant(&self, count: u64) {
+        self.put((0..count).map(foreign_key));
+    }
+
+    /// Writes objects with these keys.
+    pub(crate) fn put(&self, keys: impl IntoIterator<Item = String>) {
         block_on(async {
             let (driver, clock) = (self.driver(), clock());
             driver.admin(&clock).ensure_root().await.unwrap();
             let mut session = driver.open_sessions(&clock, 1).remove(0);
-            for number in 0..count {
-                let key = foreign_key(number);
+            for (number, key) in (0..).zip(keys) {
                 let mut content = Foreign(number);
                 let put = Operation::Put { key: &key, content: &mut content };
                 session.execute(None, put).await.result.unwrap();

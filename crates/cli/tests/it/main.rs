@@ -18,6 +18,7 @@ mod console_fleet;
 mod console_runs;
 mod console_submitters;
 mod cosbench;
+mod created_buckets;
 mod credentials;
 mod crimes;
 mod documents;

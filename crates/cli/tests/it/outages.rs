@@ -30,7 +30,7 @@ impl Store {
 
     fn command(&self, directory: &Path, line: &str) -> Command {
         let mut command = plimsoll(directory);
-        command.args(line.split_whitespace()).args(["--host", &self.host]);
+        command.args(line.split_whitespace()).args(["--host", &self.host, "--create-bucket"]);
         command.env("PLIMSOLL_ACCESS_KEY", "an-access-key").env("PLIMSOLL_SECRET_KEY", SECRET);
         command
     }

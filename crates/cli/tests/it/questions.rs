@@ -99,6 +99,7 @@ fn which_host_was_slow() {
             "4",
             "--quiet",
             "--keep-data",
+            "--create-bucket",
         ]);
         command.args(["--bucket", "bench", "--host", hosts, "--duration", duration]);
         fast.credentials(&mut command);

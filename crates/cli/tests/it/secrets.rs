@@ -100,7 +100,7 @@ fn no_way_in_leads_to_any_way_out() {
             command.env("PLIMSOLL_HOST", &target.host);
         }
         if line.starts_with("s3") || line.starts_with("run") {
-            command.args(["--bucket", "bench"]);
+            command.args(["--bucket", "bench", "--create-bucket", "--keep-bucket"]);
         }
         for (name, value) in variables {
             command.env(name, filled_in(value, &target));

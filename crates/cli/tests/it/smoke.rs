@@ -38,7 +38,13 @@ fn holds(server: &LiveServer, target: &str) {
 fn s3_on_minio_versitygw_and_seaweedfs() {
     for kind in [LiveKind::Minio, LiveKind::Versitygw, LiveKind::SeaweedS3] {
         let Some(server) = live(kind) else { continue };
-        holds(&server, &format!("s3: {{hosts: '{}', bucket: plimsoll-smoke}}", server.host()));
+        holds(
+            &server,
+            &format!(
+                "s3: {{hosts: '{}', bucket: plimsoll-smoke, create_bucket: true}}",
+                server.host()
+            ),
+        );
     }
 }
 
@@ -57,5 +63,5 @@ fn swift() {
     let Some(server) = live(LiveKind::Swift) else { return };
     let (url, user) = (&server.url, &server.access_key);
     let auth = format!("auth: '{url}/auth/v1.0', user: '{user}'");
-    holds(&server, &format!("swift: {{{auth}, container: smoke}}"));
+    holds(&server, &format!("swift: {{{auth}, container: smoke, create_bucket: true}}"));
 }

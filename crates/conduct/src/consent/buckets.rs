@@ -238,7 +238,8 @@ const fn is_or_are(count: usize) -> &'static str {
     if count == 1 { "is" } else { "are" }
 }
 
-fn listed<'n>(word: &str, names: impl ExactSizeIterator<Item = &'n str>) -> String {
+/// Returns names of buckets as a sentence has them.
+pub(crate) fn listed<'n>(word: &str, names: impl ExactSizeIterator<Item = &'n str>) -> String {
     let count = names.len();
     let shown: Vec<String> = names.take(NAMED_MAX).map(|name| format!("`{name}`")).collect();
     let more = match count.saturating_sub(NAMED_MAX) {

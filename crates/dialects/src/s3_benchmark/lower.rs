@@ -48,6 +48,9 @@ impl Benchmark {
         S3Target {
             hosts: OneOrMany(vec![self.address.to_string()]),
             bucket: Some(self.bucket.clone()),
+            // It creates the bucket and leaves it.
+            create_bucket: true,
+            keep_bucket: true,
             region: Some(self.region.clone()),
             tls: self.address.tls,
             lookup: Some(Lookup::Path),

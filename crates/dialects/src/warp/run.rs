@@ -15,7 +15,7 @@ use super::workload::{Sizes, WEIGHTS, WarpWorkload};
 use super::{WarpBenchmark, WarpLine};
 
 /// The bucket where none is named.
-pub const BUCKET: &str = "warp-benchmark-bucket";
+const BUCKET: &str = "warp-benchmark-bucket";
 
 type Flags = [(String, Option<String>)];
 

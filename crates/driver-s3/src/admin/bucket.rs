@@ -1,11 +1,20 @@
 //! Buckets that runs make and remove: the mark in them, and removing one that holds nothing else.
 
-use plimsoll_driver::{ContentSink, ContentSource, DriverError, MADE_MARK, Operation, Session};
+use plimsoll_driver::{
+    ContentSink, ContentSource, CreatedRoot, DriverError, MADE_MARK, MissingRoot, Operation,
+    Session,
+};
 use plimsoll_model::ErrorClass;
 
-use super::{S3Admin, Versioning, unless_silent};
+use super::{S3Admin, Versioning, optional, unless_silent};
+use crate::s3_request::S3Request;
 use crate::session::BucketRequest;
 
+/// How a server names itself that deletes buckets that are not empty
+/// (`weed s3 -allowDeleteBucketNotEmpty`, which is the default).
+const DELETES_WHAT_IS_IN_IT: &str = "SeaweedFS";
+/// Why a bucket stays that the run created.
+const IN_USE: &str = "somebody else uses it";
 /// No mark has more of a text.
 const TEXT_BYTES_MAX: usize = 1 << 10;
 
@@ -107,6 +116,38 @@ impl S3Admin {
                 Err(self.explained(cannot, error))
             }
         }
+    }
+
+    /// Removes the bucket if this admin created it and nothing is in it.
+    ///
+    /// A store refuses to delete a bucket that is not empty, so that nothing is lost that somebody
+    /// writes between the look and the deletion. SeaweedFS by default deletes it with all that is
+    /// in it, so there it stays.
+    pub(super) async fn remove_own(&mut self) -> Result<Option<CreatedRoot>, DriverError> {
+        let missing = self.session.connections.config.missing_bucket;
+        if !self.has_created || missing != MissingRoot::Create {
+            return Ok(None);
+        }
+        let stays = |why: &str| Ok(Some(CreatedRoot::Stays(why.to_owned())));
+        if self.dated(S3Request::HeadBucket).await?.is_none() {
+            return Ok(None);
+        }
+        if self.session.connection.answer.server.starts_with(DELETES_WHAT_IS_IN_IT) {
+            return stays("SeaweedFS deletes a bucket with all that is in it");
+        }
+        let uploads = optional(self.survey_uploads("").await)?.unwrap_or_default();
+        if !uploads.is_empty() || !self.survey_objects("", Some(1), true).await?.is_empty() {
+            return stays(IN_USE);
+        }
+        match self.call(BucketRequest::Delete).await {
+            Ok(()) => {}
+            Err(error) if error.status == Some(404) => {}
+            // Somebody has just written into it, or old versions are left.
+            Err(error) if error.status == Some(409) => return stays(IN_USE),
+            Err(error) => return Err(self.explained("cannot be removed", error)),
+        }
+        self.has_created = false;
+        Ok(Some(CreatedRoot::Removed))
     }
 
     /// Removes the mark with all of its versions.

@@ -1,8 +1,9 @@
-//! Marks in the bucket: empty objects whose names alone say something.
+//! Marks in the bucket: empty objects whose names alone say something, and how old they are.
 
-use plimsoll_driver::{ContentSource, DriverError, Operation, Session};
+use plimsoll_driver::{ContentSource, Dates, DriverError, Operation, Session};
 
-use super::S3Admin;
+use super::{S3Admin, is_refusal};
+use crate::s3_request::S3Request;
 
 /// An object of no bytes.
 struct Empty;
@@ -26,5 +27,31 @@ impl S3Admin {
     /// removed.
     pub(super) async fn remove_one(&mut self, key: &str) -> Result<(), DriverError> {
         self.session.remove([(key, None)].into_iter(), false).await.result.map(|_| ())
+    }
+
+    /// Returns what time it is by the store's clock, as HTTP writes it; `None`: it does not say.
+    pub async fn now(&mut self) -> Result<Option<String>, DriverError> {
+        Ok(self.dated(S3Request::HeadBucket).await?.map(|dates| dates.now))
+    }
+
+    /// Returns what the answer to a request says of the time; `None`: there is no such thing.
+    pub(super) async fn dated(
+        &mut self,
+        call: S3Request<'_>,
+    ) -> Result<Option<Dates>, DriverError> {
+        let lease = self.session.lease();
+        let connection = &mut self.session.connection;
+        connection.answer.dates = Some(Dates::default());
+        let asked = connection.call(&lease, &call, &[200]).await.result;
+        let dates = connection.answer.dates.take();
+        match asked {
+            Ok(()) => Ok(dates),
+            Err(error) if error.status == Some(404) => Ok(None),
+            // An object under a key of its own (SSE-C) is dated only for whoever has the key.
+            Err(error) if is_refusal(&error) => {
+                Ok(dates.map(|dates| Dates { modified: String::new(), ..dates }))
+            }
+            Err(error) => Err(self.overdue("asking for", error)),
+        }
     }
 }

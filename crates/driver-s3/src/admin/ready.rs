@@ -1,6 +1,6 @@
 //! Makes a bucket ready for what work needs of it, or tells what is lacking.
 
-use plimsoll_driver::{DriverError, Lack, LackReason, RootState};
+use plimsoll_driver::{DriverError, Lack, LackReason};
 use plimsoll_model::Ability;
 
 use super::{Feature, S3Admin};
@@ -13,7 +13,7 @@ impl S3Admin {
         base: &str,
     ) -> Result<Option<Lack>, DriverError> {
         let locks = needs.contains(&Ability::Retention);
-        let root = match locks {
+        match locks {
             true => self.ensure_root_with_lock().await?,
             false => self.ensure(false).await?,
         };
@@ -22,7 +22,7 @@ impl S3Admin {
             if !self.probe(Feature::Versioning, base).await? {
                 return Ok(lack(LackReason::OfStore("keeps no versions")));
             }
-            if root == RootState::Existed && !self.keeps_versions().await? {
+            if !self.has_created && !self.keeps_versions().await? {
                 // Once switched on it can never be undone, and others use the bucket.
                 let why = "the bucket has no versioning; name another `bucket`, which is then \
                 made with it, or enable it yourself";

@@ -6,12 +6,15 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
-use plimsoll_driver::{Admin, DriverError, RootState};
-use plimsoll_driver_s3::{AdminLimits, Feature, S3Admin, S3Driver};
-use plimsoll_model::ErrorClass;
+use plimsoll_driver::{Admin, CreatedRoot, Dates, DriverError, MissingRoot, RootState};
+use plimsoll_driver_s3::{AdminLimits, Feature, S3Admin, S3Config, S3Driver};
+use plimsoll_model::{Ability, ErrorClass};
 
 use crate::common::{self, block_on};
 use crate::fake::{Fake, Step, answer, error_xml};
+
+/// Why a bucket stays that was created.
+const IN_USE: &str = "somebody else uses it";
 
 fn admin(fake: &Fake, region: Option<&str>) -> S3Admin {
     let mut config = common::config(fake.port);
@@ -78,6 +81,89 @@ fn a_bucket_is_found_or_made() {
     let owned = answer(409, &error_xml("BucketAlreadyOwnedByYou"));
     let (state, _) = ensured(vec![head(404), owned], None);
     assert_eq!(state, Ok(RootState::Existed));
+}
+
+/// Returns the admin of a bucket that, where it does not exist, is treated so.
+fn admin_for(fake: &Fake, missing_bucket: MissingRoot) -> S3Admin {
+    let config = S3Config { missing_bucket, ..common::config(fake.port) };
+    S3Driver::new(config).unwrap().admin(&common::clock())
+}
+
+#[test]
+fn a_bucket_that_does_not_exist_is_not_created_unasked() {
+    let fake = Fake::answering(vec![head(404), head(404), answer(200, "")]);
+    let mut admin = admin_for(&fake, MissingRoot::Refuse);
+    let error = block_on(admin.make_ready(&[Ability::Put], "run/")).unwrap_err();
+    let sentence = "bucket `bucket` does not exist; create it, or add `create_bucket`";
+    assert_eq!((error.message.as_str(), error.class), (sentence, ErrorClass::NotFound));
+    assert_eq!((fake.requests().len(), admin.has_created()), (1, false));
+    // What a stage of a workload makes is asked for.
+    assert_eq!(block_on(admin.make_bucket()), Ok(RootState::Created));
+}
+
+#[test]
+fn a_bucket_that_was_created_goes_only_while_nothing_is_in_it() {
+    let head_of =
+        |server: &str| format!("HTTP/1.1 200 X\r\nServer: {server}\r\nContent-Length: 0\r\n\r\n");
+    let left = |missing, answers: Vec<String>| {
+        let fake = Fake::answering([vec![head(404), answer(200, "")], answers].concat());
+        let mut admin = admin_for(&fake, missing);
+        assert_eq!(block_on(admin.ensure_root()), Ok(RootState::Created));
+        assert!(admin.has_created());
+        let removed = block_on(admin.remove_created());
+        let asked = fake.requests();
+        let verbs = asked.iter().skip(2).map(|request| request.split(' ').next().unwrap());
+        (removed, verbs.collect::<Vec<_>>().join(" "))
+    };
+    let none = || answer(200, "<ListMultipartUploadsResult/>");
+    let empty = |last| vec![head_of("MinIO"), none(), page(&[]), last];
+    let stays = |why: &str| Ok(Some(CreatedRoot::Stays(why.to_owned())));
+    let (ours, verbs) = left(MissingRoot::Create, empty(head(204)));
+    assert_eq!((ours, &*verbs), (Ok(Some(CreatedRoot::Removed)), "HEAD GET GET DELETE"));
+    let (kept, verbs) = left(MissingRoot::CreateAndKeep, empty(head(204)));
+    assert_eq!((kept, &*verbs), (Ok(None), ""));
+    // Another run has put its mark there, or begins an upload.
+    let marked = vec![head_of("MinIO"), none(), page(&["plimsoll/other.live/x"])];
+    assert_eq!(left(MissingRoot::Create, marked), (stays(IN_USE), "HEAD GET GET".to_owned()));
+    let upload = "<ListMultipartUploadsResult><Upload><Key>a</Key><UploadId>u</UploadId></Upload>\
+                  </ListMultipartUploadsResult>";
+    let begun = vec![head_of("MinIO"), answer(200, upload)];
+    assert_eq!(left(MissingRoot::Create, begun).0, stays(IN_USE));
+    // Somebody writes between the look and the removal.
+    let full = answer(409, &error_xml("BucketNotEmpty"));
+    assert_eq!(left(MissingRoot::Create, empty(full)).0, stays(IN_USE));
+    // One whose server would remove what somebody writes meanwhile is not removed at all.
+    let (seaweed, verbs) = left(MissingRoot::Create, vec![head_of("SeaweedFS 4.48")]);
+    assert_eq!(seaweed, stays("SeaweedFS deletes a bucket with all that is in it"));
+    assert_eq!(verbs, "HEAD");
+    // Another run has removed it, which is as good.
+    assert_eq!(left(MissingRoot::Create, vec![head(404)]).0, Ok(None));
+    // One that was there is never removed.
+    let fake = Fake::answering(vec![head(200)]);
+    let mut admin = admin_for(&fake, MissingRoot::Create);
+    assert_eq!(block_on(admin.ensure_root()), Ok(RootState::Existed));
+    assert_eq!(block_on(admin.remove_created()), Ok(None));
+    assert_eq!(fake.requests().len(), 1);
+}
+
+#[test]
+fn times_are_those_of_the_store() {
+    let dates_of = |head: &str| {
+        let fake = Fake::answering([head.to_owned()]);
+        block_on(admin(&fake, None).dates_of("k"))
+    };
+    let stated = "Date: Sat, 21 Nov 2026 09:00:00 GMT\r\n\
+                  Last-Modified: Sat, 21 Nov 2026 08:00:00 GMT\r\nContent-Length: 0\r\n\r\n";
+    let now = "Sat, 21 Nov 2026 09:00:00 GMT".to_owned();
+    let modified = "Sat, 21 Nov 2026 08:00:00 GMT".to_owned();
+    let of = |status: u16| dates_of(&format!("HTTP/1.1 {status} X\r\n{stated}"));
+    assert_eq!(of(200), Ok(Some(Dates { now: now.clone(), modified })));
+    assert_eq!(of(404), Ok(None));
+    // What is encrypted with a key of somebody else's has no date for us.
+    assert_eq!(of(400), Ok(Some(Dates { now, modified: String::new() })));
+    assert!(of(503).is_err());
+    let silent = dates_of("HTTP/1.1 200 X\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(silent, Ok(Some(Dates::default())));
 }
 
 #[test]

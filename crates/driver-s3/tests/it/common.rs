@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use plimsoll_driver::{
-    ByteRange, Completion, ContentSink, ContentSource, DriverError, EntrySink, Operation, Session,
+    ByteRange, Completion, ContentSink, ContentSource, DriverError, EntrySink, MissingRoot,
+    Operation, Session,
 };
 use plimsoll_driver_s3::{Credentials, S3Config, S3Session};
 use plimsoll_http::{Endpoint, Transport};
@@ -33,6 +34,7 @@ pub(crate) fn config(port: u16) -> S3Config {
     let wall_epoch = WallTime::from_unix_ns(1_369_353_600_000_000_000);
     S3Config {
         credentials: Credentials::keys("AKID", "secret", None),
+        missing_bucket: MissingRoot::CreateAndKeep,
         // Sockets where this machine has nothing else.
         transport: TRANSPORT.direct(false, true).unwrap_or(Transport::Sockets),
         ..S3Config::new(vec![Endpoint::new("127.0.0.1", port)], "bucket", wall_epoch)

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use plimsoll_driver::{
-    Admin, Completion, ContentSource, DriverError, FoundObject, Lack, LackReason, Operation,
+    Admin, Completion, ContentSource, Dates, DriverError, FoundObject, Lack, LackReason, Operation,
     RootState, Session as _, Step,
 };
 use plimsoll_model::{Ability, ErrorClass};
@@ -268,5 +268,17 @@ impl Admin for FilerAdmin {
 
     fn remove_mark<'a>(&'a mut self, key: &'a str) -> Step<'a, ()> {
         Box::pin(async move { self.session.delete(None, key).await.result })
+    }
+
+    fn dates_of<'a>(&'a mut self, key: &'a str) -> Step<'a, Option<Dates>> {
+        Box::pin(async move {
+            self.session.wire.answer.dates = Some(Dates::default());
+            let asked = self.session.execute(None, Operation::Stat { key, version: None }).await;
+            let dates = self.session.wire.answer.dates.take();
+            match asked.result {
+                Err(error) if error.class == ErrorClass::NotFound => Ok(None),
+                asked => asked.map(|()| dates),
+            }
+        })
     }
 }

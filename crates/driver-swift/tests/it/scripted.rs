@@ -3,7 +3,10 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use plimsoll_driver::{ByteRange, Driver as _, DriverError, Operation, Session as _};
+use plimsoll_driver::{
+    Admin as _, ByteRange, CreatedRoot, Driver as _, DriverError, MissingRoot, Operation,
+    RootState, Session as _,
+};
 use plimsoll_driver_swift::{Address, Named, Service, SignIn, SwiftConfig, SwiftDriver, Who};
 use plimsoll_model::ErrorClass;
 
@@ -239,4 +242,77 @@ fn an_account_is_listed_where_no_container_is_named() {
     let done = client.runtime.block_on(client.session.execute(Some(""), list));
     assert_eq!((done.result, sink.entries), (Ok(()), vec![("c1".to_owned(), 9)]));
     assert_eq!(fake.lines(), ["GET /v1/a?format=json&limit=5&prefix=c HTTP/1.1"]);
+}
+
+/// Returns what a sweep of `run/` came to at a container that says so of its versions, and which
+/// requests it made; a page is asked for again until it is empty.
+fn swept(header: &str, pages: &'static [(&'static str, &'static str)]) -> (u64, Vec<String>) {
+    let head = answer(204, header, "");
+    let removed = AtomicU32::new(0);
+    let fake = Fake::start(move |request| {
+        let line = request.lines().next().unwrap_or_default();
+        let first_time = removed.load(Ordering::SeqCst) == 0;
+        Some(Step::Answer(match line.split(' ').next() {
+            Some("HEAD") => head.clone(),
+            Some("DELETE") => {
+                removed.fetch_add(1, Ordering::SeqCst);
+                answer(204, "", "")
+            }
+            _ => {
+                let page = pages.iter().find(|(of, _)| first_time && line.contains(of));
+                answer(200, "", page.map_or("[]", |(_, page)| page))
+            }
+        }))
+    });
+    let mut client = Client::open(open_to_all(&fake)).unwrap();
+    let count = client.runtime.block_on(client.admin.sweep("run/")).unwrap();
+    let removals = fake.lines().into_iter().filter(|line| line.starts_with("DELETE "));
+    let mut removals: Vec<String> = removals.collect();
+    removals.sort();
+    (count, removals)
+}
+
+#[test]
+fn a_sweep_takes_the_versions_that_a_container_keeps() {
+    let page = r#"[{"name": "run/1", "version_id": "1.5", "is_latest": false, "bytes": 1},
+        {"name": "run/1", "version_id": "2.5", "is_latest": true, "bytes": 0},
+        {"name": "run2/1", "version_id": "3.5", "is_latest": true, "bytes": 1}]"#;
+    let pages: &[_] = Box::leak(Box::new([("versions=true", page)]));
+    let (count, removals) = swept("X-Versions-Enabled: True\r\n", pages);
+    let of = |id: &str| format!("DELETE /v1/a/c/run/1?version-id={id} HTTP/1.1");
+    assert_eq!((count, removals), (2, vec![of("1.5"), of("2.5")]));
+}
+
+#[test]
+fn a_sweep_takes_what_another_container_keeps_of_the_run() {
+    // The length of the name in three hexadecimal digits, the name, and the time.
+    let page = r#"[{"name": "005run/1/0001.5", "bytes": 1}, {"name": "005run/2/0002.5"}]"#;
+    let pages: &[_] =
+        Box::leak(Box::new([("/v1/a/old%20ones?format=json&limit=1000&prefix=005run/", page)]));
+    for header in ["X-History-Location", "X-Versions-Location"] {
+        let (count, removals) = swept(&format!("{header}: old%20ones\r\n"), pages);
+        let of = |name: &str| format!("DELETE /v1/a/old%20ones/{name} HTTP/1.1");
+        assert_eq!((count, removals), (2, vec![of("005run/1/0001.5"), of("005run/2/0002.5")]));
+    }
+}
+
+#[test]
+fn a_container_is_created_and_removed_only_as_it_was_asked_for() {
+    let ended = |missing_container, last| {
+        let script = [404, 201, last].map(|status| Step::Answer(answer(status, "", "")));
+        let fake = Fake::playing(script);
+        let config = SwiftConfig { missing_container, ..open_to_all(&fake) };
+        let mut client = Client::open(config).unwrap();
+        let made = client.runtime.block_on(client.admin.ensure_root());
+        let removed = client.runtime.block_on(client.admin.remove_created());
+        (made.map_err(|error| error.message), removed.unwrap(), fake.lines().len())
+    };
+    let refused = "container `c` does not exist; create it, or add `create_bucket`".to_owned();
+    assert_eq!(ended(MissingRoot::Refuse, 204), (Err(refused), None, 1));
+    let created = Ok(RootState::Created);
+    assert_eq!(ended(MissingRoot::CreateAndKeep, 204), (created.clone(), None, 2));
+    let removed = Some(CreatedRoot::Removed);
+    assert_eq!(ended(MissingRoot::Create, 204), (created.clone(), removed, 3));
+    let stays = Some(CreatedRoot::Stays("somebody else uses it".to_owned()));
+    assert_eq!(ended(MissingRoot::Create, 409), (created, stays, 3));
 }

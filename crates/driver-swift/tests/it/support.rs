@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_driver::{
     Admin as _, ByteRange, Completion, ContentSink, ContentSource, Driver as _, DriverError,
-    EntrySink, Operation, Session as _,
+    EntrySink, MissingRoot, Operation, Session as _,
 };
 use plimsoll_driver_swift::{Address, SignIn, SwiftAdmin, SwiftConfig, SwiftDriver, SwiftSession};
 use plimsoll_engine::RunClock;
@@ -86,7 +86,8 @@ pub(crate) fn config(kind: LiveKind, container: &str) -> Option<SwiftConfig> {
     let server = live(kind)?;
     let auth = address(&format!("{}/auth/v1.0", server.url));
     let sign_in = SignIn::V1 { auth, user: server.access_key, key: hidden(&server.secret_key) };
-    Some(SwiftConfig::new(sign_in, container))
+    let missing_container = MissingRoot::CreateAndKeep;
+    Some(SwiftConfig { missing_container, ..SwiftConfig::new(sign_in, container) })
 }
 
 impl Client {

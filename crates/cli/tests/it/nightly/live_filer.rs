@@ -197,7 +197,7 @@ fn a_store_a_cluster_and_a_filer_are_loaded_in_one_stage() {
     let get_put = |set: &str| format!("{{objects: [{{get: {set}}}, {{put: {set}}}]}}");
     let workload = format!(
         "schema: plimsoll.workload/2\nname: beside\ntargets:\n  \
-         a: {{s3: {{hosts: '{}', bucket: {}}}}}\n  \
+         a: {{s3: {{hosts: '{}', bucket: {}, create_bucket: true}}}}\n  \
          b: {{seaweedfs: {{filer: '{}', directory: /filer-beside}}}}\n  \
          c: {{seaweedfs: {{master: '{}', collection: beside}}}}\nsets:\n  \
          x: {{on: a, count: 50, size: 1KiB}}\n  \

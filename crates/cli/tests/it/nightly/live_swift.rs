@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use plimsoll_driver::{Admin, Driver, Operation, Session};
+use plimsoll_driver::{Admin, Driver, MissingRoot, Operation, Session};
 use plimsoll_driver_swift::{Address, SignIn, SwiftConfig, SwiftDriver};
 use plimsoll_testkit::{LiveKind, LiveServer, live};
 use rustix::process::Signal;
@@ -27,7 +27,10 @@ impl Container {
         let server = live(LiveKind::Swift)?;
         let auth = Address::parse(&format!("{}/auth/v1.0", server.url)).unwrap();
         let (user, key) = (server.access_key.clone(), server.secret_key.clone().into());
-        let config = SwiftConfig::new(SignIn::V1 { auth, user, key }, name);
+        let config = SwiftConfig {
+            missing_container: MissingRoot::CreateAndKeep,
+            ..SwiftConfig::new(SignIn::V1 { auth, user, key }, name)
+        };
         let driver = SwiftDriver::open(config, &clock()).unwrap();
         // Some lie where runs write, beside what is theirs.
         let key = |number| match number % 3 {

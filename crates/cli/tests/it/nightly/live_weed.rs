@@ -299,7 +299,7 @@ fn a_store_and_a_cluster_are_loaded_in_one_stage() {
     let directory = tempfile::tempdir().unwrap();
     let workload = format!(
         "schema: plimsoll.workload/2\nname: both\ntargets:\n  \
-         a: {{s3: {{hosts: '{}', bucket: {}}}}}\n  \
+         a: {{s3: {{hosts: '{}', bucket: {}, create_bucket: true}}}}\n  \
          b: {{seaweedfs: {{master: '{}', collection: {}}}}}\nsets:\n  \
          x: {{on: a, count: 50, size: 1KiB}}\n  y: {{on: b, count: 50, size: 1KiB}}\nstages:\n\
          - {{prepares: true, jobs: [{{name: a, workers: 2, work: {{fill: [x]}}}}, \
@@ -385,7 +385,8 @@ fn a_check_finds_no_violation_and_leaves_nothing() {
 fn what_can_be_reached_is_cleaned_whatever_else_cannot() {
     let Some(collection) = Collection::plant("weed-reached", 10) else { return };
     let away = oracle();
-    let hosts = format!("{{s3: {{hosts: '{}', bucket: {}}}}}", away.host, away.bucket);
+    let hosts =
+        format!("{{s3: {{hosts: '{}', bucket: {}, create_bucket: true}}}}", away.host, away.bucket);
     for (store, code) in [("{s3: {}}".to_owned(), 0), (hosts, 2)] {
         let directory = tempfile::tempdir().unwrap();
         let workload = format!(

@@ -124,6 +124,12 @@ pub struct S3Target {
     /// The bucket of sets that name none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bucket: Option<String>,
+    /// Whether a bucket that does not exist is created; at the end it is removed if it is empty.
+    #[serde(default, skip_serializing_if = "super::is_false")]
+    pub create_bucket: bool,
+    /// Whether a bucket that the run created stays.
+    #[serde(default, skip_serializing_if = "super::is_false")]
+    pub keep_bucket: bool,
     /// The region that requests are signed for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
@@ -355,9 +361,15 @@ pub struct SwiftTarget {
     /// Where the account is, such as `http://swift:8080/v1/AUTH_test`, whatever the sign-in says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_url: Option<String>,
-    /// The container of sets that name none; `plimsoll-bench` where none is named.
+    /// The container of sets that name none; `plimsoll` where none is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
+    /// Whether a container that does not exist is created; at the end it is removed if it is empty.
+    #[serde(default, skip_serializing_if = "super::is_false")]
+    pub create_bucket: bool,
+    /// Whether a container that the run created stays.
+    #[serde(default, skip_serializing_if = "super::is_false")]
+    pub keep_bucket: bool,
     /// The storage policy of containers that are made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
@@ -385,7 +397,7 @@ pub struct SwiftTarget {
 
 impl SwiftTarget {
     /// The container where none is named.
-    pub const CONTAINER: &str = "plimsoll-bench";
+    pub const CONTAINER: &str = "plimsoll";
 
     /// Returns the container of sets that name none.
     pub fn container(&self) -> &str {
