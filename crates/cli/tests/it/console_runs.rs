@@ -105,7 +105,8 @@ fn addresses_of_one_target_are_told_apart() {
     let served = Served::of(command, &format!("--host {}", hosts.join(",")));
     let accepted = served.submit(&format!(
         "schema: plimsoll.workload/2\nname: two\ntargets:\n  t: {{s3: {{hosts: ['{}', '{}'], \
-         bucket: {}, create_bucket: true}}}}\nsets:\n  o: {{on: t, count: 9, size: 1B}}\nstages:\n- {{name: fill, \
+         bucket: {}, create_bucket: true}}}}\nsets:\n  o: {{on: t, count: 9, size: 1B}}\nstages:\n\
+         - {{name: fill, \
          prepares: true, jobs: [{{work: {{fill: o}}}}]}}\n- {{name: main, duration: 10m, jobs: \
          [{{workers: 4, work: {{objects: [{{get: o}}]}}}}]}}\n",
         hosts[0], hosts[1], target.bucket
@@ -140,7 +141,8 @@ fn keys_of_the_machine_are_not_used_for_what_somebody_submits() {
     let served = Served::of(command, "");
     served.submit(&format!(
         "schema: plimsoll.workload/2\nname: t\ntargets:\n  t: {{s3: {{hosts: ['{}'], bucket: \
-         {}, create_bucket: true}}}}\nsets:\n  o: {{on: t, count: 1, size: 1B}}\nstages:\n- {{duration: 1s, jobs: \
+         {}, create_bucket: true}}}}\nsets:\n  o: {{on: t, count: 1, size: 1B}}\nstages:\n\
+         - {{duration: 1s, jobs: \
          [{{work: {{objects: [{{put: o}}]}}}}]}}\n",
         target.host, target.bucket
     ));

@@ -60,6 +60,16 @@ fn names_that_nobody_knows() {
             "sets.o.on: unknown target `c`; the file has no targets",
         ),
         (
+            "targets: {a b: {s3: {}}}\nstages: []",
+            "targets.a b: `a b` is not a name of 1 to 128 letters, digits, `-`, `_` and `.`",
+        ),
+    ]);
+}
+
+#[test]
+fn targets_and_sizes_that_cannot_be() {
+    check(&[
+        (
             "targets: {a: {s3: {hosts: 'k:s@h'}}}\nstages: []",
             "targets.a.s3.hosts: an address must hold no user and no password; keys come from the \
              environment or a profile",
@@ -85,10 +95,6 @@ fn names_that_nobody_knows() {
             "targets: {s3: {hosts: 'https://h', insecure: true, signature: v2, timeout: 30s, proxy: \
              'p:3128', storage_class: STANDARD_IA}}\nstages: []",
             "stages: is empty; a workload needs a stage",
-        ),
-        (
-            "targets: {a b: {s3: {}}}\nstages: []",
-            "targets.a b: `a b` is not a name of 1 to 128 letters, digits, `-`, `_` and `.`",
         ),
         (
             "sets: {o: {}}\nstages: [{duration: 1s, jobs: [{work: {objects: [{put: o}]}}]}]",
