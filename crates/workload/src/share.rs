@@ -1,6 +1,6 @@
 //! Which part of something that is counted somebody is given.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::ops::Range;
 
 /// A part of what several carry out: those between two marks of so many equal ones.
@@ -10,20 +10,20 @@ use std::ops::Range;
 pub struct Share {
     from: u64,
     to: u64,
-    of: NonZeroU32,
+    of: NonZeroU64,
     /// Which of several parts it is, 0-based; `None`: there are no others.
     part: Option<u32>,
 }
 
 impl Share {
     /// All of it.
-    pub const WHOLE: Self = Self { from: 0, to: 1, of: NonZeroU32::MIN, part: None };
+    pub const WHOLE: Self = Self { from: 0, to: 1, of: NonZeroU64::MIN, part: None };
 
     /// Cuts the whole into parts as large as their weights say, in their order. `None` where there
-    /// is no weight at all, or more than 2^32 of it.
+    /// is no weight at all.
     pub fn by_weight(weights: &[u32]) -> Option<Vec<Self>> {
-        let sum = weights.iter().try_fold(0_u32, |sum, weight| sum.checked_add(*weight))?;
-        let of = NonZeroU32::new(sum)?;
+        // There are no more than 2^32 parts.
+        let of = NonZeroU64::new(weights.iter().map(|weight| u64::from(*weight)).sum())?;
         let mut end = 0;
         let part = |(part, weight): (u32, &u32)| {
             let from = end;
@@ -40,7 +40,7 @@ impl Share {
         let (Some(part), Some(weights)) = (self.part, weights) else { return self };
         let shares = Self::by_weight(weights).unwrap_or_default();
         // Who came later has nothing of it.
-        let nothing = Self { from: 0, to: 0, of: NonZeroU32::MIN, part: Some(part) };
+        let nothing = Self { from: 0, to: 0, of: NonZeroU64::MIN, part: Some(part) };
         shares.get(part as usize).copied().unwrap_or(nothing)
     }
 
@@ -71,7 +71,8 @@ mod tests {
         assert_eq!(Share::WHOLE.of(7), 0..7);
         assert_eq!(Share::by_weight(&[]), None);
         assert_eq!(Share::by_weight(&[0, 0]), None);
-        assert_eq!(Share::by_weight(&[u32::MAX, 1]), None);
+        let shares = Share::by_weight(&[u32::MAX, u32::MAX]).unwrap();
+        assert_eq!([shares[0].of(10), shares[1].of(u64::MAX)], [0..5, u64::MAX / 2..u64::MAX]);
         let shares = Share::by_weight(&[1, 2, 0, 1]).unwrap();
         let ranges: Vec<Range<u64>> = shares.iter().map(|share| share.of(10)).collect();
         assert_eq!(ranges, [0..2, 2..7, 7..7, 7..10]);
