@@ -19,7 +19,9 @@ pub use self::error::MergeError;
 use self::stages::{Column, Stages, check_jobs, columns, note_stages, stages};
 use self::unite::leave_out_differences;
 use crate::ops::OpLogWriter;
-use crate::schema::{Cleanup, CleanupState, FirstError, Manifest, Recorder, RunState, Stage};
+use crate::schema::{
+    Agent, Cleanup, CleanupState, FirstError, Manifest, Recorder, RunState, Stage,
+};
 use crate::{RunDirectory, SummaryCounter};
 
 /// What is said where a run is merged in which a store's own metrics were kept.
@@ -276,6 +278,17 @@ fn state<E>(parts: &[MergePart<'_, E>]) -> RunState {
     }
 }
 
+/// Says whose share of the work is missing of a run that agents carried out.
+fn lost(manifest: &Manifest) -> Option<String> {
+    let is_lost = |agent: &&Agent| agent.lost.is_some() || agent.rows_count.is_none();
+    let lost: Vec<&str> =
+        manifest.agents.iter().filter(is_lost).map(|agent| &*agent.name).collect();
+    let (id, names) = (&manifest.run_id, lost.join(", "));
+    (!lost.is_empty()).then(|| {
+        format!("DEGRADED: run {id} lost agents ({names}), and their share of the work is missing")
+    })
+}
+
 /// Returns the manifest of the whole with what the parts have in common, as if they had all of it.
 fn manifest<E: std::error::Error + 'static>(
     parts: &[MergePart<'_, E>],
@@ -302,7 +315,7 @@ fn manifest<E: std::error::Error + 'static>(
     unite_endpoints(parts, &mut whole)?;
     // Each part owned a prefix of its own, and cleans it itself.
     whole.targets_mut().for_each(|target| target.prefix = None);
-    whole.advice = made.advice;
+    whole.advice = made.advice.into_iter().chain(manifests().filter_map(lost)).collect();
     whole.notes = distinct(manifests().flat_map(|manifest| &manifest.notes));
     whole.stages = made.stages;
     let count = whole.endpoints().count() as u16;

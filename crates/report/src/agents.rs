@@ -61,6 +61,11 @@ pub struct LossReport {
 }
 
 impl AgentReport {
+    /// Tells whether anything that it did, or was to do, is missing.
+    pub fn is_lost(&self) -> bool {
+        self.lost.is_some() || self.rows.is_none()
+    }
+
     /// Says what is missing of it, if anything is.
     pub fn missing(&self) -> Vec<String> {
         // Where the coordinator has ended before it could find out who is there.
@@ -95,6 +100,30 @@ impl AgentReport {
             format::duration(lost.heard)
         )
     }
+}
+
+/// More names than that say nothing.
+const NAMES_MAX: usize = 6;
+
+fn names<'a>(agents: impl Iterator<Item = &'a AgentReport> + Clone) -> String {
+    let more = if agents.clone().nth(NAMES_MAX).is_some() { ", …" } else { "" };
+    let names: Vec<&str> = agents.take(NAMES_MAX).map(|agent| &*agent.name).collect();
+    names.join(", ") + more
+}
+
+/// Says which agents were lost; `None` where none was.
+pub fn lost(agents: &[AgentReport]) -> Option<String> {
+    let lost = agents.iter().filter(|agent| agent.is_lost());
+    match lost.clone().count() {
+        0 => None,
+        1 => Some(format!("agent {} was lost", names(lost))),
+        _ => Some(format!("agents {} were lost", names(lost))),
+    }
+}
+
+/// Says that rates are those of a part, where agents were lost.
+pub(crate) fn partial(agents: &[AgentReport]) -> Option<String> {
+    lost(agents).map(|lost| format!("rates are partial, as {lost}"))
 }
 
 /// What each agent was and did, as columns.
@@ -138,18 +167,20 @@ pub(crate) fn table(agents: &[AgentReport]) -> Option<Table> {
 
 /// Returns the agents in one line; `None` where there are none.
 pub(crate) fn line(agents: &[AgentReport]) -> Option<String> {
-    /// More names than that say nothing.
-    const NAMES_MAX: usize = 6;
     if agents.is_empty() {
         return None;
     }
-    let names: Vec<&str> = agents.iter().take(NAMES_MAX).map(|agent| &*agent.name).collect();
-    let more = if agents.len() > NAMES_MAX { ", …" } else { "" };
+    let lost = agents.iter().filter(|agent| agent.is_lost());
+    let lost = match lost.clone().count() {
+        0 => String::new(),
+        1 => format!(", one lost ({})", names(lost)),
+        count => format!(", {count} lost ({})", names(lost)),
+    };
     let clocks = agents.iter().filter_map(|agent| agent.clock_uncertainty).max();
     let clocks = clocks.map_or(String::new(), |clocks| {
         format!("; their clocks agree to ±{}", format::duration(clocks))
     });
-    Some(format!("{}: {}{more}{clocks}", agents.len(), names.join(", ")))
+    Some(format!("{}{lost}: {}{clocks}", agents.len(), names(agents.iter())))
 }
 
 #[cfg(test)]
@@ -187,11 +218,21 @@ agent    weight  threads  operations  client CPU    clock
         assert_eq!(two, expected);
         let heard = Duration::from_secs(3);
         let (at, stage) = (Duration::from_secs(13), Some("measure".to_owned()));
-        let lost = LossReport { heard, at, stage, why: "it has ended".to_owned() };
+        let loss = LossReport { heard, at, stage, why: "it has ended".to_owned() };
+        let node2 = agent("node2", Some(loss.clone()));
+        let told = [agent("node1", None), node2.clone()];
+        assert_eq!(
+            line(&told).unwrap(),
+            "2, one lost (node2): node1, node2; their clocks agree to ±123 µs"
+        );
+        let all = [node2.clone(), agent("node1", None), AgentReport { rows: None, ..node2 }];
+        assert_eq!(lost(&all).unwrap(), "agents node2, node2 were lost");
+        assert_eq!(partial(&told).unwrap(), "rates are partial, as agent node2 was lost");
+        assert_eq!(partial(&told[..1]), None);
         let untold = AgentReport { rows: None, ..agent("node3", None) };
         assert!(untold.missing()[0].contains("everything that agent node3 did is missing here"));
         assert_eq!(agent("node1", None).missing(), [""; 0]);
-        let gone = AgentReport { rows: None, cpu: None, ..agent("node2", Some(lost)) };
+        let gone = AgentReport { rows: None, cpu: None, ..agent("node2", Some(loss)) };
         let two = text(&[agent("node1", None), gone]).unwrap();
         let last = two.lines().last().unwrap();
         assert!(last.ends_with("measure, 3.00 s") && last.contains(" – "), "{two}");

@@ -72,6 +72,9 @@ impl TargetReport {
 pub enum RunState {
     /// It did.
     Complete,
+    /// It did, without agents that were lost on the way: what they did is missing, and rates over
+    /// the whole span are those of a part.
+    Degraded,
     /// It was ended early by the user; the figures are those of what ran.
     Interrupted,
     /// It is under way.
@@ -87,6 +90,7 @@ impl RunState {
     pub(crate) fn remark(self) -> &'static str {
         match self {
             Self::Complete => "",
+            Self::Degraded => " (DEGRADED)",
             Self::Interrupted => " (interrupted)",
             Self::Running => " (running)",
             Self::Killed => " (killed)",

@@ -34,7 +34,7 @@ use plimsoll_analysis::Advice;
 
 use crate::format::{byte_rate, count, duration, object_rate, op_rate, percent, plural};
 use crate::report::{RowView, StageReport};
-use crate::{Report, stage_words, text, verdict, weka, words};
+use crate::{Report, agents, stage_words, text, verdict, weka, words};
 use charts::{Chart, Charts};
 use document::Document;
 use limits::{COMMAND_CHARS_MAX, Drawn, LINES_MAX, Limits, NAME_CHARS_MAX, more};
@@ -123,6 +123,7 @@ fn several(report: &Report, live: &Live) -> String {
     let failures = failed
         .into_iter()
         .chain(verdict::headline(report).map(|_| verdict::line(report).unwrap_or_default()));
+    let failures = agents::partial(&report.agents).into_iter().chain(failures);
     html += &lines(failures.collect(), &text::warnings(report), &remarked(report));
     html.extend(report.load_lines.iter().map(|of| load_line::section_of(report, of, live)));
     if let Some(table) = weka::table(report) {
@@ -214,7 +215,8 @@ fn warnings(report: &RowView<'_>) -> String {
     let wrong = words::wrong(report).into_iter().map(|(class, text)| format!("{class}: {text}"));
     let warnings = shed.map(words::advice).chain(wrong).chain(words::warnings(report, |_| true));
     let not_the_store = verdict::headline(report).and_then(|_| verdict::line(report));
-    let failures = not_the_store.into_iter().chain(report.schedule_warning()).collect();
+    let partial = agents::partial(&report.agents).into_iter();
+    let failures = partial.chain(not_the_store).chain(report.schedule_warning()).collect();
     lines(failures, &warnings.collect::<Vec<_>>(), &remarked(report))
 }
 

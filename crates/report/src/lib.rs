@@ -36,7 +36,7 @@ mod fixture;
 #[cfg(test)]
 mod fixture_files;
 
-pub use agents::{AgentReport, LossReport};
+pub use agents::{AgentReport, LossReport, lost};
 pub use crimes::crime_line;
 pub use events::EventReport;
 pub use facts::{

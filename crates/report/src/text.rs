@@ -17,7 +17,7 @@ use crate::format::{UNKNOWN, byte_rate, count, duration, known, object_rate, op_
 use crate::report::RowView;
 use crate::table::{Cell, Paint, Table, Tone, elided, harmless, paragraph, toned, warning};
 use crate::words;
-use crate::{Report, agents, verdict};
+use crate::{Report, RunState, agents, verdict};
 
 /// How the text may look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,15 +83,20 @@ pub fn render(report: &Report, look: &Look) -> String {
     writer.out + &scraped
 }
 
+/// Returns how a title looks: that of a run without all of its agents as bad as what failed.
+fn title_tone(report: &Report) -> Tone {
+    if report.state == RunState::Degraded { Tone::Bad } else { Tone::Bold }
+}
+
 /// Writes a title and figures behind it, in lines of which none breaks a figure.
 fn first_line(
-    title: &str,
+    (title, title_tone): (&str, Tone),
     parts: &[String],
     tone: Tone,
     (width, paint): (usize, Paint),
     out: &mut String,
 ) {
-    out.push_str(&paint.apply(Tone::Bold, title));
+    out.push_str(&paint.apply(title_tone, title));
     let mut used = title.chars().count();
     for (index, part) in parts.iter().enumerate() {
         let lead = if index == 0 { " " } else { " · " };
@@ -172,13 +177,17 @@ impl Writer<'_> {
         });
         let not_the_store = verdict::headline(&report);
         parts.extend(not_the_store.map(str::to_owned));
+        let partial = agents::partial(&report.agents);
+        parts.extend(partial.clone());
         let title = format!("{}{}:", harmless(&report.what), report.state.remark());
-        let tone = match failed > 0 || total.stage.ops_ok == 0 || not_the_store.is_some() {
+        let is_bad = failed > 0 || total.stage.ops_ok == 0 || not_the_store.is_some();
+        let tone = match is_bad || partial.is_some() {
             true => Tone::Bad,
             false if report.row.schedule_kept() => Tone::Good,
             false => Tone::Warn,
         };
-        first_line(&title, &parts, tone, (self.width, self.paint), &mut self.out);
+        let title = (&*title, title_tone(&report));
+        first_line(title, &parts, tone, (self.width, self.paint), &mut self.out);
     }
 
     /// Writes, where nobody can overlook it, that the load was not the one that was asked for.

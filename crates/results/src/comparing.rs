@@ -12,7 +12,8 @@ use plimsoll_analysis::compare::{
 use plimsoll_report::format::count;
 use plimsoll_report::html::{Curve, curves};
 use plimsoll_report::{
-    LoadLineReport, OpLogCheck, Report, RunState, StageReport, stage_title, state_warning, verdict,
+    AgentReport, LoadLineReport, OpLogCheck, Report, RunState, StageReport, lost, stage_title,
+    state_warning, verdict,
 };
 use plimsoll_stats::Interval;
 
@@ -37,8 +38,8 @@ fn record_remarks(report: &Report) -> impl Iterator<Item = String> {
         format!("its op log holds {rows} operations, and its workers counted {counted}")
     });
     let state = state_warning(report.state).map(str::to_owned);
-    let lost = report.agents.iter().filter(|agent| agent.lost.is_some());
-    let lost = lost.map(|agent| format!("agent {} was lost", agent.name));
+    let lost = lost(&report.agents);
+    let lost = lost.map(|lost| format!("DEGRADED: {lost}, so its rates are partial"));
     report.losses.iter().cloned().chain(missing).chain(lost).chain(state)
 }
 
@@ -46,7 +47,7 @@ fn record_remarks(report: &Report) -> impl Iterator<Item = String> {
 fn is_whole(record: &Record, report: &Report) -> bool {
     let is_closed = !matches!(report.state, RunState::Running | RunState::Killed);
     let holds_all = report.op_log().is_none_or(|check| check.is_whole());
-    let has_all = report.agents.iter().all(|agent| agent.lost.is_none());
+    let has_all = !report.agents.iter().any(AgentReport::is_lost);
     record.is_whole && is_closed && holds_all && has_all
 }
 

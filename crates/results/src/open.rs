@@ -10,8 +10,9 @@ use plimsoll_foreign::warp::{self, FileKind};
 use plimsoll_model::{EndpointId, Moment, OpKind, OpOutline, OpRecord, StageId, Visit};
 use plimsoll_record::schema::{Manifest, RunState as RecordedState, StageKind};
 use plimsoll_record::{OpLog, ReadManifest, RecordError, RunDirectory, Salvage, is_alive};
-use plimsoll_report::{RunState, stage_title};
+use plimsoll_report::{AgentReport, RunState, lost, stage_title};
 
+use crate::agents::agents;
 use crate::clients::{Clients, agents_of_workers};
 use crate::error::{AskedFor, ReadError, ResultsError};
 use crate::names::client_names;
@@ -162,6 +163,12 @@ impl Record {
             Origin::Run { manifest, .. } => Some(manifest),
             Origin::Warp { .. } => None,
         }
+    }
+
+    /// Says what is missing of a run that lost agents, where whoever shows it has no place for it.
+    pub fn degraded(&self) -> Option<String> {
+        let lost = lost(&agents(self.manifest()?))?;
+        Some(format!("DEGRADED: {lost}, so its rates are partial"))
     }
 
     /// Refuses a record of which no operation is left, though there were some.
@@ -339,12 +346,14 @@ fn missing(manifest: &Manifest, survey: &Survey) -> Option<String> {
     })
 }
 
-/// Returns whether a run came to its own end.
+/// Returns whether a run came to its own end, and with all of its agents.
 pub(crate) fn state(
-    recorded: RecordedState,
+    manifest: &Manifest,
+    agents: &[AgentReport],
     directory: &RunDirectory,
 ) -> Result<RunState, ReadError> {
-    Ok(match recorded {
+    Ok(match manifest.state {
+        RecordedState::Complete if agents.iter().any(AgentReport::is_lost) => RunState::Degraded,
         RecordedState::Complete => RunState::Complete,
         RecordedState::Interrupted => RunState::Interrupted,
         RecordedState::Failed => RunState::Failed,

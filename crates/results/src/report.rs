@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plimsoll_analysis::RowAnalysis;
+use plimsoll_analysis::verdict::LimitClass;
+use plimsoll_analysis::{Advice, RowAnalysis};
 use plimsoll_foreign::warp::raw::ScanEnd;
 use plimsoll_model::{ErrorClass, Interface, OpKind, OpRate, RunId, Seed, WallTime};
 use plimsoll_record::schema::{self, Manifest, StageKind};
@@ -11,7 +12,7 @@ use plimsoll_report::proof::Certificate;
 use plimsoll_report::{
     AgentReport, CacheState, CertificateLine, CleanupReport, CleanupState, ErrorSample,
     JobSchedule, LoopModel, OpLogCheck, ProcessUsage, Report, RowReport, ScheduleReport,
-    StageReport, TargetReport, Verification, VerificationMode, format,
+    StageReport, TargetReport, Verification, VerificationMode, format, lost,
 };
 use plimsoll_workload::plan::{JobPacing, Members, Plan, title_of};
 use plimsoll_workload::{Pacing, RateProfile, Share};
@@ -71,12 +72,16 @@ impl Record {
             (index, self.stage(manifest, asked, of, first_ns))
         };
         let mut stages: Vec<(u8, StageReport)> = analyzed.into_iter().map(stage).collect();
+        let agents = agents(manifest);
+        if let Some(lost) = lost(&agents) {
+            stages.iter_mut().for_each(|(_, stage)| of_a_part(stage, &lost));
+        }
         self.add_steps(manifest, asked, &mut stages)?;
         let load_lines = self.load_lines(manifest, asked, &stages)?;
         let of_lines = load_lines.iter().filter_map(|line| line.verdict.clone());
         let of_lines = of_lines.max_by_key(|verdict| verdict.is_client);
         let stages: Vec<StageReport> = stages.into_iter().map(|(_, stage)| stage).collect();
-        let (scraped, lost) = self.scraped(manifest, &stages, first_ns);
+        let (scraped, scrape_loss) = self.scraped(manifest, &stages, first_ns);
         let epoch = WallTime::from_unix_ns(manifest.started_unix_ns);
         let damaged =
             |_| ResultsError::Nothing(format!("run.json: `{}` is not a run id", manifest.run_id));
@@ -86,12 +91,17 @@ impl Record {
             tool_version: Some(manifest.tool.version.clone()),
             run_id: Some(RunId::parse(&manifest.run_id).map_err(damaged)?),
             command: typed_again(&manifest.command_line),
-            state: state(manifest.state, directory)?,
+            state: state(manifest, &agents, directory)?,
             run_directory: Some(directory.path().display().to_string()),
             started: epoch.after(Duration::from_nanos(first_ns)),
             targets: self.targets(manifest),
             machine: machine_line(&manifest.machine),
-            agents: agents(manifest),
+            // What a run advises of itself is advised anew; what its merging found is not.
+            advice: match manifest.merged.is_empty() {
+                true => agents.iter().flat_map(AgentReport::missing).collect(),
+                false => manifest.advice.clone(),
+            },
+            agents,
             seed: manifest.merged.is_empty().then_some(Seed(manifest.seed)),
             virtual_time: manifest.virtual_time,
             load_lines,
@@ -102,16 +112,11 @@ impl Record {
             ),
             cleanup: cleanup(&manifest.cleanup),
             scraped,
-            losses: lost.into_iter().collect(),
+            losses: scrape_loss.into_iter().collect(),
             certificate: manifest.certificate.as_ref().map(|certificate| {
                 let read = Certificate::deserialize(certificate);
                 read.as_ref().map(CertificateLine::from).unwrap_or_default()
             }),
-            // What a run advises of itself is advised anew; what its merging found is not.
-            advice: match manifest.merged.is_empty() {
-                true => agents(manifest).iter().flat_map(AgentReport::missing).collect(),
-                false => manifest.advice.clone(),
-            },
             notes: notes(manifest),
             ..report
         })
@@ -331,6 +336,29 @@ impl Record {
 pub fn typed_again(words: &[String]) -> String {
     // Only a NUL cannot be quoted, and no command line has one.
     shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
+}
+
+/// Has a stage of which agents were lost advise nothing that only helps where all are there: a
+/// longer run brings none of them back.
+fn of_a_part(stage: &mut StageReport, lost: &str) {
+    for row in &mut stage.rows {
+        let is_of_all = |code: &str| {
+            ["full-span-used", "short-span", "idle-workers", "imbalance"].contains(&code)
+        };
+        row.advice.retain(|of| !is_of_all(of.code));
+        row.analysis.advice.retain(|of| {
+            !matches!(
+                of,
+                Advice::FullSpanUsed { .. }
+                    | Advice::ShortSpan { .. }
+                    | Advice::IdleWorkers { .. }
+                    | Advice::Imbalance { .. }
+            )
+        });
+    }
+    if let Some(verdict) = stage.verdict.as_mut().filter(|of| of.class == LimitClass::Unknown) {
+        verdict.experiment = format!("{lost}: find out why, and run again with all agents");
+    }
 }
 
 fn is_measured(stage: &RecordStage) -> bool {

@@ -11,7 +11,7 @@ use plimsoll_dialects::warp::layout::{self as warp_layout, WarpNames};
 use plimsoll_dialects::warp::{WarpShown, aggregated};
 use plimsoll_foreign::warp::aggregated::Aggregated;
 use plimsoll_report::segments::{self, Separator};
-use plimsoll_report::{Report, csv, json};
+use plimsoll_report::{Report, csv, json, lost};
 use plimsoll_results::{Asked, Opened, Record, open};
 
 use crate::args::{AnalyzeArgs, MethodArg, PrintArgs, WarpAnalyzeArgs, overwrite};
@@ -58,7 +58,13 @@ pub(crate) fn as_warp(args: &WarpAnalyzeArgs) -> Result<ExitCode> {
                 outcome.warps(&record, &of_raw, &ui)?;
                 continue;
             }
-            Opened::Record(record) => warp_shown::of_file(&record, path, args, &ui)?,
+            Opened::Record(record) => {
+                // The text and the document are warp's, which have no place for it.
+                let degraded = record.degraded();
+                outcome.is_degraded |= degraded.is_some();
+                degraded.iter().for_each(|why| ui.warn(&format!("{}: {why}", path.display())));
+                warp_shown::of_file(&record, path, args, &ui)?
+            }
             Opened::Aggregated(file) => {
                 warp_shown::warn_of_idle(args, path, &ui);
                 shown::narrow(&mut (*file).clone(), path, &warp_shown::only_op(args))?;
@@ -76,7 +82,7 @@ pub(crate) fn as_warp(args: &WarpAnalyzeArgs) -> Result<ExitCode> {
         write_segments(named, &outcome.segments)?;
     }
     ui.result(&outcome.texts.concat())?;
-    Ok(ExitCode::SUCCESS)
+    Ok(shown::exit_code(!outcome.is_degraded))
 }
 
 /// Prints a run of ours as warp does that keeps every operation.
@@ -102,6 +108,8 @@ pub(crate) fn print_as_warp(record: &Record, shown: &WarpShown, ui: &Ui) -> Resu
 struct Outcome {
     /// Whether nothing is printed that warp would not print.
     is_warps: bool,
+    /// Whether a run lost agents.
+    is_degraded: bool,
     texts: Vec<String>,
     documents: Vec<serde_json::Value>,
     segments: Segments,
@@ -140,7 +148,8 @@ impl Outcome {
             true => format!("{:#}\n", serde_json::Value::Array(self.documents)),
         };
         ui.result(&printed)?;
-        Ok(ExitCode::SUCCESS)
+        // As the run itself has ended.
+        Ok(shown::exit_code(!self.is_degraded))
     }
 
     fn ours(&mut self, record: &Record, args: &AnalyzeArgs, ui: &Ui) -> Result<()> {
@@ -148,6 +157,7 @@ impl Outcome {
         let asked = Asked { details: asked.details || args.out.is_some(), ..asked };
         let report = shown::report(record, &asked);
         let mut report = report.map_err(|error| shown::in_flags(error, &args.analysis))?;
+        self.is_degraded |= lost(&report.agents).is_some();
         if args.out.is_some() {
             self.segments.add(&report, args.analysis.details);
         }

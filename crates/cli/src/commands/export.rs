@@ -45,6 +45,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<ExitCode> {
     let record = Record::open(&args.run)?;
     let ui = Ui::plain();
     record.losses.iter().for_each(|loss| ui.warn(loss));
+    record.degraded().iter().for_each(|why| ui.warn(why));
     record.require_operations()?;
     let form = form(args)?;
     if let Some(flag) = args.trace.given().next().filter(|_| form != Form::Trace) {

@@ -23,6 +23,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
     let asked = Asked { details: true, ..args.analysis.asked()? };
     let report = shown::report(&record, &asked);
     let report = report.map_err(|error| shown::in_flags(error, &args.analysis))?;
+    record.degraded().iter().for_each(|why| Ui::plain().warn(why));
     write(args, &html::render(&report, &record.manifest().map(environment).unwrap_or_default()))
 }
 

@@ -270,11 +270,32 @@ fn an_agent_that_is_killed_is_missed_and_the_run_goes_on() {
         flat.contains("everything that it did is missing here (`plimsoll fleet collect`"),
         "{text}"
     );
+    assert!(text.starts_with("s3 get (DEGRADED):"), "{text}");
+    assert!(flat.contains("· rates are partial, as agent b was lost"), "{text}");
+    assert!(flat.contains("agents 3, one lost (b): a, b, c; their clocks"), "{text}");
+    assert!(!flat.contains("longer"), "{text}");
     let place = fleet.place.path().to_path_buf();
     let agent = || {
         let read = plimsoll(&place).args(["analyze", "run", "--json"]).output().unwrap();
-        json_of(&read)["agents"][1].clone()
+        let report = json_of(&read);
+        assert_eq!((read.status.code(), &report["state"]), (Some(1), &Value::from("degraded")));
+        report["agents"][1].clone()
     };
+    // Where there is no place for it, it is said beside.
+    let degraded = "DEGRADED: agent b was lost, so its rates are partial";
+    for (line, code) in [
+        ("as warp analyze run", 1),
+        ("as warp cmp run run", 0),
+        ("report run -o page.html", 0),
+        ("export run -o ops.csv", 0),
+    ] {
+        let output = plimsoll(&place).args(line.split(' ')).output().unwrap();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{line}: {said}");
+        assert!(said.contains(degraded), "{line}: {said}");
+    }
+    let page = std::fs::read_to_string(place.join("page.html")).unwrap();
+    assert!(page.contains("s3 get (DEGRADED)</h1>") && page.contains("rates are partial"));
     let (lost, rows) = (agent()["lost"].clone(), agent()["rows_count"].clone());
     assert!(lost["heard_ns"].as_u64() < lost["at_ns"].as_u64(), "{lost}");
     assert!(rows.is_null());
@@ -292,7 +313,7 @@ fn an_agent_that_is_killed_is_missed_and_the_run_goes_on() {
     let compared = plimsoll(&place).args(line).output().unwrap();
     let (code, compared) = (compared.status.code(), json_of(&compared));
     assert_eq!((code, &compared["is_incomplete"]), (Some(3), &Value::Bool(true)), "{compared}");
-    let said = serde_json::json!({ "run": "run", "sentence": "agent b was lost" });
+    let said = serde_json::json!({ "run": "run", "sentence": degraded });
     assert!(compared["warnings"].as_array().unwrap().contains(&said), "{compared}");
     assert_eq!(std::fs::read_dir(fleet.files_of("b")).unwrap().count(), 0);
 }

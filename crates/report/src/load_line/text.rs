@@ -14,7 +14,7 @@ use crate::table::{Cell, Paint, Table, Tone, harmless, paragraph};
 /// Writes what was found as a headline after a title, in the colour of how good it is.
 pub(crate) fn headline(
     load_line: &LoadLineReport,
-    title: &str,
+    (title, title_tone): (&str, Tone),
     (width, paint): (usize, Paint),
     out: &mut String,
 ) {
@@ -30,7 +30,7 @@ pub(crate) fn headline(
     for (at, line) in lines.iter().enumerate() {
         match (at, line.strip_prefix(title)) {
             (0, Some(rest)) => {
-                out.push_str(&paint.apply(Tone::Bold, title));
+                out.push_str(&paint.apply(title_tone, title));
                 out.push_str(&paint.apply(tone, rest));
             }
             _ => {

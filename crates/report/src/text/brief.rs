@@ -196,6 +196,9 @@ impl Writer<'_> {
         {
             self.toned(Tone::Dim, "  ", "– is from too few samples");
         }
+        if let Some(partial) = agents::partial(&report.agents) {
+            self.toned(Tone::Bad, "  ", &partial);
+        }
         self.certainty(&stages);
         self.theory(&stages);
         self.open_loop(&stages);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use plimsoll_analysis::{KindAnalysis, Times};
 use plimsoll_model::{ErrorClass, OpKind};
 
-use super::{brief, first_line, tables};
+use super::{brief, first_line, tables, title_tone};
 use crate::format::{self, count, duration, known};
 use crate::load_line::text as load_line;
 use crate::report::{Report, RowReport, RowView, StageReport};
@@ -78,8 +78,11 @@ impl Writer<'_> {
         let report = self.report;
         let title = format!("{}{}:", harmless(&report.what), report.state.remark());
         if let [first, more @ ..] = &report.load_lines[..] {
-            load_line::headline(first, &title, (self.width, self.paint), &mut self.out);
-            let other = |of| load_line::headline(of, "", (self.width, self.paint), &mut self.out);
+            let look = (self.width, self.paint);
+            let title = (&*title, title_tone(report));
+            load_line::headline(first, title, look, &mut self.out);
+            let none = ("", Tone::Bold);
+            let other = |of| load_line::headline(of, none, look, &mut self.out);
             more.iter().for_each(other);
             self.out.push('\n');
             return;
@@ -92,9 +95,12 @@ impl Writer<'_> {
         parts.push(format!("{} failed", count(failed)));
         let not_the_store = verdict::headline(report);
         parts.extend(not_the_store.map(str::to_owned));
-        let is_bad = failed > 0 || not_the_store.is_some();
+        let partial = agents::partial(&report.agents);
+        let is_bad = failed > 0 || not_the_store.is_some() || partial.is_some();
+        parts.extend(partial);
         let tone = if is_bad { Tone::Bad } else { Tone::Good };
-        first_line(&title, &parts, tone, (self.width, self.paint), &mut self.out);
+        let title = (&*title, title_tone(report));
+        first_line(title, &parts, tone, (self.width, self.paint), &mut self.out);
     }
 
     fn verdict(&mut self) {

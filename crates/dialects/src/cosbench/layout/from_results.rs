@@ -97,6 +97,8 @@ pub fn from_results(results: &Results<'_>, ran: &Ran<'_>) -> Archive {
     let state = ran.state.unwrap_or(match report.state {
         RunState::Complete if failed || asks && !counted => WorkloadState::Failed,
         RunState::Complete => WorkloadState::Finished,
+        // Not all of its drivers came to the end.
+        RunState::Degraded => WorkloadState::Failed,
         RunState::Interrupted => WorkloadState::Cancelled,
         RunState::Running => WorkloadState::Processing,
         RunState::Killed | RunState::Failed => WorkloadState::Terminated,
@@ -168,7 +170,7 @@ impl<'a> Taking<'a> {
             Some(WorkloadState::Queuing | WorkloadState::Processing) => return,
             Some(WorkloadState::Finished | WorkloadState::Failed) => return,
             None => match self.report.state {
-                RunState::Complete | RunState::Running => return,
+                RunState::Complete | RunState::Degraded | RunState::Running => return,
                 RunState::Interrupted => "cancelled",
                 RunState::Killed | RunState::Failed => "terminated",
             },
