@@ -94,6 +94,7 @@ impl S3Driver {
             version: self.config.http_version,
             proxies: self.config.proxies.clone(),
             transport: self.config.transport,
+            ..Options::default()
         });
         let chooser = Rc::new(HostChooser::new(self.config.host_select, endpoints.len()));
         let connections = Rc::new(Connections {

@@ -42,6 +42,11 @@ impl ServerAddress {
     pub fn grpc(&self) -> Endpoint {
         Endpoint { port: self.grpc_port, ..self.http.clone() }
     }
+
+    /// Returns whether its port of gRPC is the one that nobody needs to name.
+    pub(crate) fn has_usual_grpc_port(&self) -> bool {
+        self.http.port.checked_add(GRPC_ABOVE) == Some(self.grpc_port)
+    }
 }
 
 impl ServerAddress {

@@ -121,8 +121,9 @@ impl Thread {
         if let Some(channel) = open.filter(|channel| !channel.is_broken()) {
             return Ok(channel);
         }
-        let endpoint = self.master.view().servers[usize::from(server)].grpc();
-        let opened = GrpcChannel::open(&endpoint, self.master.options()).await;
+        let address = self.master.view().servers[usize::from(server)].clone();
+        let options = self.master.config.grpc_options(&address);
+        let opened = GrpcChannel::open(&address.grpc(), &options).await;
         let channel = opened.map_err(|error| error::of_call(&error))?;
         self.volume_channels.borrow_mut().insert(server, channel.clone());
         Ok(channel)

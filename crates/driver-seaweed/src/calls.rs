@@ -51,6 +51,7 @@ pub(crate) async fn ask(
         connect_timeout: config.connect_timeout,
         tls: config.masters_tls(),
         stall_timeout: Some(STALL_TIMEOUT),
+        allowed: config.allowed.clone(),
         ..Options::default()
     };
     let host = server.http.authority(config.masters_tls().is_some());

@@ -110,6 +110,11 @@ impl Cluster {
         all
     }
 
+    /// Returns the volume servers that are known.
+    pub(crate) fn servers(&self) -> Vec<ServerAddress> {
+        self.view().servers.clone()
+    }
+
     /// Returns the number that the record gives to a volume server.
     pub(crate) fn endpoint(&self, server: ServerIndex) -> EndpointId {
         let place = usize::from(server).min(self.named_count);

@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
-use plimsoll_http::{TlsConfig, Transport};
+use plimsoll_http::{AllowedHosts, Options, TlsConfig, Transport};
 
 use crate::ServerAddress;
 
@@ -89,6 +89,8 @@ pub struct SeaweedConfig {
     pub connect_timeout: Duration,
     /// What carries connections to volume servers and, for ids over HTTP, to masters.
     pub transport: Transport,
+    /// Which hosts may be connected to; masters and volume servers name each other.
+    pub allowed: AllowedHosts,
     /// How long the first volumes may take to be made.
     pub growth_timeout: Duration,
 }
@@ -116,6 +118,7 @@ impl SeaweedConfig {
             grpc_tls: None,
             connect_timeout: Duration::from_secs(10),
             transport: Transport::Sockets,
+            allowed: AllowedHosts::ANY,
             growth_timeout: Duration::from_secs(30),
         }
     }
@@ -123,6 +126,21 @@ impl SeaweedConfig {
     /// Returns TLS to masters' HTTP.
     pub(crate) fn masters_tls(&self) -> Option<TlsConfig> {
         self.tls.clone().filter(|_| !self.masters_are_plain)
+    }
+
+    /// Returns how a server is reached by gRPC. Whoever allows its port of HTTP allows the usual
+    /// port of gRPC with it; another one has to be allowed itself, as servers name each other.
+    pub(crate) fn grpc_options(&self, server: &ServerAddress) -> Options {
+        let is_allowed = server.has_usual_grpc_port() && self.allowed.check(&server.http).is_ok();
+        Options {
+            connect_timeout: self.connect_timeout,
+            tls: self.grpc_tls.clone(),
+            allowed: match is_allowed {
+                true => self.allowed.with(server.grpc()),
+                false => self.allowed.clone(),
+            },
+            ..Options::default()
+        }
     }
 }
 

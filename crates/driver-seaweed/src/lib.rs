@@ -46,7 +46,7 @@ pub use filer::{
     FilerAdmin, FilerConfig, FilerDriver, FilerSession, PORT as FILER_PORT, PathError,
 };
 pub use journal::{ListError, read_list};
-pub use masters::{MastersError, OF_SERVICE, masters_of};
+pub use masters::{MastersError, OF_SERVICE, masters_of, services_of};
 pub use register::{RegisterSession, SeaweedRegisters};
 pub use security::{Security, SecurityError};
 pub use session::SeaweedSession;
@@ -85,6 +85,9 @@ impl SeaweedDriver {
         })?;
         let config = Arc::new(config);
         let cluster = Arc::new(Cluster::new(leader, &status.topology.servers()));
+        let servers = cluster.servers();
+        let allowed = config.allowed.check_all(servers.iter().map(|server| &server.http));
+        allowed.map_err(|error| DriverError::new(ErrorClass::Client, error.to_string()))?;
         let _news = Arc::new(News::follow(Arc::clone(&config), &cluster).map_err(of_io)?);
         Ok(Self {
             config,
@@ -121,6 +124,7 @@ impl Driver for SeaweedDriver {
             connect_timeout: self.config.connect_timeout,
             tls: self.config.tls.clone(),
             transport: self.config.transport,
+            allowed: self.config.allowed.clone(),
             ..Options::default()
         };
         let master = Master::new(Arc::clone(&self.config), Arc::clone(&self.cluster));

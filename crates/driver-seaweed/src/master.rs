@@ -7,7 +7,6 @@ use std::sync::Arc;
 use aws_lc_rs::hmac;
 use bytes::{Bytes, BytesMut};
 use plimsoll_driver::DriverError;
-use plimsoll_http::Options;
 use plimsoll_http::grpc::{GrpcChannel, GrpcError, GrpcStream};
 use plimsoll_model::ErrorClass;
 use prost::Message as _;
@@ -42,7 +41,6 @@ pub(crate) struct Master {
     pub(crate) config: Arc<SeaweedConfig>,
     pub(crate) cluster: Arc<Cluster>,
     local: RefCell<Local>,
-    options: Options,
     channel: RefCell<Option<(ServerAddress, GrpcChannel)>>,
     /// Held by who connects, so that others wait for it instead of connecting too.
     connecting: tokio::sync::Mutex<()>,
@@ -52,16 +50,10 @@ pub(crate) struct Master {
 
 impl Master {
     pub(crate) fn new(config: Arc<SeaweedConfig>, cluster: Arc<Cluster>) -> Self {
-        let options = Options {
-            connect_timeout: config.connect_timeout,
-            tls: config.grpc_tls.clone(),
-            ..Options::default()
-        };
         let key =
             |key: &Option<Vec<u8>>| key.as_ref().map(|key| hmac::Key::new(hmac::HMAC_SHA256, key));
         Self {
             local: RefCell::new(Local::new(Arc::clone(&cluster))),
-            options,
             channel: RefCell::default(),
             connecting: tokio::sync::Mutex::default(),
             write_key: key(&config.keys.write),
@@ -69,11 +61,6 @@ impl Master {
             config,
             cluster,
         }
-    }
-
-    /// Returns how servers are reached by gRPC.
-    pub(crate) fn options(&self) -> &Options {
-        &self.options
     }
 
     /// Returns the cluster as it is now.
@@ -91,7 +78,7 @@ impl Master {
         if let Some(channel) = self.open_channel(&leader) {
             return Ok(channel);
         }
-        let opened = GrpcChannel::open(&leader.grpc(), &self.options).await;
+        let opened = GrpcChannel::open(&leader.grpc(), &self.config.grpc_options(&leader)).await;
         let channel = opened.map_err(|error| error::of_call(&error))?;
         *self.channel.borrow_mut() = Some((leader, channel.clone()));
         Ok(channel)

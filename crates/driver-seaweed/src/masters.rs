@@ -31,8 +31,7 @@ pub enum MastersError {
 /// their ports of HTTP). Waits for name servers, which are asked only then.
 pub fn masters_of(text: &str, names: &NameServers) -> Result<Vec<ServerAddress>, MastersError> {
     let mut masters: Vec<ServerAddress> = Vec::new();
-    let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
-    for word in words {
+    for word in words(text) {
         let found = match word.strip_prefix(OF_SERVICE) {
             None => vec![word.parse()?],
             Some(service) => servers_of(service, names)?,
@@ -44,6 +43,15 @@ pub fn masters_of(text: &str, names: &NameServers) -> Result<Vec<ServerAddress>,
         }
     }
     if masters.is_empty() { Err(MastersError::None) } else { Ok(masters) }
+}
+
+/// Returns the names of the services in such a text, which name servers are asked for.
+pub fn services_of(text: &str) -> impl Iterator<Item = &str> {
+    words(text).filter_map(|word| word.strip_prefix(OF_SERVICE))
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|word| !word.is_empty())
 }
 
 fn servers_of(service: &str, names: &NameServers) -> Result<Vec<ServerAddress>, MastersError> {

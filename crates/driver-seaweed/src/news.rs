@@ -4,7 +4,6 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use plimsoll_http::Options;
 use plimsoll_http::grpc::GrpcChannel;
 use prost::Message as _;
 use tokio::sync::oneshot;
@@ -81,11 +80,7 @@ enum Ended {
 }
 
 async fn follow(config: &SeaweedConfig, cluster: &Weak<Cluster>, master: &ServerAddress) -> Ended {
-    let options = Options {
-        connect_timeout: config.connect_timeout,
-        tls: config.grpc_tls.clone(),
-        ..Options::default()
-    };
+    let options = config.grpc_options(master);
     let mut had_news = false;
     let hello = KeepConnectedRequest {
         client_type: "client".to_owned(),

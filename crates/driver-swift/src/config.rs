@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::time::Duration;
 
 use plimsoll_driver::{DriverError, MissingRoot};
-use plimsoll_http::{Endpoint, TlsConfig, TlsOptions, Transport, Url};
+use plimsoll_http::{AllowedHosts, Endpoint, TlsConfig, TlsOptions, Transport, Url};
 use plimsoll_model::{ErrorClass, Secret};
 
 /// How long making a connection may take where nobody says otherwise.
@@ -166,6 +166,8 @@ pub struct SwiftConfig {
     pub connect_timeout: Duration,
     /// What carries connections to the account.
     pub transport: Transport,
+    /// Which hosts may be connected to; the sign-in says where the account is.
+    pub allowed: AllowedHosts,
     /// How long a request may go without moving a byte; `None` leaves it to the caller.
     pub stall_timeout: Option<Duration>,
 }
@@ -187,6 +189,7 @@ impl SwiftConfig {
             tls: TlsOptions::default(),
             connect_timeout: CONNECT_TIMEOUT,
             transport: Transport::Sockets,
+            allowed: AllowedHosts::ANY,
             stall_timeout: None,
         }
     }

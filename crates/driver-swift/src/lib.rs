@@ -59,6 +59,7 @@ impl Shared {
             tls: self.tls.clone(),
             stall_timeout: stall,
             transport: self.config.transport,
+            allowed: self.config.allowed.clone(),
             ..Options::default()
         };
         let endpoints = Rc::from([self.storage.endpoint.clone()]);
@@ -94,6 +95,8 @@ impl SwiftDriver {
             let why = "the account's address is missing: name its `storage_url`";
             return Err(DriverError::new(ErrorClass::Client, why));
         };
+        let allowed = config.allowed.check(&storage.endpoint);
+        allowed.map_err(|error| DriverError::new(ErrorClass::Client, error.to_string()))?;
         let tls = config.tls_for(&storage)?;
         let entropy = fresh::digits().map_err(of_io)?;
         let (host, login) = (storage.authority(), Login::new(token));

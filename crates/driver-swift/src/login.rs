@@ -109,6 +109,7 @@ pub(crate) async fn sign_in(
         tls: config.tls_for(&address)?,
         stall_timeout: Some(config.stall_timeout.unwrap_or(STALL_TIMEOUT)),
         keep_alive: false,
+        allowed: config.allowed.clone(),
         ..Options::default()
     };
     let endpoints = Rc::from([address.endpoint]);

@@ -19,8 +19,8 @@ use crate::response::ResponseParser;
 use crate::stall::Stall;
 use crate::transport::in_words;
 use crate::{
-    Endpoint, Exchange, ExchangeError, ExchangeErrorKind, Request, ResponseSink, TlsConfig,
-    Transport, seen,
+    AllowedHosts, Endpoint, Exchange, ExchangeError, ExchangeErrorKind, Request, ResponseSink,
+    TlsConfig, Transport, seen,
 };
 
 /// How much one read takes at most; measured with 1 MiB bodies on 32 connections: 64 KiB costs
@@ -68,6 +68,8 @@ pub struct Options {
     pub proxies: Option<Proxies>,
     /// What carries its connections.
     pub transport: Transport,
+    /// Which hosts it may connect to.
+    pub allowed: AllowedHosts,
 }
 
 impl Options {
@@ -89,6 +91,7 @@ impl Default for Options {
             version: HttpVersion::One,
             proxies: None,
             transport: Transport::Sockets,
+            allowed: AllowedHosts::ANY,
         }
     }
 }

@@ -43,6 +43,8 @@ pub(crate) async fn dial(
     let step = Cell::new(Step::Resolve);
     let limit = options.connect_timeout;
     let hop = via.map_or(endpoint, |proxy| &proxy.endpoint);
+    let allowed = options.allowed.check_all([endpoint, hop]);
+    allowed.map_err(|refused| Failure::new(ExchangeErrorKind::Connect, refused.to_string()))?;
     let in_time = timeout(limit, async {
         if addresses.is_empty() {
             *addresses = resolve(hop).await?;

@@ -9,6 +9,7 @@
 //! thread that are ready together may go out through its `io_uring`. There are no hidden retries: a
 //! request goes out once.
 
+mod allowed;
 mod channel;
 mod client;
 mod connection;
@@ -32,6 +33,7 @@ mod transport;
 mod uring;
 mod url;
 
+pub use allowed::{AllowedHosts, NotAllowed};
 pub use client::{Client, HttpVersion, Options};
 pub use endpoint::{Endpoint, ResolveError, resolve_all};
 pub use error::{ExchangeError, ExchangeErrorKind};

@@ -116,6 +116,11 @@ impl Proxies {
         })
     }
 
+    /// Returns where they are.
+    pub fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
+        [&self.http, &self.https].into_iter().flatten().map(|server| &server.endpoint)
+    }
+
     /// Tells whether one of them is spoken to over TLS.
     pub fn speak_tls(&self) -> bool {
         [&self.http, &self.https].into_iter().flatten().any(|server| server.speaks_tls())

@@ -6,6 +6,7 @@ mod masters;
 
 use plimsoll_driver::{ByteRange, Completion, Driver as _, Operation};
 use plimsoll_driver_seaweed::{AssignBy, FileId, SeaweedConfig, SigningKeys, UploadBy};
+use plimsoll_http::{AllowedHosts, expand_hosts};
 use plimsoll_model::{ErrorClass, OpKind};
 use plimsoll_oracle::{Script, SeaweedOracle, SeaweedOracleConfig, Site};
 
@@ -111,6 +112,31 @@ fn files_are_written_read_and_removed_by_every_way_and_the_ledger_agrees() {
         assert_eq!(ledger.ids_count() % u64::from(assign_count), 0);
         assert!(ledger.ids_count() < 5 + u64::from(assign_count), "{}", ledger.ids_count());
     }
+}
+
+#[test]
+fn no_server_is_connected_to_that_is_not_allowed() {
+    let oracle = start(SeaweedOracleConfig::default());
+    let open = |hosts: &str| {
+        let allowed = AllowedHosts::only(expand_hosts(hosts, 0).unwrap(), "the list");
+        Client::try_open(SeaweedConfig { allowed, ..config_of(&oracle) })
+    };
+    let refused = |hosts: &str| open(hosts).err().unwrap().message;
+    let mut client = open("127.0.0.1").unwrap();
+    let name = client.put(1, 100);
+    assert_eq!(client.get(&name, None).0.result, Ok(()));
+    let endpoints = client.driver.endpoints();
+    let [master, servers @ .., _later] = &endpoints[..] else { panic!("{endpoints:?}") };
+    let none = refused("127.0.0.2");
+    assert!(none.contains(&format!("does not allow load on {master} (the list)")), "{none}");
+    // The servers that a master names are as little allowed by that as those that it names later.
+    let unnamed = refused(master);
+    assert!(unnamed.contains(&format!("does not allow load on {}", servers[0])), "{unnamed}");
+    // Nor is whatever port it says is its port of gRPC.
+    let mut client = open(&format!("{master},{}", servers.join(","))).unwrap();
+    let done = try_put(&mut client, 2, 100);
+    assert_eq!(class_of(&done), ErrorClass::Connect);
+    assert!(done.result.unwrap_err().message.contains("does not allow load on 127.0.0.1:"));
 }
 
 #[test]

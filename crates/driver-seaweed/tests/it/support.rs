@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use plimsoll_driver::{
-    ByteRange, Completion, ContentSink, ContentSource, Driver as _, Operation, Session as _,
-    Settled,
+    ByteRange, Completion, ContentSink, ContentSource, Driver as _, DriverError, Operation,
+    Session as _, Settled,
 };
 use plimsoll_driver_seaweed::{SeaweedConfig, SeaweedDriver, SeaweedSession};
 use plimsoll_engine::RunClock;
@@ -55,13 +55,17 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn open(config: SeaweedConfig) -> Self {
+        Self::try_open(config).unwrap()
+    }
+
+    pub(crate) fn try_open(config: SeaweedConfig) -> Result<Self, DriverError> {
         let clock = RunClock::start();
         let wall_epoch = clock.wall_epoch();
         let clock: SharedClock = Arc::new(clock);
-        let driver = SeaweedDriver::open(config, &clock, wall_epoch).unwrap();
+        let driver = SeaweedDriver::open(config, &clock, wall_epoch)?;
         let session = driver.open_sessions(&clock, 1).pop().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        Self { runtime, clock, driver, session }
+        Ok(Self { runtime, clock, driver, session })
     }
 
     pub(crate) fn run(&mut self, operation: Operation<'_>) -> Completion {
