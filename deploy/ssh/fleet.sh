@@ -76,9 +76,10 @@ set -m
 mkfifo "$work/said"
 "${PLIMSOLL:-plimsoll}" fleet up "${flags[@]}" >"$work/said" </dev/null &
 fleet=$!
-# It says the line for agents: `plimsoll agent --join TOKEN`.
+# It says the line for agents: `PLIMSOLL_JOIN=TOKEN plimsoll agent`.
 IFS= read -r line <"$work/said" || exit 2
-token=${line##* }
+token=${line#*=}
+token=${token%% *}
 
 # Says what runs on a host for the agent NAME. The token comes by the standard input and goes into
 # the environment, which only the same user can read; everybody sees a command line. When the input

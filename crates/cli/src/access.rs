@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use plimsoll_conduct::{Reached, input};
 use plimsoll_driver_s3::Encryption;
+use plimsoll_driver_seaweed::{Security, SigningKeys};
 use plimsoll_driver_swift::{Access as SwiftAccess, SECRET_VARIABLES};
-use plimsoll_http::{Pem, TlsIdentity};
+use plimsoll_http::{Pem, TlsIdentity, TlsOptions};
 use plimsoll_workload::plan::spec::TargetSpec;
 use plimsoll_workload::plan::{Plan, Secrets, TargetSecrets};
 use serde::{Deserialize, Serialize};
@@ -31,8 +32,9 @@ pub(crate) struct AccessDoc {
     pub(crate) ca_pem: Option<String>,
     /// By store that the workload opens, in order.
     pub(crate) stores: Vec<StoreSecrets>,
-    /// By place: what `security.toml` says there; the empty place is the one that is always read.
-    pub(crate) security: BTreeMap<String, String>,
+    /// By place of a `security.toml`, empty where none is named: what it says, and the environment
+    /// beside it.
+    pub(crate) security: BTreeMap<String, SecurityDoc>,
     /// What the environment says of who signs in to a Swift, by variable.
     #[serde(default)]
     pub(crate) swift: BTreeMap<String, String>,
@@ -77,6 +79,32 @@ pub(crate) struct LoginDoc {
     token: Option<Secret>,
 }
 
+/// What a client of a SeaweedFS is told, with the certificates themselves: an agent opens no file
+/// that a coordinator names.
+#[derive(Default, Serialize, Deserialize)]
+pub(crate) struct SecurityDoc {
+    volume_keys: SigningKeysDoc,
+    filer_keys: SigningKeysDoc,
+    grpc: Option<TrustDoc>,
+    https: Option<TrustDoc>,
+}
+
+/// The keys that tokens are signed with.
+#[derive(Default, Serialize, Deserialize)]
+struct SigningKeysDoc {
+    write: Option<Vec<u8>>,
+    read: Option<Vec<u8>>,
+}
+
+/// Whom to trust over TLS, and as whom to appear.
+#[derive(Serialize, Deserialize)]
+struct TrustDoc {
+    insecure: bool,
+    ca_pem: Option<String>,
+    any_name_of_ca: bool,
+    identity: Option<IdentityDoc>,
+}
+
 /// A certificate of our own with its key, each in PEM.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct IdentityDoc {
@@ -116,9 +144,13 @@ impl AccessDoc {
         let mut security = BTreeMap::new();
         for target in &plan.targets {
             if let Some(TargetSpec::Seaweedfs(spec)) = &target.spec
-                && let Some(path) = &spec.security
+                && !own_credentials
             {
-                security.insert(path.clone(), read(Path::new(path))?);
+                let said = store::security(spec.security.as_deref().map(Path::new))?;
+                if said != Security::default() {
+                    let place = spec.security.clone().unwrap_or_default();
+                    security.insert(place, SecurityDoc::of(&said, &read)?);
+                }
             }
         }
         let is_swift = |target: &plimsoll_workload::plan::Target| {
@@ -167,6 +199,21 @@ impl AccessDoc {
             || SECRET_VARIABLES.iter().any(|name| self.swift.contains_key(*name));
         let has_identity = self.identity.is_some() || self.swift_identity.is_some();
         self.stores.iter().any(has_keys) || !self.security.is_empty() || of_swift || has_identity
+    }
+
+    /// Returns what is known of a SeaweedFS whose `security.toml` is at that place; an agent that
+    /// asks with credentials of its own takes what its own environment says. `file_of` keeps
+    /// certificates in a file.
+    pub(crate) fn security(
+        &self,
+        place: Option<&str>,
+        file_of: &dyn Fn(&str) -> Result<PathBuf>,
+    ) -> Result<Security> {
+        if self.own_credentials {
+            return Ok(Security::read("", &environment::variable)?);
+        }
+        let said = self.security.get(place.unwrap_or_default());
+        Ok(said.map(|said| said.security(file_of)).transpose()?.unwrap_or_default())
     }
 
     /// Returns who signs in to a Swift; an agent that asks with credentials of its own takes what
@@ -241,6 +288,62 @@ fn own_identity() -> Option<TlsIdentity> {
     let file = |name: &str| environment::variable(name).map(PathBuf::from);
     let (client_cert, client_key) = (file(CLIENT_CERT), file(CLIENT_KEY));
     store::identity(&TlsArgs { client_cert, client_key, ..TlsArgs::default() })
+}
+
+impl SecurityDoc {
+    fn of(said: &Security, read: &dyn Fn(&Path) -> Result<String>) -> Result<Self> {
+        let keys = |keys: &SigningKeys| {
+            let SigningKeys { write, read } = keys.clone();
+            SigningKeysDoc { write, read }
+        };
+        let trust = |trust: &Option<TlsOptions>| {
+            trust.as_ref().map(|trust| TrustDoc::of(trust, read)).transpose()
+        };
+        Ok(Self {
+            volume_keys: keys(&said.keys),
+            filer_keys: keys(&said.filer_keys),
+            grpc: trust(&said.grpc)?,
+            https: trust(&said.https)?,
+        })
+    }
+
+    fn security(&self, file_of: &dyn Fn(&str) -> Result<PathBuf>) -> Result<Security> {
+        let keys = |keys: &SigningKeysDoc| {
+            let SigningKeysDoc { write, read } = keys;
+            SigningKeys { write: write.clone(), read: read.clone() }
+        };
+        let trust = |trust: &Option<TrustDoc>| {
+            trust.as_ref().map(|trust| trust.options(file_of)).transpose()
+        };
+        Ok(Security {
+            keys: keys(&self.volume_keys),
+            filer_keys: keys(&self.filer_keys),
+            grpc: trust(&self.grpc)?,
+            https: trust(&self.https)?,
+        })
+    }
+}
+
+impl TrustDoc {
+    fn of(trust: &TlsOptions, read: &dyn Fn(&Path) -> Result<String>) -> Result<Self> {
+        let TlsOptions { insecure, ca_file, any_name_of_ca, identity } = trust;
+        let identity = identity.as_ref().map(|identity| IdentityDoc::of(identity, read));
+        Ok(Self {
+            insecure: *insecure,
+            ca_pem: ca_file.as_deref().map(read).transpose()?,
+            any_name_of_ca: *any_name_of_ca,
+            identity: identity.transpose()?,
+        })
+    }
+
+    fn options(&self, file_of: &dyn Fn(&str) -> Result<PathBuf>) -> Result<TlsOptions> {
+        Ok(TlsOptions {
+            insecure: self.insecure,
+            ca_file: self.ca_pem.as_deref().map(file_of).transpose()?,
+            any_name_of_ca: self.any_name_of_ca,
+            identity: self.identity.as_ref().map(TlsIdentity::from),
+        })
+    }
 }
 
 impl IdentityDoc {
@@ -319,7 +422,7 @@ mod tests {
         assert!(!of(vec![store(None, None)]).has_secrets());
         assert!(of(vec![store(None, None), store(Some(keys()), None)]).has_secrets());
         assert!(of(vec![store(None, Some([0; 32]))]).has_secrets());
-        let security = [("security.toml".to_owned(), String::new())].into_iter().collect();
+        let security = [(String::new(), SecurityDoc::default())].into_iter().collect();
         assert!(AccessDoc { security, ..AccessDoc::default() }.has_secrets());
         let login =
             LoginDoc { password: Some(Secret::from("p".to_owned())), ..LoginDoc::default() };

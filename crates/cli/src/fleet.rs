@@ -138,7 +138,7 @@ impl Reachable {
     pub(crate) fn keepers(&self, names: &[String], run: &str) -> Result<Roll> {
         let keeps = |present: &[Recruit], name: &String| {
             let is_it = |each: &Recruit| {
-                each.about.name == *name && each.about.kept.iter().any(|kept| kept == run)
+                each.name == *name && each.about.kept.iter().any(|kept| kept == run)
             };
             present.iter().any(is_it)
         };
@@ -190,7 +190,7 @@ impl Wanted {
             Self::Count(count) => present.iter().take(*count).cloned().collect(),
             Self::Names(names) => {
                 let of_name =
-                    |name: &String| present.iter().find(|each| each.about.name == *name).cloned();
+                    |name: &String| present.iter().find(|each| each.name == *name).cloned();
                 names.iter().filter_map(of_name).collect()
             }
         }
@@ -307,8 +307,7 @@ pub(crate) fn muster(args: &FleetArgs, look: &[String], ui: &Ui) -> Result<Muste
             recruits.len()
         ),
         Wanted::Names(names) if recruits.len() < names.len() => {
-            let is_missing =
-                |name: &&String| !recruits.iter().any(|each| each.about.name == **name);
+            let is_missing = |name: &&String| !recruits.iter().any(|each| each.name == **name);
             let names = names.iter().filter(is_missing).cloned().collect();
             return Err(Absent { names, waited: limit }.into());
         }
@@ -316,14 +315,33 @@ pub(crate) fn muster(args: &FleetArgs, look: &[String], ui: &Ui) -> Result<Muste
     }
     if let Some(busy) = recruits.iter().find(|each| each.about.busy.is_some()) {
         let run = busy.about.busy.as_deref().unwrap_or_default();
-        bail!("agent {} is part of another run, {run}", busy.about.name);
+        bail!("agent {} is part of another run, {run}", busy.name);
     }
     if args.agents_equal {
         recruits.iter_mut().for_each(|each| each.about.weight = 1);
     }
-    let names: Vec<&str> = recruits.iter().map(|each| &*each.about.name).collect();
+    heaviest(&recruits).iter().for_each(|note| ui.note(note));
+    let names: Vec<&str> = recruits.iter().map(|each| &*each.name).collect();
     ui.note(&format!("{}: {}", format::plural(names.len() as u64, "agent"), names.join(", ")));
     Ok(Mustered { fleet, recruits })
+}
+
+/// Returns what is to be said of an agent that takes nearly all of the load by what it says itself.
+fn heaviest(recruits: &[Recruit]) -> Option<String> {
+    /// So much more than the next one is no difference of machines.
+    const TIMES: u32 = 16;
+    let mut by_weight: Vec<(u32, &str)> =
+        recruits.iter().map(|each| (each.about.weight, &*each.name)).collect();
+    by_weight.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
+    let [(weight, name), (next, _), ..] = by_weight[..] else { return None };
+    let all: u64 = by_weight.iter().map(|(weight, _)| u64::from(*weight)).sum();
+    (next > 0 && weight / next >= TIMES).then(|| {
+        let share = f64::from(weight) / all as f64 * 100.0;
+        format!(
+            "agent {name} takes {share:.0} % of the workers, as its weight is {weight} \
+             (--agents-equal gives each agent the same share)"
+        )
+    })
 }
 
 /// Has the agents of a run, which are found unless they were already, share the work of a plan.
@@ -344,7 +362,7 @@ pub(crate) fn assign(
 /// Has the jobs of a plan be on the agents that they name. One that is not there is told, and
 /// what is its is done by all.
 fn pin(plan: &mut Plan, recruits: &[Recruit], ui: &Ui) -> Result<()> {
-    let agents = recruits.iter().map(|each| (&*each.about.name, each.about.weight));
+    let agents = recruits.iter().map(|each| (&*each.name, each.about.weight));
     let unknown = plan.pin(&agents.collect::<Vec<_>>()).map_err(ConductError::from)?;
     for (agent, jobs) in unknown {
         ui.warn(&format!(
@@ -365,7 +383,7 @@ impl Mustered {
     pub(crate) fn places(&self) -> Result<Vec<&[Place]>> {
         let of = |recruit: &'_ Recruit| -> Result<()> {
             let trouble = recruit.about.places.iter().find_map(|place| place.trouble.as_ref());
-            trouble.map_or(Ok(()), |why| bail!("agent {}: {why}", recruit.about.name))
+            trouble.map_or(Ok(()), |why| bail!("agent {}: {why}", recruit.name))
         };
         self.recruits.iter().try_for_each(of)?;
         Ok(self.recruits.iter().map(|recruit| &*recruit.about.places).collect())
@@ -446,7 +464,7 @@ fn check_encrypted<'a>(
             "the store's credentials",
             "; or have each agent ask with its own (--agent-credentials)",
         ),
-        Sent::OtherSecrets => ("the store's own secrets (of --encrypt, of security.toml)", ""),
+        Sent::OtherSecrets => ("the store's own secrets (of --encrypt)", ""),
         Sent::Content => ("the files that content is made of (--obj.generator)", ""),
     };
     let ways = "write --fabric tls://HOST:PORT, or name the servers' certificates (--fabric-ca)";
@@ -461,6 +479,7 @@ fn check_encrypted<'a>(
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_fleet::protocol::AgentId;
     use plimsoll_workload::plan::WorkloadFile;
 
     use super::*;
@@ -497,19 +516,42 @@ mod tests {
         );
     }
 
-    #[test]
-    fn secrets_go_nowhere_without_tls() {
-        let about = |name: &str, is_encrypted| About {
+    fn about(name: &str, weight: u32, is_encrypted: bool) -> About {
+        About {
             name: name.to_owned(),
             version: "1".to_owned(),
-            weight: 1,
+            weight,
             is_encrypted,
             busy: None,
             kept: Vec::new(),
             places: Vec::new(),
             machine: None,
+        }
+    }
+
+    #[test]
+    fn an_agent_that_takes_nearly_all_of_the_load_is_named() {
+        let note = |weights: &[u32]| {
+            let recruit = |(number, weight): (usize, &u32)| {
+                let (name, id) = (format!("n{number}"), format!("a{number}"));
+                let (id, about) = (AgentId::new(id).unwrap(), about(&name, *weight, true));
+                Recruit { id, name, incarnation: 1, about }
+            };
+            heaviest(&weights.iter().enumerate().map(recruit).collect::<Vec<_>>())
         };
-        let agents = [about("a", true), about("b", false)];
+        for weights in [&[][..], &[9], &[8, 4, 64], &[1_000_000, 0]] {
+            assert_eq!(note(weights), None, "{weights:?}");
+        }
+        assert_eq!(
+            note(&[4, 1_000_000, 4]).unwrap(),
+            "agent n1 takes 100 % of the workers, as its weight is 1000000 (--agents-equal gives \
+             each agent the same share)"
+        );
+    }
+
+    #[test]
+    fn secrets_go_nowhere_without_tls() {
+        let agents = [about("a", 1, true), about("b", 1, false)];
         let check = |is_encrypted, sent| {
             let checked = check_encrypted(is_encrypted, agents.iter(), sent);
             checked.map_err(|error| error.to_string())
@@ -522,9 +564,8 @@ mod tests {
         );
         assert_eq!(
             check(true, Sent::OtherSecrets).unwrap_err(),
-            "the store's own secrets (of --encrypt, of security.toml) would go to agent b over NATS \
-             without TLS: there write --fabric tls://HOST:PORT, or name the servers' certificates \
-             (--fabric-ca)"
+            "the store's own secrets (of --encrypt) would go to agent b over NATS without TLS: there \
+             write --fabric tls://HOST:PORT, or name the servers' certificates (--fabric-ca)"
         );
         assert_eq!(
             check(false, Sent::Content).unwrap_err(),

@@ -205,6 +205,7 @@ pub(crate) fn open(way: &Way, time: &RunTime) -> Result<(Reached, Option<Asking>
     let requests = &args.requests;
     let proxies = way.proxies()?;
     let Hosts { mut endpoints, tls: speaks_tls } = hosts_of(hosts, args.tls)?;
+    way.check(&endpoints, proxies.as_ref())?;
     if requests.resolve_host && proxies.is_some() {
         bail!("--resolve-host: a proxy resolves names itself; leave one of them out");
     }

@@ -38,7 +38,7 @@ fn a_command_that_was_left_out_is_refused_by_one_sentence() {
     for line in ["fleet", "fleet --help", "fleet up --listen 127.0.0.1:0", "fleet nonsense"] {
         refused(line, &[], FLEET);
     }
-    for line in ["agent", "agent --join x", "help fleet", "help agent"] {
+    for line in ["agent", "agent --join-file x", "help fleet", "help agent"] {
         refused(line, &[], FLEET);
     }
     for line in ["console", "console -h", "console --directory d", "help console"] {

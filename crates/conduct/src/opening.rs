@@ -8,10 +8,12 @@ use plimsoll_driver::null::NullDriver;
 use plimsoll_driver_s3::S3Config;
 use plimsoll_driver_seaweed::{
     AssignBy, FILER_PORT, FilerConfig, OF_SERVICE, SeaweedConfig, Security, UploadBy, masters_of,
-    ttl_of,
+    services_of, ttl_of,
 };
 use plimsoll_driver_swift::{Access, AccessError, SwiftConfig};
-use plimsoll_http::{NameServers, TlsConfig, TlsOptions, Transport, expand_hosts};
+use plimsoll_http::{
+    AllowedHosts, Endpoint, NameServers, TlsConfig, TlsOptions, Transport, expand_hosts,
+};
 use plimsoll_model::{Ability, Seed};
 use plimsoll_oracle::{Oracle, SCRIPT_SCHEMA, Script, ScriptError};
 use plimsoll_record::schema::{SEAWEEDFS, SEAWEEDFS_FILER, SWIFT};
@@ -76,9 +78,10 @@ pub trait Reach {
     /// does not say it.
     fn swift(&mut self, target: &str) -> Result<Access, CallerError>;
 
-    /// Refuses hosts, `HOST:PORT`, to which no password may go.
-    fn may_sign_in(&self, _host: &str) -> Result<(), CallerError> {
-        Ok(())
+    /// Returns the hosts that may be connected to: those of all targets, of proxies, and of whoever
+    /// is signed in to.
+    fn allowed(&self) -> AllowedHosts {
+        AllowedHosts::ANY
     }
 
     /// Tells whether the caller lets buckets be created, and whether those that were stay, whatever
@@ -98,6 +101,15 @@ pub trait Reach {
 fn carried(reach: &dyn Reach, tls: bool) -> Result<Transport, ConductError> {
     let carried = reach.transport().direct(tls, !reach.only_judges());
     carried.map_err(|error| ConductError::Caller(error.into()))
+}
+
+/// Refuses hosts that may not be connected to, before anything of them is.
+fn check<'e>(
+    reach: &dyn Reach,
+    endpoints: impl IntoIterator<Item = &'e Endpoint>,
+) -> Result<(), ConductError> {
+    let checked = reach.allowed().check_all(endpoints);
+    checked.map_err(|error| ConductError::Caller(error.into()))
 }
 
 /// The targets of a plan, as it is run.
@@ -251,6 +263,7 @@ fn open_seaweed(
     let only_judges = reach.only_judges();
     if spec.is_filer() {
         let config = filer_config(&target.path, spec, security)?;
+        check(reach, &config.filers)?;
         let transport = carried(reach, config.tls.is_some())?;
         let config = FilerConfig { transport, ..config };
         return Ok(match only_judges {
@@ -259,9 +272,12 @@ fn open_seaweed(
         });
     }
     let names = (!only_judges).then(NameServers::of_system);
+    let services = spec.master.0.iter().flat_map(|text| services_of(text));
+    check(reach, &services.map(|name| Endpoint::new(name, 0)).collect::<Vec<_>>())?;
     let config = seaweed_config(&target.path, spec, security, names.as_ref())?;
+    check(reach, config.masters.iter().map(|master| &master.http))?;
     let transport = carried(reach, config.tls.is_some())?;
-    let config = SeaweedConfig { transport, ..config };
+    let config = SeaweedConfig { transport, allowed: reach.allowed(), ..config };
     match only_judges {
         true => Ok(Store::judged(SEAWEEDFS, config.collection)),
         false => Store::seaweed(config, time),
@@ -285,12 +301,12 @@ pub(crate) fn open_swift(
     }
     let access = reach.swift(name).map_err(ConductError::Caller)?;
     let (sign_in, storage) = access.sign_in(&said).map_err(refused)?;
-    if let Some(auth) = sign_in.address() {
-        reach.may_sign_in(&auth.endpoint.to_string()).map_err(ConductError::Caller)?;
-    }
+    let addresses = sign_in.address().into_iter().chain(&storage);
+    check(reach, addresses.map(|address| &address.endpoint))?;
     // Whether the account is spoken to over TLS is known when the sign-in has said where it is.
     let transport = carried(reach, storage.as_ref().is_some_and(|storage| storage.tls))?;
-    let mut config = SwiftConfig { storage, transport, ..swift::config(spec, access, sign_in) };
+    let plain = swift::config(spec, access, sign_in);
+    let mut config = SwiftConfig { storage, transport, allowed: reach.allowed(), ..plain };
     config.has_segments |= takes_parts;
     let (create, keep) = reach.on_buckets();
     config.missing_container =

@@ -91,8 +91,11 @@ pub struct Chain {
     pub store: Endpoint,
     /// Whether it speaks TLS.
     pub store_tls: bool,
-    /// Whom to trust where TLS is spoken.
+    /// Whom to trust where TLS is spoken to the store.
     pub trust: TlsOptions,
+    /// The same where it is spoken to anybody else: what a token service is shown is worth more
+    /// than one store.
+    pub services_trust: TlsOptions,
     /// The proxies on the way to a token service; the machine's own services are asked directly.
     pub proxies: Option<Proxies>,
     /// The run's clock.

@@ -59,6 +59,7 @@ fn chain(clock: Arc<Moved>, variable: fn(&str) -> Option<String>) -> Chain {
         store: plimsoll_http::expand_hosts(&store, 80).unwrap().remove(0),
         store_tls: false,
         trust: TlsOptions::default(),
+        services_trust: TlsOptions::default(),
         proxies: None,
         clock,
         wall_epoch: EPOCH,

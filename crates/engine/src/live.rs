@@ -93,9 +93,9 @@ impl LiveCounts {
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
-            ok: self.ok + other.ok,
-            failed: self.failed + other.failed,
-            bytes: self.bytes + other.bytes,
+            ok: self.ok.saturating_add(other.ok),
+            failed: self.failed.saturating_add(other.failed),
+            bytes: self.bytes.saturating_add(other.bytes),
             latency_ns: self.latency_ns.wrapping_add(other.latency_ns),
         }
     }

@@ -280,11 +280,13 @@ impl Broker {
         Ok(self.desk.token(rules)?)
     }
 
-    /// Returns who has joined: ids and names.
+    /// Returns who has joined, or come back, since this was asked last: ids and names.
     pub fn joined(&self) -> Vec<(String, String)> {
-        let members = self.desk.members();
-        let agents = members.agents.iter();
-        agents.map(|(number, of)| (agent_id(*number), of.name.clone())).collect()
+        let mut members = self.desk.members();
+        let news = std::mem::take(&mut members.news).into_iter();
+        let named =
+            |number: u32| Some((agent_id(number), members.agents.get(&number)?.name.clone()));
+        news.filter_map(named).collect()
     }
 
     /// Returns the port that agents connect to.

@@ -40,7 +40,7 @@ use crate::offset::{ClockLine, Offset};
 use crate::roll::Recruit;
 use crate::wire::{
     Answer, ChangesDoc, ConductDoc, FilesReadyDoc, Order, OutcomeDoc, ProbeDoc, StageBounds,
-    StageEndDoc, StageOrder, ended_by,
+    StageEndDoc, StageOrder, are_bounded, ended_by,
 };
 
 /// How often what agents tell is shown.
@@ -156,11 +156,12 @@ impl Lead {
             fabric: Arc::clone(&fabric),
             clock: Arc::clone(&clock),
             observer: Arc::clone(&observer),
-            names: recruits.iter().map(|recruit| recruit.about.name.clone()).collect(),
+            names: recruits.iter().map(|recruit| recruit.name.clone()).collect(),
+            own_names: recruits.iter().map(|recruit| recruit.about.name.clone()).collect(),
             arrivals,
         };
         let agent = |recruit: &Recruit| schema::Agent {
-            name: recruit.about.name.clone(),
+            name: recruit.name.clone(),
             id: recruit.id.as_str().to_owned(),
             version: recruit.about.version.clone(),
             machine: None,
@@ -341,7 +342,8 @@ impl Lead {
                 let own = own.and_then(|own| own.changes(sets_count));
                 own.ok_or_else(|| "what it says that it changed means nothing".to_owned())
             });
-            let outcome = doc.fits(bounds).then(|| doc.outcome(offset.into())).flatten();
+            let fits = doc.fits(bounds) && are_bounded(&(&files, &seen));
+            let outcome = fits.then(|| doc.outcome(offset.into())).flatten();
             let outcome = outcome.ok_or("what it says of the stage means nothing");
             let (own, outcome) = match (own, outcome) {
                 (Ok(own), Ok(outcome)) => (own, outcome),
@@ -356,7 +358,7 @@ impl Lead {
             };
             changed.append(own);
             on_files.extend(files.map(|files| *files));
-            evidence.extend(files::evidence(&self.recruits[index].about.name, seen));
+            evidence.extend(files::evidence(&self.recruits[index].name, seen));
             self.latest = self.latest.max(Moment::from_ns(now_ns));
             match &mut all {
                 Some(all) => all.merge(outcome),

@@ -4,6 +4,7 @@
 //! repeat, delay and reorder them.
 
 pub mod agent;
+pub mod agent_key;
 pub mod broker;
 mod content;
 mod contents;

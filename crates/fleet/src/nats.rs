@@ -11,23 +11,25 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use async_nats::jetstream::object_store::{self, GetErrorKind, ObjectStore};
+use async_nats::jetstream::object_store;
 use async_nats::jetstream::{self, stream::StorageType};
-use async_nats::{Client, ConnectOptions, ServerAddr};
+use async_nats::{Client, ConnectOptions, HeaderMap, Message, ServerAddr};
 use bytes::Bytes;
 use futures::StreamExt as _;
 use serde::Deserialize;
-use tokio::io::AsyncReadExt as _;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use self::budget::Budgets;
+use self::objects::TakeError;
 use crate::fabric::{Address, Arrival, Fabric, FabricError, Space};
 use crate::protocol::AgentId;
 use crate::simulated::failed;
 
 /// What all subjects begin with.
 pub(crate) const SUBJECTS: &str = "plimsoll";
+/// The header that all messages have which are no server's.
+const OURS: &str = "Plimsoll";
 /// Messages that wait to be sent; what comes beyond is dropped, and said again.
 const WAITING_MAX: usize = 1 << 14;
 /// Messages that wait to be taken; the library drops what comes beyond.
@@ -226,6 +228,9 @@ impl Nats {
             let mut budgets = Budgets::default();
             runtime.spawn(async move {
                 while let Some(message) = messages.next().await {
+                    if !is_ours(&message) {
+                        continue;
+                    }
                     let last = message.subject.rsplit('.').next().unwrap_or_default();
                     let told = message.subject.starts_with(&format!("{SUBJECTS}.tell."));
                     let from = AgentId::new(last).ok().filter(|_| told);
@@ -322,12 +327,6 @@ impl Nats {
             }
         })
     }
-
-    async fn store(&self, of: &Space) -> Result<ObjectStore, FabricError> {
-        let bucket = bucket_of(of);
-        let found = self.jetstream.get_object_store(&bucket).await;
-        found.map_err(|error| failed(format!("cannot reach the object store {bucket}"), error))
-    }
 }
 
 async fn connect(config: &NatsConfig, side: Side<'_>) -> Result<Client, FabricError> {
@@ -352,11 +351,21 @@ fn shown(config: &NatsConfig) -> String {
     format!("NATS at {}", servers.join(", "))
 }
 
+/// Tells whether somebody of a fleet has sent a message. The server answers under whatever subject
+/// an answer is asked for, with what is kept or in its own words, and neither says so: what an
+/// agent has it say to others is not heard, and costs none of them what they may still say.
+fn is_ours(message: &Message) -> bool {
+    let has = |name: &str| message.headers.as_ref().is_some_and(|all| all.get(name).is_some());
+    has(OURS) && !has("Nats-Stream")
+}
+
 /// Sends what waits.
 async fn send(client: Client, mut waiting: mpsc::Receiver<(String, Bytes)>) {
     while let Some((subject, message)) = waiting.recv().await {
+        let mut headers = HeaderMap::new();
+        headers.insert(OURS, "1");
         // What is lost is said again.
-        let _ = client.publish(subject, message).await;
+        let _ = client.publish_with_headers(subject, headers, message).await;
     }
     let _ = client.flush().await;
 }
@@ -447,29 +456,25 @@ impl Fabric for Nats {
         let read = content.read_to_end(&mut bytes);
         read.map_err(|error| failed(format!("cannot read {name}"), error))?;
         let (content, bucket) = (Bytes::from(bytes), bucket_of(of));
-        let store = self.keep_trying(format!("cannot hand {name} over"), || self.store(of))?;
         self.keep_trying(format!("cannot hand {name} over"), || {
-            objects::put(&self.jetstream, (&store, &bucket), name, content.clone())
+            objects::put(&self.jetstream, &bucket, name, content.clone())
         })
     }
 
     fn get(&self, of: &Space, name: &str, to: &mut dyn Write) -> Result<u64, FabricError> {
-        let mut taken = Taken::default();
+        let (mut taken, bucket) = (objects::Taken::default(), bucket_of(of));
         self.loops.block_on(async {
             let mut end = tokio::time::Instant::now() + TRY_FOR;
             loop {
                 let before = taken.size;
-                let error = match self.take(of, name, to, &mut taken).await {
-                    Ok(()) => return Ok(taken.size),
-                    Err(TakeError::Final(error)) => return Err(error),
-                    Err(TakeError::Passing(error)) => error,
-                };
+                let took = objects::take(&self.jetstream, &bucket, name, to, &mut taken).await;
+                let Err(error) = took else { return Ok(taken.size) };
                 let now = tokio::time::Instant::now();
                 if taken.size > before {
                     end = now + TRY_FOR;
                 }
-                if now >= end {
-                    return Err(error);
+                if now >= end || !matches!(error, TakeError::Passing(_)) {
+                    return Err(failed(format!("cannot fetch {name} of {of}"), error));
                 }
                 tokio::time::sleep(TRY_AGAIN).await;
             }
@@ -477,80 +482,15 @@ impl Fabric for Nats {
     }
 
     fn remove(&self, of: &Space, prefix: &str) -> Result<(), FabricError> {
-        let what = format!("cannot clear what {of} has kept");
-        self.keep_trying(what, || self.remove_once(of, prefix))
-    }
-}
-
-/// How much of a content was taken, and which content that is.
-#[derive(Default)]
-struct Taken {
-    size: u64,
-    pieces: Option<String>,
-}
-
-/// Why a content was not taken to its end.
-enum TakeError {
-    /// Another try may do it.
-    Passing(FabricError),
-    /// None will.
-    Final(FabricError),
-}
-
-impl Nats {
-    /// Takes a content from where an earlier try has left it.
-    async fn take(
-        &self,
-        of: &Space,
-        name: &str,
-        to: &mut dyn Write,
-        taken: &mut Taken,
-    ) -> Result<(), TakeError> {
-        let what = || format!("cannot fetch {name} of {of}");
-        let store = self.store(of).await.map_err(TakeError::Passing)?;
-        let mut object = store.get(name).await.map_err(|error| {
-            let is_missing = error.kind() == GetErrorKind::NotFound;
-            let failed = failed(what(), error);
-            if is_missing { TakeError::Final(failed) } else { TakeError::Passing(failed) }
-        })?;
-        let pieces = object.info.nuid.clone();
-        if taken.pieces.get_or_insert_with(|| pieces.clone()) != &pieces && taken.size > 0 {
-            let other = std::io::Error::other("there is another one of that name meanwhile");
-            return Err(TakeError::Final(failed(what(), other)));
-        }
-        taken.pieces = Some(pieces);
-        let mut known = taken.size;
-        let mut piece = vec![0; CHUNK_BYTES];
-        loop {
-            let read = tokio::time::timeout(TRY_FOR, object.read(&mut piece)).await;
-            let read = read.map_err(|error| TakeError::Passing(failed(what(), error)))?;
-            let count = read.map_err(|error| TakeError::Passing(failed(what(), error)))?;
-            if count == 0 {
-                return Ok(());
-            }
-            // What an earlier try has taken already exists.
-            let skipped = known.min(count as u64) as usize;
-            known -= skipped as u64;
-            let new = &piece[skipped..count];
-            let written = to.write_all(new);
-            let unkept = |error| TakeError::Final(failed(format!("cannot keep {name}"), error));
-            written.map_err(unkept)?;
-            taken.size += new.len() as u64;
-        }
-    }
-
-    async fn remove_once(&self, of: &Space, prefix: &str) -> Result<(), FabricError> {
-        let store = self.store(of).await?;
-        let unlisted = |error| failed("cannot list it".to_owned(), error);
-        let mut objects = store.list().await.map_err(unlisted)?;
-        while let Some(object) = objects.next().await {
-            let object = object.map_err(|error| failed("cannot list it".to_owned(), error))?;
-            if object.name.starts_with(prefix) {
-                let deleted = store.delete(&object.name).await;
-                deleted.map_err(|error| failed(format!("cannot delete {}", object.name), error))?;
-            }
-        }
-        Ok(())
+        let (what, bucket) = (format!("cannot clear what {of} has kept"), bucket_of(of));
+        self.keep_trying(what, || async {
+            let removed = match of {
+                Space::Shared => objects::remove(&self.jetstream, &bucket, prefix).await,
+                // It holds what is of one run, and whatever else its agent has put there.
+                Space::Of(_) => objects::clear(&self.jetstream, &bucket).await,
+            };
+            removed.map_err(|error| failed("the object store does not do it".to_owned(), error))
+        })
     }
 }
 

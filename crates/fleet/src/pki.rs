@@ -140,13 +140,33 @@ impl NewKey {
         Ok(Self(KeyPair::generate()?))
     }
 
+    /// Returns the key that was kept, as [`to_der`](Self::to_der) has it.
+    pub fn read(der: &[u8]) -> Result<Self, PkiError> {
+        let key = KeyPair::try_from(der)?;
+        match key.der_bytes().len() == POINT_BYTES {
+            true => Ok(Self(key)),
+            false => Err(PkiError::Key),
+        }
+    }
+
+    /// Returns it as it is kept, in PKCS #8.
+    pub fn to_der(&self) -> Vec<u8> {
+        self.0.serialize_der()
+    }
+
+    /// Returns a number that another key hardly has.
+    pub fn number(&self) -> u32 {
+        let [a, b, c, d, ..] = fingerprint(self.public());
+        u32::from_be_bytes([a, b, c, d])
+    }
+
     /// Returns its public part.
     pub fn public(&self) -> &[u8] {
         self.0.der_bytes()
     }
 
     /// Returns it with its certificate.
-    pub fn with(self, certificate: Vec<u8>) -> Identity {
+    pub fn with(&self, certificate: Vec<u8>) -> Identity {
         Identity { certificate, key: self.0.serialize_der() }
     }
 }

@@ -19,6 +19,9 @@ pub const MESSAGE_BYTES_MAX: usize = 1 << 19;
 /// The longest text that somebody else's message may have us keep or show.
 pub const NAME_BYTES_MAX: usize = 100;
 
+/// The most that an agent may say of how much of the load it takes relative to others.
+pub const WEIGHT_MAX: u32 = 1_000_000;
+
 /// Names an agent on its fabric: what stands in the subjects of its messages.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

@@ -1,13 +1,13 @@
 //! Who is there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use plimsoll_model::{Clock, Moment, WallTime};
 
 use crate::fabric::{Address, Arrival, Fabric, FabricError};
-use crate::protocol::{About, AgentId, Ask, MessageError, Tell, What, decode, encode};
+use crate::protocol::{About, AgentId, Ask, MessageError, Tell, WEIGHT_MAX, What, decode, encode};
 use crate::wire::{Answer, LiveDoc, Order};
 
 /// How often the roll is called.
@@ -18,6 +18,8 @@ const CALL_EVERY: Duration = Duration::from_millis(250);
 pub struct Recruit {
     /// What it is called on its fabric.
     pub id: AgentId,
+    /// What people call it: its own name, unless another agent that is there has it.
+    pub name: String,
     /// Which process of that id it is.
     pub incarnation: u64,
     /// What it tells of itself.
@@ -89,7 +91,7 @@ pub fn call_roll(
     let (mut called, mut newest): (Option<Moment>, Moment) = (None, begun);
     loop {
         let now = clock.now();
-        let present = by_name(&found);
+        let present = present(&found);
         if now.since(begun) >= limit || is_enough(&present, now.since(newest)) {
             clocks.retain(|id, _| found.contains_key(id));
             return Ok(Roll { present, strangers, clocks });
@@ -110,6 +112,9 @@ pub fn call_roll(
             Ok(tell) if from.as_ref().is_some_and(|from| *from != tell.agent) => {}
             Ok(Tell { what: What::Here(about), .. }) if about.places.len() != look.len() => {}
             Ok(Tell { what: What::Here(about), .. }) if !about.is_printable() => {}
+            Ok(Tell { agent, what: What::Here(about), .. }) if about.weight > WEIGHT_MAX => {
+                note(&mut strangers, heavy(&agent, about.weight));
+            }
             Ok(Tell { agent, incarnation, what: What::Here(about), .. }) => {
                 let received = clock.now();
                 let of_machine = about.machine.as_ref().and_then(|machine| {
@@ -122,7 +127,8 @@ pub fn call_roll(
                 {
                     clocks.insert(agent.clone(), seen);
                 }
-                let recruit = Recruit { id: agent.clone(), incarnation, about };
+                let name = about.name.clone();
+                let recruit = Recruit { id: agent.clone(), name, incarnation, about };
                 if found.insert(agent, recruit).is_none() {
                     newest = clock.now();
                 }
@@ -135,18 +141,37 @@ pub fn call_roll(
             Ok(_) | Err(MessageError::Form(_) | MessageError::Long { .. }) => {}
             Err(error @ MessageError::Language { .. }) => {
                 let who = from.map_or_else(|| "an agent".to_owned(), |id| id.as_str().to_owned());
-                let text = format!("{who}: {error}");
-                if !strangers.contains(&text) {
-                    strangers.push(text);
-                }
+                note(&mut strangers, format!("{who}: {error}"));
             }
         }
     }
 }
 
-fn by_name(found: &BTreeMap<AgentId, Recruit>) -> Vec<Recruit> {
+fn note(strangers: &mut Vec<String>, text: String) {
+    if !strangers.contains(&text) {
+        strangers.push(text);
+    }
+}
+
+fn heavy(agent: &AgentId, weight: u32) -> String {
+    let id = agent.as_str();
+    format!("{id} is left out: its weight is {weight}, and the most is {WEIGHT_MAX} (--weight)")
+}
+
+/// Returns who is there, by name and id. Of several that call themselves the same, the one that
+/// joined first is called so, and the others have a number behind it: `vm`, `vm-2`, `vm-3`.
+fn present(found: &BTreeMap<AgentId, Recruit>) -> Vec<Recruit> {
     let mut present: Vec<Recruit> = found.values().cloned().collect();
-    present.sort_by(|a, b| (&a.about.name, &a.id).cmp(&(&b.about.name, &b.id)));
+    // Numbers of agents grow as they join, and one may be longer than another.
+    present.sort_by_key(|each| (each.id.as_str().len(), each.id.clone()));
+    let mut taken: BTreeSet<String> = present.iter().map(|each| each.name.clone()).collect();
+    let mut own: BTreeSet<String> = BTreeSet::new();
+    for each in present.iter_mut().filter(|each| !own.insert(each.name.clone())) {
+        let mut numbered = (2_u32..).map(|number| format!("{}-{number}", each.name));
+        let free = numbered.find(|name| taken.insert(name.clone()));
+        each.name = free.expect("there are more numbers than agents");
+    }
+    present.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
     present
 }
 
@@ -174,21 +199,14 @@ mod tests {
             else {
                 return Ok(());
             };
-            for (name, number) in [("a", number), ("b", number + 9)] {
+            for (name, number) in [("a", number), ("c", number), ("b", number + 9)] {
                 // Its clock is ten seconds ahead of that of the caller, who has just begun.
                 let wall_ns = self.1 + 10_000_000_000;
                 let machine =
                     Some(Box::new(MachineState { number, wall_ns, ..MachineState::default() }));
-                let about = About {
-                    name: name.to_owned(),
-                    version: "1".to_owned(),
-                    weight: 1,
-                    is_encrypted: false,
-                    busy: None,
-                    kept: Vec::new(),
-                    places: Vec::new(),
-                    machine,
-                };
+                // The third says that it takes more than any agent may.
+                let weight = if name == "c" { WEIGHT_MAX + 1 } else { 1 };
+                let about = About { machine, weight, ..about(name) };
                 let id = AgentId::new(name).unwrap();
                 let tell: Tell<Answer, LiveDoc> = Tell {
                     agent: id.clone(),
@@ -221,6 +239,54 @@ mod tests {
         }
     }
 
+    fn about(name: &str) -> About {
+        About {
+            name: name.to_owned(),
+            version: "1".to_owned(),
+            weight: 1,
+            is_encrypted: false,
+            busy: None,
+            kept: Vec::new(),
+            places: Vec::new(),
+            machine: None,
+        }
+    }
+
+    #[test]
+    fn no_two_agents_that_are_there_have_the_same_name() {
+        let recruit = |(id, name): (&str, &str)| {
+            let id = AgentId::new(id).unwrap();
+            let recruit = Recruit {
+                id: id.clone(),
+                name: name.to_owned(),
+                incarnation: 1,
+                about: about(name),
+            };
+            (id, recruit)
+        };
+        let found = [
+            ("a10000", "vm"),
+            ("a0002", "vm"),
+            ("a0009", "vm"),
+            ("a0001", "vm-2"),
+            ("a0003", "node"),
+        ];
+        let present = present(&found.into_iter().map(recruit).collect());
+        let named = present.iter().map(|each| (each.id.as_str(), &*each.name));
+        assert_eq!(
+            named.collect::<Vec<_>>(),
+            [
+                ("a0003", "node"),
+                ("a0002", "vm"),
+                ("a0001", "vm-2"),
+                ("a0009", "vm-3"),
+                ("a10000", "vm-4")
+            ]
+        );
+        // By what it calls itself an agent is known again that comes back.
+        assert!(present.iter().all(|each| each.name.starts_with(&each.about.name)));
+    }
+
     #[test]
     fn clocks_are_told_by_the_exchange_that_they_answer() {
         let (to, arrivals) = channel();
@@ -232,6 +298,8 @@ mod tests {
             call_roll(&fabric, &arrivals, &clock, call, &mut |present, _| present.len() == 2);
         let roll = roll.unwrap();
         assert_eq!(roll.present.len(), 2);
+        let left_out = ["c is left out: its weight is 1000001, and the most is 1000000 (--weight)"];
+        assert_eq!(roll.strangers, left_out);
         let [(id, seen)] = roll.clocks.iter().collect::<Vec<_>>()[..] else {
             panic!("{:?}", roll.clocks)
         };

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use plimsoll_analysis::Advice;
+use plimsoll_analysis::verdict::LimitClass;
 use plimsoll_record::schema::{self, Manifest};
-use plimsoll_report::{AgentReport, LossReport, format};
+use plimsoll_report::{AgentReport, LossReport, StageReport, format, lost};
 
 /// Returns the agents that carried a run out.
 pub(crate) fn agents(manifest: &Manifest) -> Vec<AgentReport> {
@@ -30,6 +32,34 @@ pub(crate) fn agents(manifest: &Manifest) -> Vec<AgentReport> {
         losses: of.losses.clone(),
     };
     manifest.agents.iter().map(agent).collect()
+}
+
+/// Has the stages of a run that lost agents advise nothing that only helps where all are there: a
+/// longer run brings none of them back.
+pub(crate) fn advise_of_a_part<'s>(
+    agents: &[AgentReport],
+    stages: impl Iterator<Item = &'s mut StageReport>,
+) {
+    let Some(lost) = lost(agents) else { return };
+    let is_of_all =
+        |code: &str| ["full-span-used", "short-span", "idle-workers", "imbalance"].contains(&code);
+    for stage in stages {
+        for row in &mut stage.rows {
+            row.advice.retain(|of| !is_of_all(of.code));
+            row.analysis.advice.retain(|of| {
+                !matches!(
+                    of,
+                    Advice::FullSpanUsed { .. }
+                        | Advice::ShortSpan { .. }
+                        | Advice::IdleWorkers { .. }
+                        | Advice::Imbalance { .. }
+                )
+            });
+        }
+        if let Some(verdict) = stage.verdict.as_mut().filter(|of| of.class == LimitClass::Unknown) {
+            verdict.experiment = format!("{lost}: find out why, and run again with all agents");
+        }
+    }
 }
 
 /// Returns the processor time of an agent over all stages; of one that was lost, that of the last

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plimsoll_analysis::verdict::LimitClass;
-use plimsoll_analysis::{Advice, RowAnalysis};
+use plimsoll_analysis::RowAnalysis;
 use plimsoll_foreign::warp::raw::ScanEnd;
 use plimsoll_model::{ErrorClass, Interface, OpKind, OpRate, RunId, Seed, WallTime};
 use plimsoll_record::schema::{self, Manifest, StageKind};
@@ -12,13 +11,13 @@ use plimsoll_report::proof::Certificate;
 use plimsoll_report::{
     AgentReport, CacheState, CertificateLine, CleanupReport, CleanupState, ErrorSample,
     JobSchedule, LoopModel, OpLogCheck, ProcessUsage, Report, RowReport, ScheduleReport,
-    StageReport, TargetReport, Verification, VerificationMode, format, lost,
+    StageReport, TargetReport, Verification, VerificationMode, format,
 };
 use plimsoll_workload::plan::{JobPacing, Members, Plan, title_of};
 use plimsoll_workload::{Pacing, RateProfile, Share};
 use serde::Deserialize;
 
-use crate::agents::{agents, machine_line};
+use crate::agents::{advise_of_a_part, agents, machine_line};
 use crate::analyze::{AnalyzedStage, at};
 use crate::asked::Asked;
 use crate::clients::{ClientStage, RowJobs, Rows};
@@ -73,9 +72,7 @@ impl Record {
         };
         let mut stages: Vec<(u8, StageReport)> = analyzed.into_iter().map(stage).collect();
         let agents = agents(manifest);
-        if let Some(lost) = lost(&agents) {
-            stages.iter_mut().for_each(|(_, stage)| of_a_part(stage, &lost));
-        }
+        advise_of_a_part(&agents, stages.iter_mut().map(|(_, stage)| stage));
         self.add_steps(manifest, asked, &mut stages)?;
         let load_lines = self.load_lines(manifest, asked, &stages)?;
         let of_lines = load_lines.iter().filter_map(|line| line.verdict.clone());
@@ -107,9 +104,7 @@ impl Record {
             load_lines,
             verification,
             read_back: self.read_back(manifest)?,
-            recorder_wait: Duration::from_nanos(
-                manifest.recorder.map_or(0, |recorder| recorder.wait_ns),
-            ),
+            recorder_wait: Duration::from_nanos(manifest.recorder.map_or(0, |of| of.wait_ns)),
             cleanup: cleanup(&manifest.cleanup),
             scraped,
             losses: scrape_loss.into_iter().collect(),
@@ -336,29 +331,6 @@ impl Record {
 pub fn typed_again(words: &[String]) -> String {
     // Only a NUL cannot be quoted, and no command line has one.
     shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
-}
-
-/// Has a stage of which agents were lost advise nothing that only helps where all are there: a
-/// longer run brings none of them back.
-fn of_a_part(stage: &mut StageReport, lost: &str) {
-    for row in &mut stage.rows {
-        let is_of_all = |code: &str| {
-            ["full-span-used", "short-span", "idle-workers", "imbalance"].contains(&code)
-        };
-        row.advice.retain(|of| !is_of_all(of.code));
-        row.analysis.advice.retain(|of| {
-            !matches!(
-                of,
-                Advice::FullSpanUsed { .. }
-                    | Advice::ShortSpan { .. }
-                    | Advice::IdleWorkers { .. }
-                    | Advice::Imbalance { .. }
-            )
-        });
-    }
-    if let Some(verdict) = stage.verdict.as_mut().filter(|of| of.class == LimitClass::Unknown) {
-        verdict.experiment = format!("{lost}: find out why, and run again with all agents");
-    }
 }
 
 fn is_measured(stage: &RecordStage) -> bool {

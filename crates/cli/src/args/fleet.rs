@@ -8,7 +8,6 @@ use clap::{Args, Subcommand};
 
 use super::{ByteSize, Duration};
 use crate::left_out;
-use crate::secret::Secret;
 
 /// Which fleet is meant.
 #[derive(Args, Clone, Debug, Default)]
@@ -67,7 +66,8 @@ pub(crate) struct FleetArgs {
     /// Each agent also keeps its part of the record, as a run directory of its own
     #[arg(long)]
     pub(crate) parts_stay: bool,
-    /// Each agent uses its own credentials for the store; none leave this machine
+    /// Each agent uses its own credentials for the store, on hosts that its owner names
+    /// (--allow-hosts); none leave this machine
     #[arg(long)]
     pub(crate) agent_credentials: bool,
 }
@@ -220,27 +220,29 @@ pub(crate) struct AgentsArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct AgentArgs {
-    /// The token that `plimsoll fleet up` prints, or file:PATH of a file that holds it
-    #[arg(long, env = "PLIMSOLL_JOIN", hide_env_values = true, value_name = "TOKEN")]
-    pub(crate) join: Option<Secret>,
+    /// The file of the token that `plimsoll fleet up` prints, or of its whole line; - is stdin
+    /// [default: the token in PLIMSOLL_JOIN]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) join_file: Option<PathBuf>,
     /// Take part on this NATS instead, nats://HOST:PORT or tls://HOST:PORT, comma separated
-    #[arg(long, value_name = "URLS", conflicts_with = "join")]
+    #[arg(long, value_name = "URLS", conflicts_with = "join_file")]
     pub(crate) fabric: Option<String>,
     #[command(flatten)]
     pub(crate) access: FabricArgs,
     /// What people call this agent [default: the machine's host name]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// How much load it takes relative to others [default: its cores]
+    /// How much load it takes relative to others, at most 1000000 [default: its cores]
     #[arg(long, value_name = "N")]
     pub(crate) weight: Option<u32>,
-    /// Where to keep what it records until the coordinator has it: a new or empty directory, or one
-    /// that an agent was in before
-    /// [default: plimsoll/agent in $XDG_STATE_HOME or ~/.local/state]
+    /// Where to keep its key, by which a fleet knows it again, and what it records until the
+    /// coordinator has it: a new or empty directory, or this agent's own from before
+    /// [default: plimsoll/agent in $XDG_STATE_HOME or ~/.local/state, or agent-2 and so on]
     #[arg(long, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
-    /// Put load on nothing but these hosts, comma separated, each HOST or HOST:PORT; {1...8} stands
-    /// for a range [default: any]
+    /// Connect to no stores, proxies or sign-ins but these, comma separated, each HOST (all its
+    /// ports) or HOST:PORT; {1...8} stands for a range. Only then are the agent's own credentials
+    /// used (--agent-credentials) [default: any]
     #[arg(long, value_name = "HOSTS", help_heading = "Limits")]
     pub(crate) allow_hosts: Option<String>,
     /// Work on nothing outside of these directories, comma separated. Without it a run may make

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -15,14 +15,16 @@ use plimsoll_driver_seaweed::Security;
 use plimsoll_driver_swift::Access;
 use plimsoll_engine::EngineConfig;
 use plimsoll_fleet::Limits;
+use plimsoll_fleet::agent_key::AgentKey;
 use plimsoll_fleet::broker::join;
 use plimsoll_fleet::nats::{Nats, NatsConfig, Side, forward};
 use plimsoll_fleet::part::Workplace;
-use plimsoll_fleet::protocol::{About, AgentId, MachineState, NAME_BYTES_MAX, Place};
+use plimsoll_fleet::pki::NewKey;
+use plimsoll_fleet::protocol::{About, AgentId, MachineState, NAME_BYTES_MAX, Place, WEIGHT_MAX};
 use plimsoll_fleet::station::{Identity, Input, Station};
 use plimsoll_fleet::token::Token;
 use plimsoll_fleet::wire::{ConductDoc, FilesConductDoc};
-use plimsoll_http::{Endpoint, Transport, expand_hosts};
+use plimsoll_http::{AllowedHosts, Transport, expand_hosts};
 use plimsoll_model::{Bytes, Interface, RunId, Seed, SharedClock};
 use plimsoll_record::{RunDirectory, StateDirectory, is_alive};
 use plimsoll_workload::Share;
@@ -33,15 +35,24 @@ use crate::access::AccessDoc;
 use crate::args::fleet::AgentArgs;
 use crate::conducted::fresh_seed;
 use crate::fleet::{others, state_directory};
-use crate::secret::Secret;
 use crate::store::{self, Way};
 use crate::ui::Ui;
 use crate::{environment, signals};
 
-/// What a token in a file begins with on the command line.
-const FILE_SCHEME: &str = "file:";
+/// The flag that names the hosts which may be connected to.
+const ALLOW_HOSTS: &str = "--allow-hosts";
+
+/// The variable that holds a token.
+pub(crate) const JOIN: &str = "PLIMSOLL_JOIN";
+/// Why an agent does not know where to go.
+const NO_FLEET: &str = "name a fleet: --join-file FILE with the token that `plimsoll fleet up` \
+    prints, or the token in PLIMSOLL_JOIN, or --fabric URL";
 /// More than any file has that holds a token.
 const TOKEN_BYTES_MAX: u64 = 16 << 10;
+
+/// Why an agent does not take part in a run for which it would use its own credentials.
+const NO_HOSTS_NAMED: &str = "it uses its own credentials (--agent-credentials) on no host but \
+    those that its owner names: start it with --allow-hosts HOSTS";
 
 /// What stands between the run and the number of the part in the name of its directory.
 const PART: &str = "-part-";
@@ -50,7 +61,7 @@ const OWN_PART: &str = ".part-";
 
 /// What the owner of the machine allows.
 struct Limited {
-    hosts: Option<Vec<Endpoint>>,
+    hosts: AllowedHosts,
     /// Where links lead to.
     directories: Vec<PathBuf>,
     workers_max: Option<u32>,
@@ -77,21 +88,26 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
         bail!("--name: it is empty, too long or not printable");
     }
     let weight = args.weight.unwrap_or_else(|| u32::try_from(machine::cores()).unwrap_or(1));
-    let directory = match &args.directory {
-        Some(directory) => directory.clone(),
-        None => state_directory("agent")?,
+    if weight > WEIGHT_MAX {
+        bail!("--weight {weight}: the most is {WEIGHT_MAX}");
+    }
+    let stop = signals::listen()?;
+    let leads = leads(args)?;
+    let (directory, key) = match &args.directory {
+        Some(directory) => (directory.clone(), AgentKey::open(directory).context("--directory")?),
+        None => AgentKey::open_free(&state_directory("agent")?)?,
     };
     StateDirectory::open(&directory, "agent", &[])?;
     let hosts = args.allow_hosts.as_deref().map(|hosts| expand_hosts(hosts, 0));
+    let hosts = hosts.transpose().context(ALLOW_HOSTS)?;
     let limited = Limited {
         directories: allowed_directories(&args.allow_dirs)?,
-        hosts: hosts.transpose().context("--allow-hosts")?,
+        hosts: hosts.map_or(AllowedHosts::ANY, |hosts| AllowedHosts::only(hosts, ALLOW_HOSTS)),
         workers_max: args.workers_max,
         fill_max: args.fill_max.map(|size| size.0),
     };
-    let stop = signals::listen()?;
     let entropy = fresh_seed(RunTime::machine().wall_epoch);
-    let (id, config) = way(args, &name, entropy)?;
+    let (id, config) = leads.follow(&name, key.key())?;
     let kept = kept_in(&directory).into_iter().map(|(run, _)| run).collect();
     let about = About {
         name: name.clone(),
@@ -127,28 +143,50 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
     Ok(signals::exit_code_of_server(was_busy))
 }
 
-/// Returns what the agent is called on its fabric, and how that is reached.
-fn way(args: &AgentArgs, name: &str, entropy: u64) -> Result<(AgentId, NatsConfig)> {
-    if let Some(urls) = &args.fabric {
-        let fitting = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-        let plain: String = name.chars().take(40).map(fitting).collect();
-        let id = AgentId::new(format!("{plain}-{entropy:08x}"))?;
-        return Ok((id, others(urls, &args.access)?));
-    }
-    let Some(token) = &args.join else {
-        bail!("name a fleet: --join TOKEN, as `plimsoll fleet up` prints it, or --fabric URL")
-    };
-    let text = token_text(token)?;
-    let token = Token::parse(&text).context("--join")?;
-    join(&token, name).context("--join")
+/// What leads to a fleet.
+enum Leads {
+    /// A token of it.
+    Token(Box<Token>),
+    /// Its fabric, which is somebody else's.
+    Fabric(Box<NatsConfig>),
 }
 
-fn token_text(token: &Secret) -> Result<String> {
-    match token.expose().strip_prefix(FILE_SCHEME) {
-        None => Ok(token.expose().to_owned()),
-        Some(path) => input::read_text(Path::new(path), TOKEN_BYTES_MAX)
-            .with_context(|| format!("--join: cannot read {path}")),
+impl Leads {
+    /// Returns what the agent with that key is called on the fabric, and how that is reached.
+    fn follow(self, name: &str, key: &NewKey) -> Result<(AgentId, NatsConfig)> {
+        match self {
+            Self::Token(token) => Ok(join(&token, name, key)?),
+            Self::Fabric(config) => {
+                let fitting = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+                let plain: String = name.chars().take(40).map(fitting).collect();
+                let id = AgentId::new(format!("{plain}-{:08x}", key.number()))?;
+                Ok((id, *config))
+            }
+        }
     }
+}
+
+fn leads(args: &AgentArgs) -> Result<Leads> {
+    if let Some(urls) = &args.fabric {
+        return Ok(Leads::Fabric(Box::new(others(urls, &args.access)?)));
+    }
+    let (text, from) = match &args.join_file {
+        Some(path) => {
+            let bytes = input::read_given_bytes(path, TOKEN_BYTES_MAX);
+            let bytes =
+                bytes.with_context(|| format!("--join-file: cannot read {}", path.display()))?;
+            (String::from_utf8_lossy(&bytes).into_owned(), "--join-file")
+        }
+        None => (environment::variable(JOIN).context(NO_FLEET)?, JOIN),
+    };
+    let token = Token::parse(token_in(&text)).context(from)?;
+    Ok(Leads::Token(Box::new(token)))
+}
+
+/// Returns the token in a text, which may be the whole line that `plimsoll fleet up` prints.
+fn token_in(text: &str) -> &str {
+    let line = text.split_whitespace().find_map(|word| word.strip_prefix(JOIN)?.strip_prefix('='));
+    line.unwrap_or(text)
 }
 
 /// How stores are reached, as the coordinator says.
@@ -160,7 +198,8 @@ struct Told<'a> {
     time: &'a RunTime,
     /// How many were opened.
     opened: usize,
-    limited: &'a Limited,
+    /// The machine that reaches them.
+    machine: &'a Machine,
 }
 
 impl Reach for Told<'_> {
@@ -173,7 +212,7 @@ impl Reach for Told<'_> {
                 return Err("an agent cannot reach the embedded store".into());
             }
         };
-        let way = way.with_identity(self.access.identity());
+        let way = way.told(self.access.identity(), self.allowed());
         match &way.args.host {
             None => return Err("the coordinator names no host".into()),
             Some(hosts) if store::is_host_file(hosts) => {
@@ -184,24 +223,19 @@ impl Reach for Told<'_> {
         let (mut reached, _) = store::open(&way, self.time)?;
         self.access.complete(self.opened, &mut reached);
         self.opened += 1;
-        let endpoints: Vec<String> =
-            reached.config.endpoints.iter().map(ToString::to_string).collect();
-        self.limited.check(&endpoints)?;
         Ok(reached)
     }
 
     fn security(&mut self, file: Option<&str>) -> Result<Security, CallerError> {
-        let text = file.and_then(|file| self.access.security.get(file));
-        let read = Security::read(text.map_or("", String::as_str), &environment::variable);
-        Ok(read?)
+        Ok(self.access.security(file, &|pem| self.machine.certificates_of(pem))?)
     }
 
     fn swift(&mut self, target: &str) -> Result<Access, CallerError> {
         Ok(self.access.swift_access(target, self.swift_ca_file.clone()))
     }
 
-    fn may_sign_in(&self, host: &str) -> Result<(), CallerError> {
-        self.limited.check(&[host.to_owned()])
+    fn allowed(&self) -> AllowedHosts {
+        self.machine.limited.hosts.clone()
     }
 
     fn transport(&self) -> Transport {
@@ -210,26 +244,6 @@ impl Reach for Told<'_> {
 
     fn only_judges(&self) -> bool {
         false
-    }
-}
-
-impl Limited {
-    /// Refuses addresses that the owner does not allow.
-    fn check(&self, endpoints: &[String]) -> Result<(), CallerError> {
-        let Some(hosts) = &self.hosts else { return Ok(()) };
-        let is_allowed = |endpoint: &String| {
-            let of = |allowed: &Endpoint| match allowed.port {
-                0 => endpoint.rsplit_once(':').is_some_and(|(host, _)| *host == allowed.host),
-                _ => *endpoint == allowed.to_string(),
-            };
-            hosts.iter().any(of)
-        };
-        match endpoints.iter().find(|endpoint| !is_allowed(endpoint)) {
-            Some(endpoint) => {
-                Err(format!("its owner does not allow load on {endpoint} (--allow-hosts)").into())
-            }
-            None => Ok(()),
-        }
     }
 }
 
@@ -281,11 +295,11 @@ impl Limited {
 
 impl Machine {
     /// Keeps certificates in a file for as long as anybody may read them.
-    fn certificates_of(&self, pem: &str) -> Result<PathBuf, CallerError> {
+    fn certificates_of(&self, pem: &str) -> Result<PathBuf> {
         let file = tempfile::NamedTempFile::new()?;
         std::io::Write::write_all(&mut file.as_file(), pem.as_bytes())?;
         let path = file.path().to_path_buf();
-        self.certificates.lock().map_err(|_| "a defect")?.push(file);
+        self.certificates.lock().unwrap_or_else(PoisonError::into_inner).push(file);
         Ok(path)
     }
 }
@@ -333,19 +347,16 @@ impl Workplace for Machine {
         time: &RunTime,
     ) -> Result<Targets, CallerError> {
         let access: AccessDoc = serde_json::from_value(access.clone())?;
+        if access.own_credentials && !self.limited.hosts.are_named() {
+            return Err(NO_HOSTS_NAMED.into());
+        }
         let certificates =
             |pem: &Option<String>| pem.as_deref().map(|pem| self.certificates_of(pem)).transpose();
         let (ca_file, swift_ca_file) =
             (certificates(&access.ca_pem)?, certificates(&access.swift_ca_pem)?);
-        let limited = &self.limited;
-        let mut told = Told { access: &access, ca_file, swift_ca_file, time, opened: 0, limited };
-        let targets = Targets::of(plan, &mut told, &StandIn::Nobody, seed, time)?;
-        for target in &targets.all {
-            if let Some(store) = target.store().filter(|store| store.admin.is_some()) {
-                self.limited.check(&bare(&store.record.endpoints))?;
-            }
-        }
-        Ok(targets)
+        let machine = self;
+        let mut told = Told { access: &access, ca_file, swift_ca_file, time, opened: 0, machine };
+        Ok(Targets::of(plan, &mut told, &StandIn::Nobody, seed, time)?)
     }
 
     fn settings(&self, conduct: &ConductDoc, part: FilesPart) -> Result<RunSettings, CallerError> {
@@ -439,42 +450,102 @@ fn kept_in(directory: &Path) -> Vec<(String, PathBuf)> {
     names.into_iter().filter_map(run).collect()
 }
 
-/// Returns addresses without what stands before and behind them.
-fn bare(endpoints: &[String]) -> Vec<String> {
-    let bare = |endpoint: &String| {
-        let behind = endpoint.split_once("://").map_or(&**endpoint, |(_, behind)| behind);
-        behind.split('/').next().unwrap_or_default().to_owned()
-    };
-    endpoints.iter().map(bare).collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use clap::Parser;
+    use plimsoll_workload::plan::WorkloadFile;
 
     use super::*;
+    use crate::args::s3::StoreArgs;
     use crate::args::{Cli, Command};
+
+    /// Returns what a command line says of its store.
+    fn store(words: &[&str]) -> Option<StoreArgs> {
+        let words = ["plimsoll", "s3", "get"].iter().chain(words);
+        match Cli::parse_from(words).command {
+            Command::S3(command) => Some(command.common().store.clone()),
+            _ => unreachable!("it begins so"),
+        }
+    }
+
+    /// Returns a machine whose owner allows these hosts.
+    fn machine(hosts: AllowedHosts) -> Machine {
+        let limited = Limited { hosts, directories: Vec::new(), workers_max: None, fill_max: None };
+        let (directory, certificates) = (PathBuf::new(), Mutex::default());
+        Machine { clock: RunTime::machine().clock, directory, limited, certificates }
+    }
+
+    fn only(hosts: &str) -> AllowedHosts {
+        AllowedHosts::only(expand_hosts(hosts, 0).unwrap(), ALLOW_HOSTS)
+    }
+
+    /// Returns why a machine does not open the targets of a workload; `None` where it does.
+    fn refusal(machine: &Machine, targets: &str, access: AccessDoc) -> Option<String> {
+        let text = format!(
+            "schema: plimsoll.workload/2\nname: t\ntargets: {{a: {targets}}}\nsets: {{o: {{count: \
+             1, size: 1B}}}}\nstages: [{{jobs: [{{work: {{fill: o}}}}]}}]\n"
+        );
+        let plan = WorkloadFile::from_yaml("t", &text).unwrap().check().unwrap();
+        let access = serde_json::to_value(access).unwrap();
+        let opened = machine.targets(&plan, &access, Seed(1), &RunTime::machine());
+        opened.err().map(|error| format!("{:#}", anyhow!(error)))
+    }
 
     #[test]
     fn no_list_of_hosts_is_read_that_a_coordinator_names() {
-        let words = ["plimsoll", "s3", "get", "--host", "file:/dev/zero"];
-        let Command::S3(command) = Cli::parse_from(words).command else {
-            unreachable!("it begins so")
+        let store = store(&["--host", "file:/dev/zero"]);
+        let access = AccessDoc { store, ..AccessDoc::default() };
+        let refused = refusal(&machine(AllowedHosts::ANY), "{s3: {}}", access).unwrap();
+        assert!(
+            refused.ends_with("an agent does not read the host file file:/dev/zero"),
+            "{refused}"
+        );
+    }
+
+    /// Any of these would be connected to when it is opened, and nobody listens there: so the
+    /// refusals also show that nothing was.
+    #[test]
+    fn no_target_is_opened_at_a_host_that_the_owner_has_not_named() {
+        let machine = machine(only("127.0.0.1:1,127.0.0.2"));
+        let refused = |targets: &str| {
+            let (store, swift) = (store(&["--host", "127.0.0.1:1"]), BTreeMap::new());
+            let access = AccessDoc { store, swift, ..AccessDoc::default() };
+            let refused = refusal(&machine, targets, access).unwrap();
+            let (_, host) = refused.split_once("does not allow load on ").expect(&refused);
+            host.to_owned()
         };
-        let store = Some(command.common().store.clone());
-        let access = AccessDoc { store, own_credentials: true, ..AccessDoc::default() };
-        let limited =
-            Limited { hosts: None, directories: Vec::new(), workers_max: None, fill_max: None };
-        let time = RunTime::machine();
-        let mut told = Told {
-            access: &access,
-            ca_file: None,
-            swift_ca_file: None,
-            time: &time,
-            opened: 0,
-            limited: &limited,
+        for (targets, host) in [
+            ("{s3: {hosts: \"127.0.0.1:1,127.0.0.1:3\"}}", "127.0.0.1:3"),
+            ("{s3: {hosts: \"127.0.0.1:1\", proxy: \"http://127.0.0.3:1\"}}", "127.0.0.3:1"),
+            ("{s3: {proxy: \"socks5://127.0.0.1:2\"}}", "127.0.0.1:2"),
+            ("{seaweedfs: {master: [\"127.0.0.2:9333\", \"127.0.0.3:9333\"]}}", "127.0.0.3:9333"),
+            ("{seaweedfs: {master: \"127.0.0.1:1,dnssrv+_grpc._tcp.m\"}}", "_grpc._tcp.m:0"),
+            ("{seaweedfs: {filer: [\"127.0.0.2\", \"127.0.0.3\"]}}", "127.0.0.3:8888"),
+            (
+                "{swift: {auth_version: none, storage_url: \"http://127.0.0.3:1/v1/a\", \
+                 container: c}}",
+                "127.0.0.3:1",
+            ),
+        ] {
+            assert_eq!(refused(targets), format!("{host} (--allow-hosts)"), "{targets}");
+        }
+    }
+
+    #[test]
+    fn an_agents_own_credentials_go_to_no_host_that_its_owner_has_not_named() {
+        let access = || {
+            let store = store(&["--host", "127.0.0.1:1"]);
+            AccessDoc { store, own_credentials: true, ..AccessDoc::default() }
         };
-        let refused = told.store("", AskedStore::Own).map(|_| ()).unwrap_err().to_string();
-        assert_eq!(refused, "an agent does not read the host file file:/dev/zero");
+        for targets in ["{s3: {}}", "{seaweedfs: {filer: \"127.0.0.1:1\"}}"] {
+            let refused = refusal(&machine(AllowedHosts::ANY), targets, access());
+            assert_eq!(refused.as_deref(), Some(NO_HOSTS_NAMED));
+            let refused = refusal(&machine(only("127.0.0.2")), targets, access()).unwrap();
+            assert!(refused.contains("does not allow load on 127.0.0.1:1"), "{refused}");
+        }
+        let filer = "{seaweedfs: {filer: \"127.0.0.1:1\"}}";
+        assert_eq!(refusal(&machine(only("127.0.0.1")), filer, access()), None);
     }
 }

@@ -17,6 +17,7 @@ use crate::args::Form;
 use crate::args::fleet::{
     AgentsArgs, CollectArgs, FleetCommand, OwnFleetArgs, ReachArgs, RevokeArgs, TokenArgs, UpArgs,
 };
+use crate::commands::agent::JOIN;
 use crate::fleet::Reachable;
 use crate::ui::Ui;
 use crate::{environment, fleet, shown, signals};
@@ -76,21 +77,24 @@ fn up(args: &UpArgs) -> Result<ExitCode> {
         broker.port(),
         found.version
     ));
-    ui.result(&format!("plimsoll agent --join {}\n", token.to_text()))?;
+    ui.result(&joining_line(&token.to_text()))?;
     ui.note("then, here, any benchmark with --fleet; Ctrl-C ends the fleet");
-    let mut known = 0;
     signals::rest(&stop, || {
         if broker.tend()? {
             ui.warn("the NATS server stopped by itself and was restarted");
         }
-        let joined = broker.joined();
-        for (id, name) in joined.iter().skip(known) {
+        for (id, name) in broker.joined() {
             ui.note(&format!("{name} has joined ({id})"));
         }
-        known = joined.len();
         Ok(())
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the line by which agents join. The token is in the environment, which only the agent's
+/// user can read; everybody on a machine sees its command lines.
+fn joining_line(token: &str) -> String {
+    format!("{JOIN}={token} plimsoll agent\n")
 }
 
 /// Prints another line by which agents join.
@@ -98,7 +102,7 @@ fn token(args: &TokenArgs) -> Result<ExitCode> {
     let fleet = own(&args.fleet)?;
     let lasts = args.expires.map(|duration| duration.0);
     let token = ask_token(&fleet.nats, TokenRules { uses: args.uses, lasts })?;
-    Ui::plain().result(&format!("plimsoll agent --join {token}\n"))?;
+    Ui::plain().result(&joining_line(&token))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -109,7 +113,14 @@ fn revoke(args: &RevokeArgs) -> Result<ExitCode> {
     }
     let ui = Ui::plain();
     let fleet = own(&args.fleet)?;
-    let revoked = ask_revoke(&fleet.nats, args.whom.clone(), args.token.clone())?;
+    let present = if args.whom.is_empty() { Vec::new() } else { fleet.all()?.present };
+    // What they are called where they are shown; one that is not there is known by its own name.
+    let id = |whom: &String| {
+        let is_it = |each: &&Recruit| each.name == *whom;
+        present.iter().find(is_it).map_or_else(|| whom.clone(), |each| each.id.as_str().to_owned())
+    };
+    let whom = args.whom.iter().map(id).collect();
+    let revoked = ask_revoke(&fleet.nats, whom, args.token.clone())?;
     for RevokedAgent { id, name, token } in &revoked.agents {
         ui.note(&format!("{name} ({id}) is cut off"));
         if let Some(token) = token {
@@ -181,7 +192,7 @@ fn doc(recruit: &Recruit) -> Value {
     let about = &recruit.about;
     json!({
         "id": recruit.id.as_str(),
-        "name": about.name,
+        "name": recruit.name,
         "version": about.version,
         "weight": about.weight,
         "busy": about.busy,
@@ -201,7 +212,7 @@ fn table(present: &[Recruit]) -> String {
             _ => format!(", keeps its part of {}", about.kept.join(", ")),
         };
         [
-            about.name.clone(),
+            recruit.name.clone(),
             recruit.id.as_str().to_owned(),
             about.weight.to_string(),
             state + &kept,

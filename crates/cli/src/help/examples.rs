@@ -399,8 +399,8 @@ pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
     (
         "agent",
         &[
-            "plimsoll agent --join file:token.txt",
-            "plimsoll agent --join file:token.txt --name client-1 --workers-max 64",
+            "plimsoll agent --join-file token.txt",
+            "plimsoll agent --join-file token.txt --name client-1 --workers-max 64",
         ],
     ),
     (

@@ -108,6 +108,7 @@ pub(super) fn by_whom(
         store: first_of(&config).clone(),
         store_tls: config.tls.is_some(),
         trust: way.trust(),
+        services_trust: way.services_trust(),
         proxies,
         clock: time.clock.clone(),
         wall_epoch: time.wall_epoch,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use plimsoll_http::{Proxies, TlsConfig, TlsIdentity, TlsOptions};
+use plimsoll_http::{AllowedHosts, Endpoint, Proxies, TlsConfig, TlsIdentity, TlsOptions};
 use plimsoll_workload::plan::spec::{Lookup, S3Signature, S3Target};
 use plimsoll_workload::plan::{Secrets, Time};
 
@@ -21,13 +21,18 @@ pub(crate) struct Way {
     identity: Option<TlsIdentity>,
     /// How long connecting may take, and silence of the store.
     pub(super) timeout: Option<Duration>,
+    /// Which hosts may be connected to.
+    pub(super) allowed: AllowedHosts,
+    /// Whether somebody else says all this, whose word counts for the store alone.
+    is_told: bool,
 }
 
 impl Way {
     /// Returns the way that flags describe.
     pub(crate) fn of(args: StoreArgs) -> Self {
         let identity = identity(&args.tls_trust);
-        Self { args, proxy: None, identity, timeout: None }
+        let (allowed, is_told) = (AllowedHosts::ANY, false);
+        Self { args, proxy: None, identity, timeout: None, allowed, is_told }
     }
 
     /// Returns the way to a store that a workload names.
@@ -60,9 +65,10 @@ impl Way {
         Self { proxy: spec.proxy.clone(), timeout, ..Self::of(named) }
     }
 
-    /// Returns the way with a certificate of our own that was handed over.
-    pub(crate) fn with_identity(self, identity: Option<TlsIdentity>) -> Self {
-        Self { identity, ..self }
+    /// Returns the way as a coordinator has told it, which leads to no hosts but these; with the
+    /// certificate that is shown on it.
+    pub(crate) fn told(self, identity: Option<TlsIdentity>, allowed: AllowedHosts) -> Self {
+        Self { identity, allowed, is_told: true, ..self }
     }
 
     /// Returns the way with whoever is known to ask, instead of who is found otherwise.
@@ -87,6 +93,20 @@ impl Way {
             identity: self.identity.clone(),
             ..TlsOptions::default()
         }
+    }
+
+    /// Returns whom to trust where credentials are asked for of anybody but the store: `--insecure`
+    /// is about the store, and so are certificates that somebody else has sent.
+    pub(super) fn services_trust(&self) -> TlsOptions {
+        let trust = self.trust();
+        let ca_file = trust.ca_file.filter(|_| !self.is_told);
+        TlsOptions { insecure: false, ca_file, ..trust }
+    }
+
+    /// Refuses hosts that may not be connected to, before anything is sent to any of them.
+    pub(super) fn check(&self, endpoints: &[Endpoint], proxies: Option<&Proxies>) -> Result<()> {
+        let proxies = proxies.into_iter().flat_map(Proxies::endpoints);
+        Ok(self.allowed.check_all(endpoints.iter().chain(proxies))?)
     }
 
     pub(super) fn proxies(&self) -> Result<Option<Proxies>> {

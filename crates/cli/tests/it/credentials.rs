@@ -5,10 +5,11 @@
 
 mod stand_ins;
 
-use std::io::{BufRead, BufReader, Read};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use plimsoll_testkit::{LiveKind, live};
@@ -439,7 +440,7 @@ fn agents_renew_keys_of_their_own() {
     let (gate, of_agent) = (Gate::before(&store, &issuer), issuer.beside("AGENT"));
     let mut agent = plimsoll(fleet.place.path());
     agent.env("AWS_CONTAINER_CREDENTIALS_FULL_URI", of_agent.url());
-    fleet.join_as(agent, "a", &[]);
+    fleet.join_as(agent, "a", &["--allow-hosts", "127.0.0.1"]);
     let line = "s3 mixed --objects 20 --obj.size 1KiB --concurrent 2 --duration 9s --create-bucket";
     let mut command = plimsoll(fleet.place.path());
     command.args(line.split_whitespace()).args(["--host", gate.host(), "--agent-credentials"]);
@@ -465,7 +466,7 @@ fn agents_take_tokens_of_their_own_to_the_token_service() {
     };
     let mut agent = plimsoll(fleet.place.path());
     with_token(&mut agent, &of_agent);
-    fleet.join_as(agent, "a", &[]);
+    fleet.join_as(agent, "a", &["--allow-hosts", "127.0.0.1"]);
     let line =
         format!("s3 stat {SMALL} --create-bucket --signature STS_WEB_TOKEN --agent-credentials");
     let mut command = plimsoll(fleet.place.path());
@@ -476,6 +477,60 @@ fn agents_take_tokens_of_their_own_to_the_token_service() {
     let asked = gate.asked();
     assert!(asked.iter().any(|(key, _)| key.starts_with("AGENT")), "{asked:?}");
     assert_eq!(gate.refused(), 0, "{asked:?}");
+}
+
+#[test]
+fn an_agents_own_token_goes_to_no_host_that_its_owner_has_not_named() {
+    let Some(mut fleet) = Fleet::start(&[], &[]) else { return };
+    for (name, flags) in [("limited", &["--allow-hosts", "127.0.0.2"][..]), ("free", &[])] {
+        let mut agent = plimsoll(fleet.place.path());
+        agent.env("PLIMSOLL_STS_WEB_TOKEN", "ey.J");
+        fleet.join_as(agent, name, flags);
+    }
+    let store = harness::anonymous();
+    let (host, said_to_store) = overheard(&store);
+    let limited =
+        format!("agent limited cannot take part: its owner does not allow load on {host}");
+    let free = "agent free cannot take part: it uses its own credentials";
+    for (name, why) in [("limited", &*limited), ("free", free)] {
+        let mut command = plimsoll(fleet.place.path());
+        command.args(format!("s3 get {SMALL} --agent-credentials --agents {name}").split(' '));
+        command.args(["--host", &host, "--bucket", "bench"]).arg(&fleet.flag);
+        let output = command.output().unwrap();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(why) && said.contains("--allow-hosts"), "{said}");
+    }
+    // The coordinator has asked for its bucket, and nobody has taken a token there.
+    let heard = said_to_store.lock().unwrap();
+    let heard = String::from_utf8_lossy(&heard);
+    assert!(heard.contains("/bench") && !heard.contains("ey.J"), "{heard}");
+}
+
+/// Returns an address that leads to a store, and what is said to it there.
+fn overheard(store: &harness::Target) -> (String, Arc<Mutex<Vec<u8>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    let (to, heard) = (store.host.clone(), Arc::<Mutex<Vec<u8>>>::default());
+    let noted = Arc::clone(&heard);
+    std::thread::spawn(move || {
+        for asks in listener.incoming() {
+            let (mut asks, noted) = (asks.unwrap(), Arc::clone(&noted));
+            let mut store = TcpStream::connect(&to).unwrap();
+            let (mut back, mut answers) = (asks.try_clone().unwrap(), store.try_clone().unwrap());
+            std::thread::spawn(move || std::io::copy(&mut answers, &mut back));
+            std::thread::spawn(move || {
+                let mut bytes = [0; 4096];
+                while let Ok(count @ 1..) = asks.read(&mut bytes) {
+                    noted.lock().unwrap().extend_from_slice(&bytes[..count]);
+                    if store.write_all(&bytes[..count]).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    (host, heard)
 }
 
 #[test]

@@ -83,6 +83,12 @@ pub(crate) struct Fleet {
     pub(crate) flag: String,
 }
 
+/// Returns the token in the line by which agents join.
+fn token_of(line: &str) -> String {
+    let token = line.trim().strip_prefix("PLIMSOLL_JOIN=").unwrap();
+    token.strip_suffix(" plimsoll agent").unwrap().to_owned()
+}
+
 impl Fleet {
     /// Starts one with agents of these names; `None` where the live tier was switched off.
     pub(crate) fn start(names: &[&str], flags: &[&str]) -> Option<Self> {
@@ -110,7 +116,7 @@ impl Fleet {
         let mut up = Running::start(place.path(), &words, &[]);
         let mut line = String::new();
         BufReader::new(up.child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let token = line.trim().strip_prefix("plimsoll agent --join ").unwrap().to_owned();
+        let token = token_of(&line);
         Some(Self { up, agents: Vec::new(), place, token, flag: format!("--fleet={files}") })
     }
 
@@ -136,6 +142,12 @@ impl Fleet {
 
     pub(crate) fn files_of(&self, name: &str) -> PathBuf {
         self.place.path().join(format!("agent-{name}"))
+    }
+
+    /// Returns what an agent keeps beside its key.
+    pub(crate) fn kept(&self, name: &str) -> Vec<String> {
+        let names = names_in(&self.files_of(name)).into_iter();
+        names.filter(|name| name != "identity").collect()
     }
 
     pub(crate) fn command(&self, target: &Target, line: &str) -> Command {
@@ -197,7 +209,7 @@ fn agents_carry_a_run_out_and_leave_one_record() {
     }
     // Nothing of it is left with the agents, nor anywhere a secret.
     for name in ["node1", "node2", "node3"] {
-        let left = std::fs::read_dir(fleet.files_of(name)).unwrap().count();
+        let left = fleet.kept(name).len();
         assert_eq!(left, 0, "{name}");
     }
     let secret = target.secret_key.as_bytes();
@@ -315,7 +327,7 @@ fn an_agent_that_is_killed_is_missed_and_the_run_goes_on() {
     assert_eq!((code, &compared["is_incomplete"]), (Some(3), &Value::Bool(true)), "{compared}");
     let said = serde_json::json!({ "run": "run", "sentence": degraded });
     assert!(compared["warnings"].as_array().unwrap().contains(&said), "{compared}");
-    assert_eq!(std::fs::read_dir(fleet.files_of("b")).unwrap().count(), 0);
+    assert_eq!(fleet.kept("b"), [""; 0]);
 }
 
 #[test]
@@ -357,7 +369,7 @@ fn an_agent_that_is_back_before_the_end_hands_in_what_it_recorded() {
         })
         .sum();
     assert_eq!(agents.iter().map(rows).sum::<u64>(), all);
-    assert_eq!(std::fs::read_dir(fleet.files_of("b")).unwrap().count(), 0);
+    assert_eq!(fleet.kept("b"), [""; 0]);
 }
 
 #[test]
@@ -425,7 +437,7 @@ fn agents_of_a_killed_coordinator_keep_their_parts() {
     // What is there is not taken twice, and nobody keeps it any longer.
     assert!(collect().contains("nothing of that run is missing"));
     for name in ["a", "b"] {
-        assert_eq!(std::fs::read_dir(fleet.files_of(name)).unwrap().count(), 0);
+        assert_eq!(fleet.kept(name), [""; 0]);
     }
     // They are free for the next run.
     let output = fleet.run(&target, MIXED);
@@ -477,8 +489,15 @@ fn what_a_fleet_cannot_do_is_refused_before_anything_is_made() {
     }
     let nowhere = alone(&["s3", "get", "--host", "127.0.0.1:1", "--fleet=nowhere"]);
     assert!(nowhere.contains("start one with `plimsoll fleet up`"), "{nowhere}");
-    assert!(alone(&["agent", "--join", "plimsoll1.no"]).contains("that is not a token"));
-    assert!(alone(&["agent"]).contains("--join TOKEN"));
+    let no_token = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(no_token.path(), "PLIMSOLL_JOIN=plimsoll1.no plimsoll agent\n").unwrap();
+    let file = no_token.path().display().to_string();
+    assert!(alone(&["agent", "--join-file", &file]).contains("that is not a token"));
+    assert!(alone(&["agent"]).contains("--join-file FILE"));
+    let heavy = alone(&["agent", "--weight", "1000001"]);
+    assert!(heavy.contains("--weight 1000001: the most is 1000000"), "{heavy}");
+    // Where everybody on the machine sees it.
+    assert!(alone(&["agent", "--join", "plimsoll1.no"]).contains("unexpected argument '--join'"));
     for flag in ["--agents=2", "--abort-on-loss", "--parts-stay", "--agents-min=2"] {
         let said = alone(&["s3", "get", flag]);
         assert!(said.contains("add --fleet or --fabric"), "{said}");
@@ -488,7 +507,8 @@ fn what_a_fleet_cannot_do_is_refused_before_anything_is_made() {
         std::fs::read_dir(fleet.place.path()).unwrap().map(|entry| entry.unwrap().file_name());
     let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
     names.sort_unstable();
-    assert_eq!(names, ["state"]);
+    assert_eq!(names, ["agent-a", "state"]);
+    assert_eq!(fleet.kept("a"), [""; 0]);
 }
 
 /// Starts a NATS without TLS, and returns it with its URL.
@@ -512,7 +532,8 @@ fn credentials_of_stores_travel_with_tls_or_not_at_all() {
         ("AWS_SECRET_ACCESS_KEY", &*target.secret_key),
     ];
     let files = place.path().join("agent").display().to_string();
-    let words = ["agent", "--fabric", &url, "--name", "a", "--directory", &files];
+    let own = "--allow-hosts=127.0.0.1";
+    let words = ["agent", "--fabric", &url, "--name", "a", "--directory", &files, own];
     let mut agent = Running::start(place.path(), &words, &keys);
     agent.hear("is part of the fleet as");
     let run_on = |agents: &str, flags: &str| {
@@ -537,7 +558,7 @@ fn credentials_of_stores_travel_with_tls_or_not_at_all() {
         ("PLIMSOLL_SECRET_KEY", &*target.secret_key),
     ];
     let files = place.path().join("agent-b").display().to_string();
-    let words = ["agent", "--fabric", &url, "--name", "b", "--directory", &files];
+    let words = ["agent", "--fabric", &url, "--name", "b", "--directory", &files, own];
     let mut agent = Running::start(place.path(), &words, &keys);
     agent.hear("is part of the fleet as");
     let (code, said) = run_on("b", "--agent-credentials");
@@ -625,7 +646,54 @@ fn help_lists_the_flags_that_count() {
     }
 }
 
-/// Returns what is left in a directory.
+#[test]
+fn agents_of_one_name_are_told_apart_and_come_back_as_who_they_were() {
+    let Some(mut fleet) = Fleet::start(&[], &[]) else { return };
+    let token = fleet.token.clone();
+    let place = fleet.place.path().to_path_buf();
+    let agent = |directory: &str| {
+        let words = ["agent", "--name", "vm", "--weight", "1", "--directory", directory];
+        Running::start(&place, &words, &[("PLIMSOLL_JOIN", &token)])
+    };
+    for (directory, id) in [("x", "a0001"), ("y", "a0002"), ("z", "a0003")] {
+        let mut agent = agent(directory);
+        agent.hear(&format!("vm is part of the fleet as {id}"));
+        fleet.agents.push(agent);
+    }
+    let mut second = agent("x");
+    second.hear("another agent uses x; each agent needs a directory of its own");
+    assert_eq!(second.end(), Some(2));
+    let gone = fleet.agents.remove(1);
+    gone.signal(Signal::TERM);
+    assert_eq!(gone.end(), Some(0));
+    let mut back = agent("y");
+    back.hear("vm is part of the fleet as a0002");
+    fleet.agents.push(back);
+    let said = |line: &str| {
+        let output = plimsoll(&place).args(line.split(' ')).arg(&fleet.flag).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{line}: {}", stderr(&output));
+        (json_of(&output), stderr(&output))
+    };
+    let (listed, _) = said("fleet agents --json");
+    let listed = listed.as_array().unwrap().iter();
+    let listed: Vec<_> = listed
+        .map(|each| [&each["id"], &each["name"]].map(|of| of.as_str().unwrap().to_owned()))
+        .collect();
+    assert_eq!(listed, [["a0001", "vm"], ["a0002", "vm-2"], ["a0003", "vm-3"]]);
+    let target = oracle();
+    let line = "s3 get --objects 8 --obj.size 1KiB --concurrent 2 --duration 200ms --json";
+    let output = fleet.run(&target, &format!("{line} --agents vm-3,vm"));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let agents = json_of(&output)["agents"].clone();
+    let agents = agents.as_array().unwrap().iter().map(|of| (of["id"].clone(), of["name"].clone()));
+    let expected = [("a0003", "vm-3"), ("a0001", "vm")];
+    let expected = expected.map(|(id, name)| (Value::from(id), Value::from(name)));
+    assert_eq!(agents.collect::<Vec<_>>(), expected);
+    let mut command = plimsoll(&place);
+    let revoked = command.args(["fleet", "revoke", "vm-2"]).arg(&fleet.flag).output().unwrap();
+    assert!(stderr(&revoked).contains("vm (a0002) is cut off"), "{}", stderr(&revoked));
+}
+
 #[test]
 fn leave_to_take_part_is_given_and_taken_back() {
     let Some(mut fleet) = Fleet::start(&["a"], &[]) else { return };
@@ -635,7 +703,7 @@ fn leave_to_take_part_is_given_and_taken_back() {
         (output.status.code(), String::from_utf8(output.stdout.clone()).unwrap(), stderr(&output))
     };
     let (_, line, _) = say(&fleet, "fleet token --uses 1");
-    fleet.token = line.trim().strip_prefix("plimsoll agent --join ").unwrap().to_owned();
+    fleet.token = token_of(&line);
     fleet.join("b", &[]);
     let envs = [("PLIMSOLL_JOIN", &*fleet.token)];
     let mut late = Running::start(fleet.place.path(), &["agent", "--name", "c"], &envs);
@@ -679,7 +747,7 @@ fn a_stage_ends_by_what_all_agents_measure_together() {
     assert_eq!(report["state"], "complete");
     // What agents keep says the same of the stage that they were told to end.
     for name in ["a", "b"] {
-        let [part] = &names_in(&fleet.files_of(name))[..] else { panic!("it keeps one part") };
+        let [part] = &fleet.kept(name)[..] else { panic!("it keeps one part") };
         let mut command = plimsoll(&fleet.files_of(name));
         let own = json_of(&command.args(["analyze", part, "--json"]).output().unwrap());
         assert_eq!(own["state"], "complete");

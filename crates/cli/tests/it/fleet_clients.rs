@@ -1,6 +1,6 @@
 //! Lines of other tools that name several clients, which agents are.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -45,13 +45,10 @@ fn warps_clients_are_agents_and_keep_records_of_their_own() {
     for (index, name) in ["client-1", "client-2"].into_iter().enumerate() {
         let agent = &report["agents"][index];
         assert_eq!((&agent["name"], &agent["weight"]), (&Value::from(name), &Value::from(1)));
-        let left: Vec<PathBuf> = std::fs::read_dir(fleet.files_of(name))
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .collect();
+        let left = fleet.kept(name);
         let [part] = &left[..] else { panic!("{left:?}") };
-        assert!(part.display().to_string().ends_with(&format!(".part-{index}")), "{left:?}");
-        let own = analyzed(part);
+        assert!(part.ends_with(&format!(".part-{index}")), "{left:?}");
+        let own = analyzed(&fleet.files_of(name).join(part));
         assert_eq!(own["state"], "complete");
         assert_eq!((rows(&own)[0], workers(&own)), (21, Value::from(3)));
         assert_eq!(own["stages"][1]["rows"][0]["workers_count"], 3);
@@ -65,7 +62,7 @@ fn warps_clients_are_agents_and_keep_records_of_their_own() {
     assert!(present.iter().all(|agent| agent["kept"] == Value::Array(Vec::new())), "{present:?}");
 
     for (line, why) in [
-        ("client :7761", "`plimsoll agent --join TOKEN --name NAME`"),
+        ("client :7761", "`plimsoll agent --join-file FILE --name NAME`"),
         ("put --warp-client client-1,client-1:7761", "agents are told apart by name"),
     ] {
         let output = warp(line);
@@ -178,7 +175,7 @@ fn fios_clients_are_agents_that_each_run_the_whole_job_file() {
         ),
         ("--client=client-1 --client=client-1 two.fio", "agents are told apart by name"),
         ("--client=client-1 --name=n --ioengine=null --rw=read --size=1m", "leave --client out"),
-        ("--server", "`plimsoll agent --join TOKEN --name HOST`"),
+        ("--server", "`plimsoll agent --join-file FILE --name HOST`"),
         ("--server --daemonize=pid", "`plimsoll fleet up`"),
     ] {
         let output = fio(line);

@@ -169,8 +169,7 @@ impl Scene {
         assert_eq!(code, Some(0), "{phase}: {said}");
         assert_eq!(self.target.listed(), [""; 0], "{phase}");
         for name in ["a", "b"] {
-            let left = std::fs::read_dir(self.fleet.files_of(name)).unwrap().count();
-            assert_eq!(left, 0, "{phase}: {name}");
+            assert_eq!(self.fleet.kept(name), [""; 0], "{phase}: {name}");
         }
         for agent in agents_at(self.place()) {
             let state = (&agent["kept"], &agent["busy"]);

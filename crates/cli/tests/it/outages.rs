@@ -185,7 +185,7 @@ fn only_a_command_line_gives_commands() {
                     sets: {o: {count: 1, size: 1KiB}}\nstages: []\n";
     std::fs::write(directory.path().join("w.yaml"), workload).unwrap();
     assert!(refused(directory.path(), "run w.yaml --check").contains("events"));
-    for line in ["agent --join x --event 1s:true", "console --event 1s:true"] {
+    for line in ["agent --join-file x --event 1s:true", "console --event 1s:true"] {
         let output = run(plimsoll_line(directory.path(), line));
         assert_eq!(output.status.code(), Some(2), "{line}");
         assert!(stderr(&output).contains("--event"), "{line}: {}", stderr(&output));

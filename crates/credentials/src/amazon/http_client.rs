@@ -15,8 +15,8 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::body::SdkBody;
 use plimsoll_http::{
-    Body, Client, ExchangeErrorKind, Options, Proxies, Request, ResponseHead, ResponseSink,
-    TlsConfig, TlsOptions, Url,
+    Body, Client, Endpoint, ExchangeErrorKind, Options, Proxies, Request, ResponseHead,
+    ResponseSink, TlsConfig, TlsOptions, Url,
 };
 use plimsoll_model::SharedClock;
 use tokio::runtime::Builder;
@@ -42,14 +42,32 @@ pub(crate) struct OwnClient(Arc<Ways>);
 /// How services are reached.
 struct Ways {
     clock: SharedClock,
-    trust: TlsOptions,
+    store: Endpoint,
+    store_trust: TlsOptions,
+    services_trust: TlsOptions,
     proxies: Option<Proxies>,
 }
 
 impl OwnClient {
     pub(crate) fn of(chain: &Chain) -> Self {
-        let (trust, proxies) = (chain.trust.clone(), chain.proxies.clone());
-        Self(Arc::new(Ways { clock: chain.clock.clone(), trust, proxies }))
+        Self(Arc::new(Ways {
+            clock: chain.clock.clone(),
+            store: chain.store.clone(),
+            store_trust: chain.trust.clone(),
+            services_trust: chain.services_trust.clone(),
+            proxies: chain.proxies.clone(),
+        }))
+    }
+}
+
+impl Ways {
+    /// Returns whom to trust where TLS is spoken to that endpoint.
+    fn trust(&self, endpoint: &Endpoint) -> &TlsOptions {
+        let of = |endpoint: &Endpoint| (endpoint.host.to_ascii_lowercase(), endpoint.port);
+        match of(endpoint) == of(&self.store) {
+            true => &self.store_trust,
+            false => &self.services_trust,
+        }
     }
 }
 
@@ -106,7 +124,7 @@ impl Connector {
     fn exchange(&self, request: &HttpRequest) -> Result<HttpResponse, ConnectorError> {
         let user = |reason: String| ConnectorError::user(reason.into());
         let url = Url::parse(request.uri()).map_err(|reason| user(reason.to_owned()))?;
-        let tls = url.tls.then(|| TlsConfig::load(&self.ways.trust)).transpose();
+        let tls = url.tls.then(|| TlsConfig::load(self.ways.trust(&url.endpoint))).transpose();
         let tls = tls.map_err(|error| user(in_one_line(&error)))?;
         let options = Options {
             connect_timeout: self.connect_timeout,
@@ -222,5 +240,30 @@ impl Answer {
             let _ = response.headers_mut().try_append(name, value);
         }
         Ok(response)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use plimsoll_engine::RunClock;
+
+    use super::*;
+
+    #[test]
+    fn what_is_trusted_of_the_store_is_trusted_of_nobody_else() {
+        let ways = Ways {
+            clock: Arc::new(RunClock::start()),
+            store: Endpoint::new("Store.lan", 9000),
+            store_trust: TlsOptions { insecure: true, ..TlsOptions::default() },
+            services_trust: TlsOptions::default(),
+            proxies: None,
+        };
+        let insecure = |host: &str, port| ways.trust(&Endpoint::new(host, port)).insecure;
+        assert!(insecure("store.lan", 9000));
+        for (host, port) in [("store.lan", 443), ("sts.amazonaws.com", 443), ("127.0.0.1", 9000)] {
+            assert!(!insecure(host, port), "{host}:{port}");
+        }
     }
 }

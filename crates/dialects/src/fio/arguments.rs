@@ -201,8 +201,8 @@ impl Arguments<'_> {
                 let why = match name {
                     "server" | "daemonize" => {
                         "agents take the place of fio's servers: run `plimsoll fleet up` on one \
-                         machine, and on each other `plimsoll agent --join TOKEN --name HOST` with \
-                         the token that it prints"
+                         machine, and on each other `plimsoll agent --join-file FILE --name HOST` \
+                         with the token that it prints"
                     }
                     "remote-config" => "job files are read here; name one behind `--client`",
                     "terse-version" | "append-terse" => "terse lines are not versioned here",

@@ -138,7 +138,7 @@ fn refusal(name: &str) -> Option<&'static str> {
         "client" => {
             "an agent does its work: run `plimsoll fleet up` where `--warp-client` will be given, \
              and here the line that it prints, with the name by which the client is called: \
-             `plimsoll agent --join TOKEN --name NAME`"
+             `plimsoll agent --join-file FILE --name NAME`"
         }
         "iceberg" => {
             "it measures the catalogue of tables of MinIO AIStor or Apache Polaris, and plimsoll \

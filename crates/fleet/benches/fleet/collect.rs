@@ -10,6 +10,7 @@ use std::time::Instant;
 use plimsoll_fleet::broker::join;
 use plimsoll_fleet::fabric::{Fabric, Space};
 use plimsoll_fleet::nats::{Nats, Side};
+use plimsoll_fleet::pki::NewKey;
 use plimsoll_fleet::protocol::AgentId;
 
 use crate::Plan;
@@ -149,7 +150,8 @@ pub(crate) fn collect(plan: &Plan) -> Vec<Row> {
     let token = fleet.token();
     let agents: Vec<Agent> = (0..AGENTS)
         .map(|index| {
-            let (id, config) = join(&token, &format!("node{index:02}")).unwrap();
+            let (id, config) =
+                join(&token, &format!("node{index:02}"), &NewKey::make().unwrap()).unwrap();
             let nats = Nats::join_with(&config, Side::Agent(&id, 7), |_| true).unwrap();
             Agent { id, nats }
         })

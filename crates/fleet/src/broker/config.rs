@@ -25,23 +25,18 @@ fn user(name: &str, publish: &[String], subscribe: &[String]) -> String {
 }
 
 /// Returns what an agent may say: how far it is, and what it hands in. It may read what all agents
-/// may. To read what is its own it has no need; consumers of it could be made to say to others what
-/// it wrote itself.
+/// may, piece by piece. The server answers under whatever subject it is asked to, so nothing is
+/// asked of it that is answered with what an agent wrote itself, as it is; and no consumers, by
+/// which it would say again and again to others what it was asked for once.
 fn agent(id: &str) -> String {
     let own = bucket_of(&Space::Of(AgentId::new(id).expect("a number is an id")));
     let shared = bucket_of(&Space::Shared);
     let mut publish = vec![format!("{SUBJECTS}.tell.{id}"), format!("$O.{own}.>")];
-    for api in ["STREAM.INFO", "STREAM.MSG.GET", "STREAM.PURGE"] {
+    for api in ["STREAM.MSG.GET", "STREAM.PURGE"] {
         publish.push(format!("$JS.API.{api}.OBJ_{own}"));
     }
-    publish.push(format!("$JS.API.DIRECT.GET.OBJ_{own}.>"));
-    for api in ["STREAM.INFO", "STREAM.MSG.GET", "CONSUMER.CREATE"] {
-        publish.push(format!("$JS.API.{api}.OBJ_{shared}"));
-    }
-    for api in ["DIRECT.GET", "CONSUMER.CREATE", "CONSUMER.DELETE"] {
-        publish.push(format!("$JS.API.{api}.OBJ_{shared}.>"));
-    }
-    publish.push("$JS.FC.>".to_owned());
+    publish.push(format!("$JS.API.DIRECT.GET.OBJ_{shared}"));
+    publish.push(format!("$JS.API.DIRECT.GET.OBJ_{shared}.>"));
     let subscribe = [
         format!("{SUBJECTS}.ask.all"),
         format!("{SUBJECTS}.ask.{id}"),

@@ -96,6 +96,8 @@ pub(super) struct Member {
     pub(super) name: String,
     /// By which token.
     token: u32,
+    /// By this it is known again.
+    public_key: Vec<u8>,
 }
 
 /// Who has joined, and who may.
@@ -106,9 +108,22 @@ pub(super) struct Members {
     pub(super) agents: BTreeMap<u32, Member>,
     /// The numbers of those whose leave was taken back.
     pub(super) revoked: BTreeSet<u32>,
+    /// The numbers of those that have joined, or come back, since somebody asked.
+    pub(super) news: Vec<u32>,
 }
 
+/// More that have joined are not told one by one.
+const NEWS_MAX: usize = 1 << 12;
+
 impl Members {
+    /// Returns the number of the agent with that key, unless its leave was taken back.
+    fn number_of(&self, public_key: &[u8]) -> Option<u32> {
+        let is_it = |(number, of): &(&u32, &Member)| {
+            of.public_key == public_key && !self.revoked.contains(*number)
+        };
+        self.agents.iter().find(is_it).map(|(number, _)| *number)
+    }
+
     /// Takes leave back of agents, by id or name, and of tokens.
     fn revoke(&mut self, agents: &[String], tokens: &[u32]) -> Revoked {
         let mut revoked = Revoked::default();
@@ -123,7 +138,7 @@ impl Members {
         }
         for wanted in agents {
             let mut is_known = false;
-            for (number, Member { name, token }) in &self.agents {
+            for (number, Member { name, token, .. }) in &self.agents {
                 let id = agent_id(*number);
                 if *wanted != id && wanted != name {
                     continue;
@@ -201,22 +216,33 @@ impl Desk {
         let Some(of) = members.tokens.get(&token) else {
             return refused("the token is unknown");
         };
-        if let Some(why) = of.refuses() {
-            return refused(why);
-        }
+        let refuses = of.refuses();
         let Ok(public_key) = STANDARD.decode(public_key) else {
             return refused("its key is invalid");
         };
-        let number = members.agents.keys().last().map_or(1, |last| last + 1);
+        // One that comes back needs no leave again: it has it until that is taken back.
+        let known = members.number_of(&public_key);
+        if let Some(why) = refuses.filter(|_| known.is_none()) {
+            return refused(why);
+        }
+        let next = members.agents.keys().last().map_or(1, |last| last + 1);
+        let number = known.unwrap_or(next);
         if number > self.agents_max {
             return refused("as many agents have joined as may (--agents-max)");
         }
         let Ok(certificate) = self.authority.sign(&agent_id(number), &public_key) else {
             return refused("its key is invalid");
         };
-        members.agents.insert(number, Member { name, token });
-        if let Some(of) = members.tokens.get_mut(&token) {
-            of.used += 1;
+        if let Some(known) = members.agents.get_mut(&number) {
+            known.name = name;
+        } else {
+            if let Some(of) = members.tokens.get_mut(&token) {
+                of.used += 1;
+            }
+            members.agents.insert(number, Member { name, token, public_key });
+        }
+        if members.news.len() < NEWS_MAX {
+            members.news.push(number);
         }
         let id = AgentId::new(agent_id(number)).expect("a number is an id");
         Joined::Welcome { id, certificate: STANDARD.encode(certificate) }
@@ -255,14 +281,13 @@ fn ask(nats: &Nats, asked: &UpAsk) -> Result<UpSay, BrokerError> {
 }
 
 /// Joins the fleet of a token under a name, and returns what the agent is called there and how it
-/// is reached.
-pub fn join(token: &Token, name: &str) -> Result<(AgentId, NatsConfig), BrokerError> {
+/// is reached: the same as before where it has joined with that key before.
+pub fn join(token: &Token, name: &str, key: &NewKey) -> Result<(AgentId, NatsConfig), BrokerError> {
     let servers: Vec<ServerAddr> =
         token.servers.iter().map(|server| address(server)).collect::<Result<_, _>>()?;
     let tls = Arc::new(client_config(token.authority, &token.identity)?);
     let asks = NatsConfig { servers: servers.clone(), access: Access::Fleet(tls), system: None };
     let nats = Nats::join_with(&asks, Side::Join, |_| true)?;
-    let key = NewKey::make()?;
     let joining = Joining {
         token: token.number,
         name: name.to_owned(),

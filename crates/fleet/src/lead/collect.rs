@@ -41,12 +41,11 @@ pub fn collect(
             continue;
         }
         let keeps = |recruit: &&Recruit| {
-            let is_it = recruit.id.as_str() == agent.id || recruit.about.name == agent.name;
+            let is_it = recruit.id.as_str() == agent.id || recruit.name == agent.name;
             is_it && recruit.about.kept.contains(&manifest.run_id)
         };
         let is_part = |recruit: &&Recruit| {
-            recruit.about.name == agent.name
-                && recruit.about.busy.as_ref() == Some(&manifest.run_id)
+            recruit.name == agent.name && recruit.about.busy.as_ref() == Some(&manifest.run_id)
         };
         let why = match (recruits.iter().find(keeps), recruits.iter().any(|each| is_part(&each))) {
             (Some(recruit), _) => {

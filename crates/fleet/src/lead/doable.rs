@@ -12,6 +12,13 @@ use plimsoll_workload::plan::Job;
 /// What the manifest calls the work of a job whose workers each do one operation at a time, which
 /// is told by the worker's own number.
 const PLAIN: &str = "objects";
+/// More bytes than any operation moves: no object of any store is so large.
+const BYTES_MAX: u64 = 1 << 46;
+/// So much earlier or later than its stage an operation may be: an agent that was lost in it goes
+/// on for a while.
+const SLACK_NS: u64 = 600_000_000_000;
+/// An operation of a stage of which nobody has noted the end takes no longer: a week.
+const TOOK_NS_MAX: u64 = 604_800_000_000_000;
 
 /// What agents can have done in a run.
 pub(super) struct Doable {
@@ -19,6 +26,8 @@ pub(super) struct Doable {
     shares: Vec<Share>,
     /// By stage and job: the numbers of its workers, where operations are told by them.
     stages: Vec<Vec<Option<Workers>>>,
+    /// By stage: from when to when it went on.
+    times: Vec<(u64, u64)>,
     endpoints: usize,
 }
 
@@ -53,11 +62,13 @@ impl Doable {
         Self {
             shares: Share::by_weight(&weights).unwrap_or_default(),
             stages: manifest.stages.iter().enumerate().map(workers).collect(),
+            times: manifest.stages.iter().map(times).collect(),
             endpoints: manifest.endpoints().count(),
         }
     }
 
-    /// Returns why the agent of a number cannot have done an operation.
+    /// Returns why the agent of a number cannot have done an operation, whose moments are by the
+    /// run's clock.
     pub(super) fn why_strange(&self, agent: usize, op: &OpRecord) -> Option<String> {
         let (stage, job, endpoint) = (op.stage.0, op.job.0, op.endpoint.0);
         let Some(jobs) = self.stages.get(usize::from(stage)) else {
@@ -69,6 +80,14 @@ impl Doable {
         if usize::from(endpoint) >= self.endpoints.max(1) {
             return Some(format!("there is no address {endpoint}"));
         }
+        let (from, to) = self.times.get(usize::from(stage)).copied().unwrap_or_default();
+        let (intended, end) = (op.intended.as_ns(), op.end.as_ns());
+        if intended < from || end > to || end.saturating_sub(intended) > TOOK_NS_MAX {
+            return Some(format!("it took place at another time than stage {stage}"));
+        }
+        if op.bytes > BYTES_MAX {
+            return Some(format!("it has moved {} B", op.bytes));
+        }
         let (share, workers) = self.shares.get(agent).zip(workers.as_ref())?;
         let worker = op.worker.0.checked_sub(workers.first);
         let own = share.among(workers.weights.as_deref()).of_workers(workers.count);
@@ -76,6 +95,11 @@ impl Doable {
         let worker = op.worker.0;
         (!is_own).then(|| format!("worker {worker} of stage {stage} is not its own"))
     }
+}
+
+fn times(stage: &Stage) -> (u64, u64) {
+    let from = stage.started_ns.unwrap_or(0).saturating_sub(SLACK_NS);
+    (from, stage.ended_ns.map_or(u64::MAX, |to| to.saturating_add(SLACK_NS)))
 }
 
 /// Takes no more than was said that there is.

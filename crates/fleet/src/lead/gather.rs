@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::{Scope, ScopedJoinHandle};
 
-use plimsoll_conduct::{CallerError, Done, Recording, in_one_line, note_outcome};
+use plimsoll_conduct::{CallerError, Done, Observer, Recording, in_one_line, note_outcome};
 use plimsoll_engine::{OpSink, OpSinkError, StageOutcome};
 use plimsoll_model::{JobId, Moment, OpRecord, PackedOp, SeriesKey, StageId};
 use plimsoll_record::schema::{ClockReading, Manifest};
@@ -109,7 +109,7 @@ impl Count {
         self.last = self.last.max(op.end);
         self.ops += 1;
         match op.outcome.is_ok() {
-            true => self.bytes += op.bytes,
+            true => self.bytes = self.bytes.saturating_add(op.bytes),
             false => self.failed += 1,
         }
     }
@@ -144,6 +144,7 @@ pub(super) struct Handed {
 /// Where the records of the agents of a run are fetched from.
 pub(super) struct Source {
     fabric: Arc<dyn Fabric>,
+    observer: Arc<dyn Observer>,
     run: String,
     limits: Doable,
 }
@@ -176,7 +177,7 @@ impl Source {
         OpLog::open(&directory)?.scan(&mut |op| {
             if strange.is_none() {
                 strange = match clock_in(&of.clocks, op.stage) {
-                    Some(_) => self.limits.why_strange(of.index, op),
+                    Some(clock) => self.limits.why_strange(of.index, &shifted(op, clock)),
                     None => Some(format!("it took no part in stage {}", op.stage.0)),
                 };
             }
@@ -184,7 +185,10 @@ impl Source {
         if let Some(why) = strange {
             return Err(GatherError::Strange(why));
         }
-        self.fabric.remove(&space, &format!("{}/", self.run))?;
+        // What it recorded is here, whatever else it has put there.
+        if let Err(error) = self.fabric.remove(&space, &format!("{}/", self.run)) {
+            self.observer.note(&in_one_line(&error));
+        }
         Ok(directory)
     }
 }
@@ -385,8 +389,8 @@ impl Lead {
 
     /// Returns where the records of agents are fetched from, for the run of a record.
     pub(super) fn source(&self, manifest: &Manifest) -> Source {
-        let (fabric, run) = (Arc::clone(&self.fabric), self.run.clone());
-        Source { fabric, run, limits: Doable::of(manifest) }
+        let (fabric, observer) = (Arc::clone(&self.fabric), Arc::clone(&self.observer));
+        Source { fabric, observer, run: self.run.clone(), limits: Doable::of(manifest) }
     }
 
     /// Returns the clock of an agent in each of the first stages.
@@ -492,15 +496,58 @@ impl Lead {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::sync::Mutex;
+
     use plimsoll_conduct::{Opening, RunTime, of_workload};
     use plimsoll_model::RunId;
     use plimsoll_record::schema::Target;
 
     use super::*;
+    use crate::fabric::Address;
     use crate::local::Local;
+    use crate::simulated::failed;
+
+    /// A fabric from which nothing can be removed.
+    struct Keeps(Local);
+
+    impl Fabric for Keeps {
+        fn post(&self, to: &Address, message: Vec<u8>) -> Result<(), FabricError> {
+            self.0.post(to, message)
+        }
+
+        fn make(&self, of: &Space) -> Result<(), FabricError> {
+            self.0.make(of)
+        }
+
+        fn put(&self, of: &Space, name: &str, content: &mut dyn Read) -> Result<(), FabricError> {
+            self.0.put(of, name, content)
+        }
+
+        fn get(&self, of: &Space, name: &str, to: &mut dyn Write) -> Result<u64, FabricError> {
+            self.0.get(of, name, to)
+        }
+
+        fn remove(&self, of: &Space, _: &str) -> Result<(), FabricError> {
+            Err(failed(format!("cannot clear what {of} has kept"), std::io::Error::other("away")))
+        }
+    }
+
+    #[derive(Default)]
+    struct Notes(Mutex<Vec<String>>);
+
+    impl Observer for Notes {
+        fn note(&self, line: &str) {
+            self.0.lock().unwrap().push(line.to_owned());
+        }
+
+        fn warn(&self, line: &str) {
+            panic!("{line}");
+        }
+    }
 
     #[test]
-    fn a_record_that_shows_another_receipt_is_not_taken() {
+    fn a_record_is_taken_that_shows_its_receipt_also_where_nothing_can_be_removed() {
         let place = tempfile::tempdir().unwrap();
         let time = RunTime::simulated();
         let id = RunId::new("given", time.wall_epoch, 1);
@@ -519,7 +566,9 @@ mod tests {
         }
         let files: Vec<_> = files.into_iter().map(|file| (file.name, file.size)).collect();
         let limits = Doable::of(&manifest);
-        let source = Source { fabric: Arc::new(local), run: "given".to_owned(), limits };
+        let notes = Arc::new(Notes::default());
+        let (fabric, observer) = (Arc::new(Keeps(local)), Arc::clone(&notes) as Arc<dyn Observer>);
+        let source = Source { fabric, observer, run: "given".to_owned(), limits };
         let fetch = |receipt: &str| {
             let (agent, files, receipt) = (agent.clone(), files.clone(), receipt.to_owned());
             let handed =
@@ -528,5 +577,6 @@ mod tests {
         };
         assert!(matches!(fetch("of another"), Err(GatherError::NotGiven)));
         assert!(fetch("its own").is_ok());
+        assert_eq!(*notes.0.lock().unwrap(), ["cannot clear what agent a has kept: away"]);
     }
 }

@@ -46,7 +46,10 @@ pub(super) struct Hearing {
     pub(super) fabric: Arc<dyn Fabric>,
     pub(super) clock: SharedClock,
     pub(super) observer: Arc<dyn Observer>,
+    /// What people call the agents.
     pub(super) names: Vec<String>,
+    /// What they call themselves.
+    pub(super) own_names: Vec<String>,
     pub(super) arrivals: Receiver<Arrival>,
 }
 
@@ -62,7 +65,7 @@ impl Hearing {
                 return;
             }
             let mut todo = match arrived {
-                Ok(arrival) => hear(&mut state, &self.names, now, arrival),
+                Ok(arrival) => hear(&mut state, &self.own_names, now, arrival),
                 Err(_) => Vec::new(),
             };
             todo.extend(state.machine.tick(now));
@@ -93,7 +96,7 @@ pub(super) enum News {
 
 fn hear(
     state: &mut State,
-    names: &[String],
+    own_names: &[String],
     now: Moment,
     arrival: Arrival,
 ) -> Vec<CoordinatorDo<Order>> {
@@ -104,9 +107,10 @@ fn hear(
                 return Vec::new();
             }
             match &tell.what {
-                What::Here(about) if names.contains(&about.name) => {
+                What::Here(about) if own_names.contains(&about.name) => {
                     let (id, incarnation) = (tell.agent.clone(), tell.incarnation);
-                    let recruit = Recruit { id: id.clone(), incarnation, about: about.clone() };
+                    let (name, about) = (about.name.clone(), about.clone());
+                    let recruit = Recruit { id: id.clone(), name, incarnation, about };
                     let is_newest = state.present.get(&id).is_none_or(|(known, number)| {
                         known.incarnation != incarnation || *number < tell.number
                     });

@@ -66,8 +66,8 @@ impl Lead {
             self.fabric.make(&Space::Of(recruit.id.clone()))?;
             let (who, now) = ((recruit.id.clone(), recruit.incarnation), self.clock.now());
             self.shared.state().machine.take_back(now, index, who, number);
-            self.recruits[index] = recruit;
             let name = &self.agents[index].name;
+            self.recruits[index] = Recruit { name: name.clone(), ..recruit };
             self.observer.note(&format!("agent {name} is back, and hands in what it recorded"));
             back.push(index);
         }

@@ -68,6 +68,12 @@ struct KindDoc {
 /// there are more, jobs and addresses are not told apart.
 const COUNTERS_MAX: usize = 96;
 
+/// More than any agent counts of one thing in a stage, and little enough that no sum of such
+/// counters overflows.
+const COUNT_MAX: u64 = 1 << 40;
+/// The same of bytes.
+const BYTES_MAX: u64 = 1 << 50;
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
 const fn is_zero(value: &u64) -> bool {
     *value == 0
@@ -101,7 +107,7 @@ impl LiveDoc {
             for (name, of) in kinds {
                 if let Some(kind) = OpKind::from_name(name) {
                     live.show(slot, job, kind, &of.detail());
-                    live.show_in_flight(slot, job, kind, of.in_flight);
+                    live.show_in_flight(slot, job, kind, of.in_flight.min(COUNT_MAX));
                 }
             }
         };
@@ -147,8 +153,8 @@ impl KindDoc {
 
     fn detail(&self) -> LiveDetail {
         let mut detail = LiveDetail {
-            bytes: self.bytes,
-            objects: self.objects,
+            bytes: self.bytes.min(BYTES_MAX),
+            objects: self.objects.min(COUNT_MAX),
             latency_ns: self.latency_ns,
             ttfb_ns: self.ttfb_ns,
             delay_ns: self.delay_ns,
@@ -156,7 +162,7 @@ impl KindDoc {
         };
         for (name, count) in &self.ended {
             if let Some(class) = ErrorClass::from_name(name) {
-                detail.ended[class as usize] = *count;
+                detail.ended[class as usize] = (*count).min(COUNT_MAX);
             }
         }
         put(&self.cells, &mut *detail.latency_cells);
@@ -171,11 +177,11 @@ fn counted(cells: &[u64]) -> BTreeMap<usize, u64> {
     cells.iter().copied().enumerate().filter(|(_, count)| *count > 0).collect()
 }
 
-/// Puts counts into their cells; one that is not known here is left out.
+/// Puts counts into their cells; one that is not known here is left out, and none is absurd.
 fn put(counts: &BTreeMap<usize, u64>, cells: &mut [u64]) {
     for (cell, count) in counts {
         if let Some(of) = cells.get_mut(*cell) {
-            *of = *count;
+            *of = (*count).min(COUNT_MAX);
         }
     }
 }
@@ -207,6 +213,26 @@ mod tests {
         assert_eq!(back.kinds.len(), 1);
         assert_eq!(back.kinds["GET"].cells, BTreeMap::from([(1, 2), (7, 1)]));
         assert_eq!(back.kinds["GET"].ttfb_cells, BTreeMap::from([(2, 3)]));
+    }
+
+    #[test]
+    fn no_sum_of_what_agents_tell_overflows() {
+        let max = u64::MAX;
+        let text = format!(
+            r#"{{"stage": 0, "kinds": {{"GET": {{"ended": {{"ok": {max}, "throttled": {max},
+            "reset": {max}}}, "bytes": {max}, "objects": {max}, "latency_ns": {max},
+            "ttfb_ns": {max}, "cells": {{"1": {max}, "2": {max}}}, "delay_ns": {max},
+            "ttfb_cells": {{"2": {max}}}, "in_flight": {max}}}}}}}"#
+        );
+        let doc: LiveDoc = serde_json::from_str(&text).unwrap();
+        let live = Live::new(64);
+        (0..64).for_each(|slot| doc.show(&live, slot));
+        let counts = live.counts(OpKind::Get);
+        assert_eq!((counts.ok, counts.failed), (64 * COUNT_MAX, 128 * COUNT_MAX));
+        assert_eq!((counts.bytes, live.in_flight(OpKind::Get)), (64 * BYTES_MAX, 64 * COUNT_MAX));
+        let detail = live.detail(OpKind::Get).unwrap();
+        assert_eq!(detail.ended_count(), 192 * COUNT_MAX);
+        assert!(detail.latency(plimsoll_stats::Percentile::P50).is_some());
     }
 
     #[test]

@@ -19,8 +19,8 @@ use serde_json::Value;
 pub use crate::content::ContentDoc;
 pub use changes::ChangesDoc;
 pub use live::{LiveDoc, NewSeen};
-pub(crate) use outcome::ended_by;
 pub use outcome::{OutcomeDoc, StageBounds, StageEndDoc};
+pub(crate) use outcome::{are_bounded, ended_by};
 pub use probe::{ProbeCountsDoc, ProbeDoc};
 pub use seen::SeenDoc;
 

@@ -19,6 +19,7 @@ use plimsoll_workload::data::WrongKind;
 use serde::{Deserialize, Serialize};
 
 pub use self::vet::StageBounds;
+pub(crate) use self::vet::are_bounded;
 use super::ProbeCountsDoc;
 use crate::offset::ClockLine;
 

@@ -11,6 +11,7 @@ use plimsoll_fleet::broker::{
 };
 use plimsoll_fleet::fabric::{Address, Arrival, Fabric, Space};
 use plimsoll_fleet::nats::{Nats, Side};
+use plimsoll_fleet::pki::NewKey;
 use plimsoll_fleet::protocol::AgentId;
 use plimsoll_fleet::token::Token;
 
@@ -39,7 +40,12 @@ struct Joined {
 }
 
 fn agent(token: &Token, name: &str) -> Joined {
-    let (id, config) = join(token, name).unwrap();
+    returning(token, name, &NewKey::make().unwrap())
+}
+
+/// Returns an agent that has joined with its own key.
+fn returning(token: &Token, name: &str, key: &NewKey) -> Joined {
+    let (id, config) = join(token, name, key).unwrap();
     let (nats, arrivals) = Nats::join(&config, Side::Agent(&id, 7)).unwrap();
     Joined { id, nats, arrivals }
 }
@@ -57,7 +63,7 @@ fn text(arrival: Arrival) -> String {
 }
 
 fn refusal(token: &Token) -> String {
-    match join(token, "late") {
+    match join(token, "late", &NewKey::make().unwrap()) {
         Err(error @ BrokerError::Refused(_)) => error.to_string(),
         Err(error) => panic!("{error}"),
         Ok((id, _)) => panic!("{id:?} has joined"),
@@ -119,6 +125,11 @@ fn agents_join_by_a_token_and_hear_what_is_for_them_alone() {
     }
     lead.remove(&spaces[0], "run/").unwrap();
     assert!(fetched(&lead, &spaces[0], "run/part").is_err());
+    // Of what is shared only that goes which is named.
+    lead.put(&Space::Shared, "other/plan", &mut Cursor::new(b"other")).unwrap();
+    lead.remove(&Space::Shared, "run/").unwrap();
+    assert!(fetched(&second.nats, &Space::Shared, "run/plan").is_err());
+    assert_eq!(fetched(&second.nats, &Space::Shared, "other/plan").unwrap().1, b"other");
 
     // The end of a connection is told at once.
     drop(second);
@@ -139,7 +150,7 @@ fn tokens_are_used_as_often_as_they_may_be_and_no_longer() {
     assert!(refusal(&other).ends_with("the token is unknown"));
     // A token of another fleet is not even spoken to, and one of this fleet speaks to no other.
     let strange = Token { authority: [0; 32], ..any.clone() };
-    assert!(matches!(join(&strange, "x"), Err(BrokerError::Fabric(_))));
+    assert!(matches!(join(&strange, "x", &NewKey::make().unwrap()), Err(BrokerError::Fabric(_))));
     drop(agent(&any, "node2"));
     let config = local_fleet(&place.path().join("fleet")).unwrap();
     let (lead, told) = Nats::join(&config, Side::Coordinator).unwrap();
@@ -152,7 +163,7 @@ fn tokens_are_used_as_often_as_they_may_be_and_no_longer() {
     assert!(ask_revoke(&first.nats, vec!["node2".to_owned()], Vec::new()).is_err());
     drop(agent(&more, "node3"));
     assert!(refusal(&more).contains("as many agents have joined as may"));
-    assert!(matches!(join(&more, ""), Err(BrokerError::Refused(_))));
+    assert!(matches!(join(&more, "", &NewKey::make().unwrap()), Err(BrokerError::Refused(_))));
 
     // An agent whose leave is taken back is cut off, and stays so, also when the server has ended.
     let gone = |name: &str| format!("{name} has gone");
@@ -187,6 +198,30 @@ fn tokens_are_used_as_often_as_they_may_be_and_no_longer() {
             break;
         }
     }
+}
+
+#[test]
+fn an_agent_that_comes_back_uses_up_no_number() {
+    let place = tempfile::tempdir().unwrap();
+    let Some(broker) = broker(place.path(), 2) else { return };
+    let once = broker.token(TokenRules { uses: Some(1), lasts: None }).unwrap();
+    let keys = [(); 3].map(|()| NewKey::make().unwrap());
+    for name in ["node1", "node1", "other"] {
+        let agent = returning(&once, name, &keys[0]);
+        assert_eq!(agent.id.as_str(), "a0001");
+        assert_eq!(broker.joined(), [("a0001".to_owned(), name.to_owned())]);
+    }
+    let any = broker.token(ANY).unwrap();
+    assert_eq!(returning(&any, "node2", &keys[1]).id.as_str(), "a0002");
+    let full = join(&any, "node3", &keys[2]).err().unwrap().to_string();
+    assert!(full.contains("as many agents have joined as may"), "{full}");
+    assert_eq!(returning(&any, "node2", &keys[1]).id.as_str(), "a0002");
+    // Whose leave was taken back is not known again by its key.
+    let config = local_fleet(&place.path().join("fleet")).unwrap();
+    let (lead, _told) = Nats::join(&config, Side::Coordinator).unwrap();
+    ask_revoke(&lead, vec!["a0002".to_owned()], Vec::new()).unwrap();
+    let full = join(&any, "node2", &keys[1]).err().unwrap().to_string();
+    assert!(full.contains("as many agents have joined as may"), "{full}");
 }
 
 #[test]

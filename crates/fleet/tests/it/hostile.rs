@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use async_nats::{Client, ConnectOptions, Subscriber};
+use async_nats::{Client, ConnectOptions, HeaderMap, Subscriber};
 use futures::StreamExt as _;
 use plimsoll_conduct::RunTime;
 use plimsoll_fleet::broker::{Broker, TokenRules, join, local_fleet};
 use plimsoll_fleet::fabric::{Address, Arrival, Fabric, Space};
 use plimsoll_fleet::nats::{Access, Nats, NatsConfig, Side};
-use plimsoll_fleet::pki::{Authority, client_config};
+use plimsoll_fleet::pki::{Authority, NewKey, client_config};
 use plimsoll_fleet::protocol::{
     About, AgentId, Ask, Progress, State, Step, Tell, What, decode, encode,
 };
@@ -20,6 +20,7 @@ use plimsoll_fleet::roll::{Call, Recruit, call_roll};
 use plimsoll_fleet::token::Token;
 use plimsoll_fleet::wire::{Answer, Assignment, ConductDoc, ContentDoc, Held, LiveDoc, Order};
 use plimsoll_workload::plan::WorkloadFile;
+use serde_json::json;
 use tokio::runtime::Runtime;
 
 use crate::broker::broker;
@@ -62,7 +63,11 @@ impl Raw {
     }
 
     fn says(&self, subject: &str, content: &[u8]) {
-        let said = self.client.publish(subject.to_owned(), content.to_vec().into());
+        let (subject, content) = (subject.to_owned(), content.to_vec().into());
+        // As everybody in a fleet does.
+        let mut headers = HeaderMap::new();
+        headers.insert("Plimsoll", "1");
+        let said = self.client.publish_with_headers(subject, headers, content);
         self.runtime.block_on(said).unwrap();
     }
 
@@ -120,7 +125,7 @@ impl Victims {
         let token = broker.token(ANY).unwrap();
         let config = local_fleet(&place.path().join("fleet")).unwrap();
         let (lead, told) = Nats::join(&config, Side::Coordinator).unwrap();
-        let (id, config) = join(&token, "victim").unwrap();
+        let (id, config) = join(&token, "victim", &NewKey::make().unwrap()).unwrap();
         let (agent, asked) = Nats::join(&config, Side::Agent(&id, 7)).unwrap();
         [Space::Shared, Space::Of(id.clone())].iter().for_each(|of| lead.make(of).unwrap());
         let victims = Self { _broker: broker, token, lead, told, id, agent, asked, _place: place };
@@ -236,7 +241,7 @@ fn a_token_lets_nobody_hear_or_say_anything_but_ask_to_join() {
 fn an_agent_is_nobody_but_itself() {
     let Some(victims) = Victims::new() else { return };
     let id = victims.id.as_str();
-    let (own, config) = join(&victims.token, "hostile").unwrap();
+    let (own, config) = join(&victims.token, "hostile", &NewKey::make().unwrap()).unwrap();
     [Space::Shared, Space::Of(own.clone())].iter().for_each(|of| victims.lead.make(of).unwrap());
     let own = own.as_str();
     let raw = Raw::connect(&config, "x", own).unwrap();
@@ -277,9 +282,81 @@ fn an_agent_is_nobody_but_itself() {
 }
 
 #[test]
+fn an_agent_has_the_server_say_nothing_to_others() {
+    let Some(victims) = Victims::new() else { return };
+    let id = victims.id.as_str();
+    let (own, config) = join(&victims.token, "hostile", &NewKey::make().unwrap()).unwrap();
+    [Space::Shared, Space::Of(own.clone())].iter().for_each(|of| victims.lead.make(of).unwrap());
+    let (raw, own) = (Raw::connect(&config, "x", own.as_str()).unwrap(), own.as_str());
+    // What it says in the name of a coordinator, and of another agent, lies in its own bucket.
+    let ask: Ask<Order> = Ask::Roll { coordinator: 66, look: Vec::new(), number: 1 };
+    let kept = format!("$O.plimsoll-of-{own}.M.x");
+    raw.says(&kept, &encode(&ask).unwrap());
+    let shared = "$O.plimsoll-shared.M.cnVuL3BsYW4=".to_owned();
+    for (stream, subject) in
+        [(format!("OBJ_plimsoll-of-{own}"), kept), ("OBJ_plimsoll-shared".to_owned(), shared)]
+    {
+        let last = format!("{{\"last_by_subj\":\"{subject}\"}}");
+        for to in
+            ["plimsoll.ask.all", &format!("plimsoll.ask.{id}"), &format!("plimsoll.tell.{id}")]
+        {
+            raw.asks_for(&format!("$JS.API.DIRECT.GET.{stream}.{subject}"), to, b"");
+            for api in ["DIRECT.GET", "STREAM.MSG.GET", "STREAM.INFO"] {
+                raw.asks_for(&format!("$JS.API.{api}.{stream}"), to, last.as_bytes());
+            }
+            raw.asks_for(&format!("$O.plimsoll-of-{own}.C.x"), to, b"acknowledged there");
+            let consumer = json!({"stream_name": stream, "config": {"name": "n",
+                "deliver_subject": to, "deliver_policy": "all", "ack_policy": "none",
+                "replay_policy": "instant"}});
+            let consumer = consumer.to_string();
+            for api in ["CREATE", "DURABLE.CREATE"] {
+                for of in ["", ".n", ".n.$O.>"] {
+                    let subject = format!("$JS.API.CONSUMER.{api}.{stream}{of}");
+                    assert_eq!(raw.asks(&subject, consumer.as_bytes()), None, "{subject} {to}");
+                }
+            }
+        }
+    }
+    victims.assert_undisturbed();
+}
+
+#[test]
+fn what_an_agent_has_put_there_is_removed_whatever_it_is() {
+    let Some(victims) = Victims::new() else { return };
+    let (own, config) = join(&victims.token, "hostile", &NewKey::make().unwrap()).unwrap();
+    let space = Space::Of(own.clone());
+    victims.lead.make(&space).unwrap();
+    let raw = Raw::connect(&config, "x", own.as_str()).unwrap();
+    let (agent, _asked) = Nats::join(&config, Side::Agent(&own, 8)).unwrap();
+    agent.put(&space, "run/part", &mut Cursor::new(CONTENT)).unwrap();
+    // Under the names `x` and `run/odd`, and under none, what is said of a content says nothing.
+    let said = [
+        r#"{"name":"x","deleted":true}"#,
+        r#"{"nuid":">","size":1,"chunks":1}"#,
+        r#"{"nuid":"none","size":18446744073709551615,"chunks":18446744073709551615}"#,
+        "garbage",
+    ];
+    let of_name = |name: &str| format!("$O.plimsoll-of-{}.M.{name}", own.as_str());
+    let fetched = |name: &str| {
+        let mut content = Vec::new();
+        victims.lead.get(&space, name, &mut content).map(|_| content)
+    };
+    for said in said {
+        ["eA==", "%%", "x.y"].iter().for_each(|name| raw.says(&of_name(name), said.as_bytes()));
+        raw.says(&of_name("cnVuL29kZA=="), said.as_bytes());
+        raw.flush();
+        assert!(fetched("run/odd").is_err(), "{said}");
+    }
+    assert_eq!(fetched("run/part").unwrap(), CONTENT);
+    victims.lead.remove(&space, "run/").unwrap();
+    assert!(fetched("run/part").is_err());
+    victims.assert_undisturbed();
+}
+
+#[test]
 fn names_that_are_none_are_shown_to_nobody() {
     let Some(victims) = Victims::new() else { return };
-    let (own, config) = join(&victims.token, "hostile").unwrap();
+    let (own, config) = join(&victims.token, "hostile", &NewKey::make().unwrap()).unwrap();
     let raw = Raw::connect(&config, "x", own.as_str()).unwrap();
     let says = |number, about: About| {
         let what = What::<Answer, LiveDoc>::Here(about);
@@ -311,7 +388,7 @@ fn names_that_are_none_are_shown_to_nobody() {
 fn who_floods_is_cut_short_and_others_are_heard() {
     const FLOOD: usize = 60_000;
     let Some(victims) = Victims::new() else { return };
-    let (own, config) = join(&victims.token, "hostile").unwrap();
+    let (own, config) = join(&victims.token, "hostile", &NewKey::make().unwrap()).unwrap();
     let raw = Raw::connect(&config, "x", own.as_str()).unwrap();
     let subject = format!("plimsoll.tell.{}", own.as_str());
     // What is larger than a message may be is not even taken.

@@ -12,7 +12,7 @@ use plimsoll_fleet::broker::{TokenRules, local_fleet};
 use plimsoll_fleet::fabric::{Address, Fabric, FabricError, Space};
 use plimsoll_fleet::nats::Nats;
 use plimsoll_fleet::token::Token;
-use plimsoll_model::{JobId, OpRecord, RunId, StageId, WallTime, WorkerId};
+use plimsoll_model::{JobId, Moment, OpRecord, RunId, StageId, WallTime, WorkerId};
 use plimsoll_record::{OpLog, OpLogWriter, Receiving, RunDirectory};
 use serde_json::{Value, json};
 
@@ -377,6 +377,13 @@ fn an_agent_that_lies_harms_nobody_but_itself() {
     forge("a stage that there is not", |op| op.stage = StageId(77));
     forge("a job that there is not", |op| op.job = JobId(9));
     forge("a worker that is another's", |op| op.worker = WorkerId(0));
+    forge("operations without end", |op| op.end = Moment::from_ns(u64::MAX));
+    forge("operations long after", |op| {
+        let later = |at: Moment| Moment::from_ns(at.as_ns() + 1_000_000_000_000_000);
+        (op.intended, op.start, op.end) = (later(op.intended), later(op.start), later(op.end));
+        (op.first_byte, op.last_byte_sent) = (None, None);
+    });
+    forge("more bytes than there are", |op| op.bytes = 1 << 60);
     for lies in all.chunks(AGENTS - HONEST) {
         let (lost, ops) = run(place.path(), &token, lies);
         for ((what, _), lost) in lies.iter().zip(&lost) {

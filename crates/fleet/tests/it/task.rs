@@ -10,6 +10,7 @@ use plimsoll_fleet::broker::join;
 use plimsoll_fleet::fabric::Fabric;
 use plimsoll_fleet::nats::{Nats, Side, forward};
 use plimsoll_fleet::part::Workplace;
+use plimsoll_fleet::pki::NewKey;
 use plimsoll_fleet::protocol::{About, AgentId};
 use plimsoll_fleet::station::{Identity, Input, Station};
 use plimsoll_fleet::token::Token;
@@ -64,7 +65,7 @@ impl Task {
         works: Works,
         through: &dyn Fn(AgentId, Nats) -> Arc<dyn Fabric>,
     ) -> Self {
-        let (id, config) = join(token, &about.name).unwrap();
+        let (id, config) = join(token, &about.name, &NewKey::make().unwrap()).unwrap();
         let incarnation = 7;
         let way = channel();
         let deliver = forward(way.0.clone(), Input::Arrived);

@@ -85,7 +85,10 @@ impl FilesStage {
             },
             caches_reason: (!reasons.is_empty()).then(|| reasons.join("; ")),
             usage: ProcessUsage::sum(all.iter().map(|each| each.usage)),
-            unverified_bytes: all.iter().map(|each| each.unverified_bytes).sum(),
+            unverified_bytes: all
+                .iter()
+                .map(|each| each.unverified_bytes)
+                .try_fold(0, |sum, each| Some(add(sum, each?))),
             // Null says that nothing was waited for, which takes nothing from what others saw.
             look_gap_max_ns: all.iter().filter_map(|each| each.look_gap_max_ns).max(),
             uncertain_count: all.iter().filter_map(|each| each.uncertain_count).reduce(add),
@@ -108,8 +111,9 @@ impl FilesStage {
     }
 }
 
+/// What agents tell of themselves may be anything.
 fn add(a: u64, b: u64) -> u64 {
-    a + b
+    a.saturating_add(b)
 }
 
 impl ProcessUsage {
@@ -118,11 +122,14 @@ impl ProcessUsage {
         all.try_fold(Self::default(), |sum, each| {
             let each = each?;
             Some(Self {
-                user_ns: sum.user_ns + each.user_ns,
-                system_ns: sum.system_ns + each.system_ns,
-                context_switches_count: sum.context_switches_count + each.context_switches_count,
-                faults_major_count: sum.faults_major_count + each.faults_major_count,
-                faults_minor_count: sum.faults_minor_count + each.faults_minor_count,
+                user_ns: add(sum.user_ns, each.user_ns),
+                system_ns: add(sum.system_ns, each.system_ns),
+                context_switches_count: add(
+                    sum.context_switches_count,
+                    each.context_switches_count,
+                ),
+                faults_major_count: add(sum.faults_major_count, each.faults_major_count),
+                faults_minor_count: add(sum.faults_minor_count, each.faults_minor_count),
             })
         })
     }

@@ -82,7 +82,7 @@ fn agent(
     let clock = roll.clocks.get(&recruit.id);
     let earlier = before.get(&recruit.id);
     Agent {
-        name: about.name.clone(),
+        name: recruit.name.clone(),
         address: None,
         state: if about.busy.is_some() { AgentState::Busy } else { AgentState::Ready },
         clock_offset_ms: clock.map(|clock| clock.offset_ns(epoch) as f64 / 1e6),

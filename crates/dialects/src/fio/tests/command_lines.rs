@@ -225,8 +225,8 @@ fn refusals() {
         (
             "--server",
             "command line: `--server` is not taken: agents take the place of fio's servers: run \
-             `plimsoll fleet up` on one machine, and on each other `plimsoll agent --join TOKEN \
-             --name HOST` with the token that it prints",
+             `plimsoll fleet up` on one machine, and on each other `plimsoll agent --join-file \
+             FILE --name HOST` with the token that it prints",
         ),
         (
             "--client=h --remote-config=x.fio",

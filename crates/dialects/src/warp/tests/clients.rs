@@ -77,7 +77,7 @@ fn lists_of_clients_that_mean_nothing_are_refused() {
     }
     assert_eq!(flags("put --warp-client="), flags("put"));
     let client = error("client :7761");
-    assert!(client.contains("`plimsoll agent --join TOKEN --name NAME`"), "{client}");
+    assert!(client.contains("`plimsoll agent --join-file FILE --name NAME`"), "{client}");
 }
 
 #[test]

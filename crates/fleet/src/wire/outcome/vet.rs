@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
+use serde_json::Value;
+
 use super::OutcomeDoc;
 
 /// So many operations an agent may do in a second; what drives the null target does fewer.
@@ -24,6 +27,20 @@ pub struct StageBounds {
     pub slos: Option<usize>,
     /// For how many whole seconds it went on at most.
     pub seconds: u64,
+}
+
+/// Tells whether no number in what somebody says is absurd.
+pub(crate) fn are_bounded(said: &impl Serialize) -> bool {
+    serde_json::to_value(said).is_ok_and(|said| is_bounded(&said))
+}
+
+fn is_bounded(said: &Value) -> bool {
+    match said {
+        Value::Number(number) => number.as_u64().is_none_or(|number| number <= NS_MAX),
+        Value::Array(all) => all.iter().all(is_bounded),
+        Value::Object(all) => all.values().all(is_bounded),
+        Value::Null | Value::Bool(_) | Value::String(_) => true,
+    }
 }
 
 impl OutcomeDoc {
@@ -76,6 +93,13 @@ mod tests {
         "errors":[{"class":"throttled","job":1,"kind":"GET","endpoint":0,"at_ns":6,"message":""}],
         "uploads_given_up":1,"uploads_left":2,"wrong":{"torn":1},"failed_statuses":{"503":2},
         "recorder_waits":1,"recorder_wait_ns":9,"cpu_ns":100}"#;
+
+    #[test]
+    fn numbers_are_bounded_wherever_they_are() {
+        let usage = |user_ns: u64| serde_json::json!([{"usage": {"user_ns": user_ns}}, null, "x"]);
+        assert!(are_bounded(&usage(3_600_000_000_000)));
+        assert!(!are_bounded(&usage(u64::MAX)));
+    }
 
     #[test]
     fn what_cannot_be_is_not_taken() {
