@@ -6,6 +6,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use plimsoll_record::{StateDirectory, StateDirectoryError};
 use thiserror::Error;
 
 use crate::pki::{NewKey, PkiError};
@@ -21,6 +22,9 @@ const DIRECTORIES_MAX: u32 = 256;
 /// Why an agent has no key.
 #[derive(Debug, Error)]
 pub enum AgentKeyError {
+    /// Its directory is not an agent's.
+    #[error(transparent)]
+    State(#[from] StateDirectoryError),
     /// Something of its directory.
     #[error("cannot {what} {}", path.display())]
     Files {
@@ -65,6 +69,7 @@ pub struct AgentKey {
 impl AgentKey {
     /// Returns the key of the agent that uses a directory, which is made where it is missing.
     pub fn open(directory: &Path) -> Result<Self, AgentKeyError> {
+        StateDirectory::open(directory, "agent", &[])?;
         let place = directory.join(PLACE);
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&place);
         made.map_err(|source| files("make", &place, source))?;

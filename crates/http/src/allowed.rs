@@ -1,22 +1,53 @@
-//! Which hosts may be connected to, where somebody limits them: the owner of a machine whose
-//! connections others direct.
+//! Which hosts may be connected to, or may be sent a secret, where somebody limits them.
 //!
 //! What is known beforehand is checked before anything is opened. What is learned on the way, such
 //! as servers that a server names, is checked by whoever connects: before a name is looked up.
 
 use std::sync::Arc;
 
-use crate::Endpoint;
+use crate::{Endpoint, PatternError, expand_hosts};
 
-/// The hosts that may be connected to: all, or those that somebody named.
+/// A list of hosts that somebody named, each with one port or with all of its ports.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamedHosts(Vec<Endpoint>);
+
+impl NamedHosts {
+    /// Reads a list such as `s3-{1...4}:9000,10.0.0.7`; a host without a port stands for all of its
+    /// ports.
+    pub fn parse(list: &str) -> Result<Self, PatternError> {
+        expand_hosts(list, 0).map(Self)
+    }
+
+    /// Returns these hosts and those.
+    #[must_use]
+    pub fn and(mut self, more: impl IntoIterator<Item = Endpoint>) -> Self {
+        self.0.extend(more);
+        self
+    }
+
+    /// Returns whether an address is in the list. Names are compared as written, not by what they
+    /// resolve to: whoever answers for a name could change that.
+    pub fn have(&self, endpoint: &Endpoint) -> bool {
+        self.0.iter().any(|named| {
+            named.host.eq_ignore_ascii_case(&endpoint.host)
+                && (named.port == 0 || named.port == endpoint.port)
+        })
+    }
+
+    /// Returns whether all of these addresses are in the list.
+    pub fn have_all(&self, endpoints: &[Endpoint]) -> bool {
+        endpoints.iter().all(|endpoint| self.have(endpoint))
+    }
+}
+
+/// The hosts that may be connected to: all, or those that the owner of a machine named, whose
+/// connections others direct.
 #[derive(Clone, Debug, Default)]
 pub struct AllowedHosts(Option<Arc<Named>>);
 
-/// The hosts that somebody named.
 #[derive(Debug)]
 struct Named {
-    /// Port 0 stands for all ports of a host.
-    hosts: Vec<Endpoint>,
+    hosts: NamedHosts,
     /// What messages call the place where they are named.
     by: &'static str,
 }
@@ -35,9 +66,9 @@ impl AllowedHosts {
     /// All hosts.
     pub const ANY: Self = Self(None);
 
-    /// Returns these hosts, of which port 0 stands for all ports; `by` is what messages call the
-    /// place where they are named, such as a flag.
-    pub fn only(hosts: Vec<Endpoint>, by: &'static str) -> Self {
+    /// Returns these hosts; `by` is what messages call the place where they are named, such as a
+    /// flag.
+    pub fn only(hosts: NamedHosts, by: &'static str) -> Self {
         Self(Some(Arc::new(Named { hosts, by })))
     }
 
@@ -48,14 +79,11 @@ impl AllowedHosts {
 
     /// Refuses a host that may not be connected to.
     pub fn check(&self, endpoint: &Endpoint) -> Result<(), NotAllowed> {
-        let Some(named) = &self.0 else { return Ok(()) };
-        let is_it = |allowed: &Endpoint| {
-            let is_port = allowed.port == 0 || allowed.port == endpoint.port;
-            is_port && allowed.host.eq_ignore_ascii_case(&endpoint.host)
-        };
-        match named.hosts.iter().any(is_it) {
-            true => Ok(()),
-            false => Err(NotAllowed { endpoint: endpoint.clone(), by: named.by }),
+        match &self.0 {
+            Some(named) if !named.hosts.have(endpoint) => {
+                Err(NotAllowed { endpoint: endpoint.clone(), by: named.by })
+            }
+            _ => Ok(()),
         }
     }
 
@@ -71,32 +99,43 @@ impl AllowedHosts {
     #[must_use]
     pub fn with(&self, endpoint: Endpoint) -> Self {
         let Some(named) = &self.0 else { return Self::ANY };
-        Self::only([&named.hosts[..], &[endpoint]].concat(), named.by)
+        Self::only(named.hosts.clone().and([endpoint]), named.by)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::expand_hosts;
 
     #[test]
-    fn a_host_without_a_port_stands_for_all_of_its_ports() {
-        let hosts = expand_hosts("store{1...2},S3.lan:443,[::1]:9000", 0).unwrap();
-        let only = AllowedHosts::only(hosts, "--allow-hosts");
-        let check = |host: &str, port| only.check(&Endpoint::new(host, port));
-        for (host, port) in [("store1", 1), ("STORE2", 65_535), ("s3.lan", 443), ("::1", 9000)] {
-            assert_eq!(check(host, port), Ok(()), "{host}");
+    fn a_host_is_named_with_one_port_or_with_all() {
+        let named = NamedHosts::parse("s3-{1...2}:9000,LAB,[::1]:80").unwrap();
+        for (host, port, is_named) in [
+            ("s3-1", 9000, true),
+            ("s3-2", 9000, true),
+            ("s3-2", 9001, false),
+            ("s3-3", 9000, false),
+            ("lab", 1, true),
+            ("lab", 65_535, true),
+            ("lab.evil", 1, false),
+            ("::1", 80, true),
+            ("::1", 81, false),
+        ] {
+            assert_eq!(named.have(&Endpoint::new(host, port)), is_named, "{host}:{port}");
         }
-        for (host, port) in [("store3", 1), ("s3.lan", 80), ("a.s3.lan", 443), ("127.0.0.1", 9000)]
-        {
-            let refused = check(host, port).unwrap_err().to_string();
-            let expected =
-                format!("its owner does not allow load on {host}:{port} (--allow-hosts)");
-            assert_eq!(refused, expected);
-        }
-        let other = Endpoint::new("other", 7);
-        assert_eq!(only.with(other.clone()).check(&other), Ok(()));
-        assert!(only.check(&other).is_err() && AllowedHosts::ANY.check(&other).is_ok());
+        let own = Endpoint::new("own", 7);
+        assert!(named.and([own.clone()]).have_all(&[own.clone(), Endpoint::new("lab", 2)]));
+        assert!(!NamedHosts::default().have(&own) && NamedHosts::default().have_all(&[]));
+    }
+
+    #[test]
+    fn what_is_not_allowed_is_refused_with_who_said_so() {
+        let only = AllowedHosts::only(NamedHosts::parse("lab").unwrap(), "--allow-hosts");
+        let own = Endpoint::new("own", 7);
+        let refused = only.check(&own).unwrap_err().to_string();
+        assert_eq!(refused, "its owner does not allow load on own:7 (--allow-hosts)");
+        assert!(
+            only.with(own.clone()).check(&own).is_ok() && AllowedHosts::ANY.check(&own).is_ok()
+        );
     }
 }

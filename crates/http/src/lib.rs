@@ -33,7 +33,7 @@ mod transport;
 mod uring;
 mod url;
 
-pub use allowed::{AllowedHosts, NotAllowed};
+pub use allowed::{AllowedHosts, NamedHosts, NotAllowed};
 pub use client::{Client, HttpVersion, Options};
 pub use endpoint::{Endpoint, ResolveError, resolve_all};
 pub use error::{ExchangeError, ExchangeErrorKind};

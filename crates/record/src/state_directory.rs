@@ -90,7 +90,11 @@ impl StateDirectory {
         let is_created = fs::symlink_metadata(path).is_err();
         let created = DirBuilder::new().recursive(true).mode(ONLY_OWNER).create(path);
         created.map_err(failed("create"))?;
-        let directory = fs::metadata(path).map_err(failed("look at"))?;
+        // Two that are started at once take turns, so that neither sees half a mark. A file system
+        // without locks has no turns.
+        let turn = OpenOptions::new().read(true).open(path).map_err(failed("open"))?;
+        let _taken = turn.lock();
+        let directory = turn.metadata().map_err(failed("look at"))?;
         let own = rustix::process::geteuid().as_raw();
         let is_own = directory.uid() == own;
         if !is_own && directory.uid() != ROOT {

@@ -24,9 +24,9 @@ use plimsoll_fleet::protocol::{About, AgentId, MachineState, NAME_BYTES_MAX, Pla
 use plimsoll_fleet::station::{Identity, Input, Station};
 use plimsoll_fleet::token::Token;
 use plimsoll_fleet::wire::{ConductDoc, FilesConductDoc};
-use plimsoll_http::{AllowedHosts, Transport, expand_hosts};
+use plimsoll_http::{AllowedHosts, NamedHosts, Transport};
 use plimsoll_model::{Bytes, Interface, RunId, Seed, SharedClock};
-use plimsoll_record::{RunDirectory, StateDirectory, is_alive};
+use plimsoll_record::{RunDirectory, is_alive};
 use plimsoll_workload::Share;
 use plimsoll_workload::plan::{FileNames, Members, Plan, Stage};
 use serde_json::Value;
@@ -97,8 +97,7 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
         Some(directory) => (directory.clone(), AgentKey::open(directory).context("--directory")?),
         None => AgentKey::open_free(&state_directory("agent")?)?,
     };
-    StateDirectory::open(&directory, "agent", &[])?;
-    let hosts = args.allow_hosts.as_deref().map(|hosts| expand_hosts(hosts, 0));
+    let hosts = args.allow_hosts.as_deref().map(NamedHosts::parse);
     let hosts = hosts.transpose().context(ALLOW_HOSTS)?;
     let limited = Limited {
         directories: allowed_directories(&args.allow_dirs)?,
@@ -478,7 +477,7 @@ mod tests {
     }
 
     fn only(hosts: &str) -> AllowedHosts {
-        AllowedHosts::only(expand_hosts(hosts, 0).unwrap(), ALLOW_HOSTS)
+        AllowedHosts::only(NamedHosts::parse(hosts).unwrap(), ALLOW_HOSTS)
     }
 
     /// Returns why a machine does not open the targets of a workload; `None` where it does.

@@ -6,7 +6,7 @@ mod masters;
 
 use plimsoll_driver::{ByteRange, Completion, Driver as _, Operation};
 use plimsoll_driver_seaweed::{AssignBy, FileId, SeaweedConfig, SigningKeys, UploadBy};
-use plimsoll_http::{AllowedHosts, expand_hosts};
+use plimsoll_http::{AllowedHosts, NamedHosts};
 use plimsoll_model::{ErrorClass, OpKind};
 use plimsoll_oracle::{Script, SeaweedOracle, SeaweedOracleConfig, Site};
 
@@ -118,7 +118,7 @@ fn files_are_written_read_and_removed_by_every_way_and_the_ledger_agrees() {
 fn no_server_is_connected_to_that_is_not_allowed() {
     let oracle = start(SeaweedOracleConfig::default());
     let open = |hosts: &str| {
-        let allowed = AllowedHosts::only(expand_hosts(hosts, 0).unwrap(), "the list");
+        let allowed = AllowedHosts::only(NamedHosts::parse(hosts).unwrap(), "the list");
         Client::try_open(SeaweedConfig { allowed, ..config_of(&oracle) })
     };
     let refused = |hosts: &str| open(hosts).err().unwrap().message;
