@@ -7,6 +7,7 @@ mod docs;
 mod exceptions;
 mod graph;
 mod mask;
+mod outbound;
 mod profiles;
 mod source;
 mod words;
@@ -89,6 +90,7 @@ fn check(tree: &Tree) -> Result<Vec<String>> {
     findings.extend(graph::check(tree));
     findings.extend(cycles::check(tree));
     findings.extend(docs::check(tree));
+    findings.extend(outbound::check(tree));
     findings.extend(profiles::check(tree));
     findings.extend(budgets::check(tree)?);
     Ok(findings)

@@ -122,7 +122,7 @@ pub(super) fn oversizes(tree: &Tree) -> Sizes {
     sizes
 }
 
-fn is_in_src(path: &str) -> bool {
+pub(super) fn is_in_src(path: &str) -> bool {
     let mut parts = path.split('/');
     match parts.next() {
         Some("crates") => parts.nth(1) == Some("src"),
@@ -131,12 +131,12 @@ fn is_in_src(path: &str) -> bool {
     }
 }
 
-fn is_test(path: &str) -> bool {
-    path.ends_with("/tests.rs") || path.contains("/tests/")
+pub(super) fn is_test(path: &str) -> bool {
+    path.ends_with("/tests.rs") || path.ends_with("_tests.rs") || path.contains("/tests/")
 }
 
 /// Returns the code up to a `mod tests` that closes the file.
-fn before_tests<'a>(file: &TextFile, split: &'a Split) -> &'a str {
+pub(super) fn before_tests<'a>(file: &TextFile, split: &'a Split) -> &'a str {
     let end = file.text.rfind("\n#[cfg(test)]\nmod tests {");
     // The reading keeps lines, not bytes.
     let lines = end.map_or(usize::MAX, |end| file.text[..end].lines().count());
