@@ -144,10 +144,10 @@ impl Fleet {
         self.place.path().join(format!("agent-{name}"))
     }
 
-    /// Returns what an agent keeps beside its key.
+    /// Returns what an agent keeps beside its key and its mark.
     pub(crate) fn kept(&self, name: &str) -> Vec<String> {
         let names = names_in(&self.files_of(name)).into_iter();
-        names.filter(|name| name != "identity").collect()
+        names.filter(|name| !["identity", ".plimsoll-state"].contains(&&**name)).collect()
     }
 
     pub(crate) fn command(&self, target: &Target, line: &str) -> Command {

@@ -61,7 +61,7 @@ fn judged(directory: &Path, stores: &[&Store], line: &str, around: &str) -> (Val
     let run_dir = directory.join("run");
     let _ = std::fs::remove_dir_all(&run_dir);
     own.args(line.split_whitespace());
-    own.args(["--host", &addresses.join(","), "--access-key", "", "--bucket", "verdicts"]);
+    own.args(["--host", &addresses.join(","), "--access-key", "", "--create-bucket"]);
     own.args(["--obj.size", "1KiB", "--duration", "2s", "--max-error-rate", "100%"]);
     own.args(["--json", "--quiet", "--run-dir"]).arg(&run_dir);
     let output = run(match around {
@@ -379,7 +379,7 @@ fn a_client_without_ports_is_the_limit() {
         "{around}; \"$0\" oracle --listen 127.0.0.1:9000 --anonymous --script script.yaml \
          --ledger ledger.json > listening & store=$!; \
          until grep -q http listening; do kill -0 $store || exit 9; done; \
-         \"$0\" s3 put --host 127.0.0.1:9000 --access-key '' --bucket verdicts --concurrent 16 \
+         \"$0\" s3 put --host 127.0.0.1:9000 --access-key '' --create-bucket --concurrent 16 \
          --obj.size 1KiB --duration 2s --disable-http-keepalive --max-error-rate 100% --json \
          --quiet --run-dir run > report.json; kill -INT $store; wait"
     );

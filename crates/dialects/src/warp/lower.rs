@@ -4,6 +4,7 @@ use super::asked::{Asked, FlagValue};
 use super::command::{WarpBenchmark, WarpCommand};
 use super::error::WarpArgError;
 use super::flags::{Deal, FLAGS};
+use super::run::BUCKET;
 use super::values::Kind;
 use super::{WarpLine, WarpReading, clients};
 
@@ -100,6 +101,11 @@ fn adapt_store(asked: &mut Asked, ours: &mut Flags) -> Result<(), WarpArgError> 
         ours.push(("--host".to_owned(), Some(HOST_DEFAULT.to_owned())));
         asked.note("`--host`", format!("not given, so it is {HOST_DEFAULT}, as in warp"));
     }
+    if asked.get("bucket").is_none() {
+        ours.push(("--bucket".to_owned(), Some(BUCKET.to_owned())));
+    }
+    // Warp creates its bucket and leaves it.
+    ours.extend(["--create-bucket", "--keep-bucket"].map(|flag| (flag.to_owned(), None)));
     if let Some(given) = asked.get("lookup") {
         let lookup = match &*given.value {
             "host" | "dns" => "dns",

@@ -15,7 +15,7 @@ use super::workload::{Sizes, WEIGHTS, WarpWorkload};
 use super::{WarpBenchmark, WarpLine};
 
 /// The bucket where none is named.
-const BUCKET: &str = "warp-benchmark-bucket";
+pub(super) const BUCKET: &str = "warp-benchmark-bucket";
 
 type Flags = [(String, Option<String>)];
 

@@ -63,12 +63,17 @@ fn read(line: &str) -> Result<WarpLine, WarpArgError> {
     read_in(line, &[])
 }
 
+/// What every benchmark gets of its bucket where the line says nothing.
+const OF_BUCKET: [&str; 3] = ["--bucket=warp-benchmark-bucket", "--create-bucket", "--keep-bucket"];
+
+/// Returns flags with their values, but for those of the bucket that every benchmark gets.
 fn joined(flags: &[(String, Option<String>)]) -> Vec<String> {
     let join = |(name, value): &(String, Option<String>)| match value {
         Some(value) => format!("{name}={value}"),
         None => name.clone(),
     };
-    flags.iter().map(join).collect()
+    let flags = flags.iter().map(join);
+    flags.filter(|flag| !OF_BUCKET.contains(&&**flag)).collect()
 }
 
 /// Returns the flags of a line, those that every line gets apart.

@@ -18,6 +18,21 @@ fn a_flag_is_written_in_any_of_gos_ways() {
 }
 
 #[test]
+fn the_bucket_is_created_and_kept_as_warp_does() {
+    for (line, bucket) in [("get", OF_BUCKET[0]), ("put --bucket mine", "--bucket=mine")] {
+        let flags = read(line).unwrap().flags;
+        for (name, value) in [
+            ("--bucket", bucket.strip_prefix("--bucket=")),
+            ("--create-bucket", None),
+            ("--keep-bucket", None),
+        ] {
+            let flag = (name.to_owned(), value.map(str::to_owned));
+            assert_eq!(flags.iter().filter(|given| **given == flag).count(), 1, "{line}: {name}");
+        }
+    }
+}
+
+#[test]
 fn the_host_is_warps_where_none_is_given() {
     let line = read("get").unwrap();
     assert_eq!(joined(&line.flags), ["--host=127.0.0.1:9000", "--proxy=env"]);
@@ -73,7 +88,8 @@ fn no_secret_is_shown() {
     }
     let expected = "# plimsoll s3 get --access-key=*REDACTED* --secret-key=*REDACTED* \
         --session-token=*REDACTED* --host=h:1 --prefix='a'\\''b' --influxdb=*REDACTED* \
-        --sts-web-token=*REDACTED* --proxy=env\n\
+        --sts-web-token=*REDACTED* --bucket=warp-benchmark-bucket --create-bucket \
+        --keep-bucket --proxy=env\n\
         # `--prefix=a'b`: the run's own prefix, `plimsoll/<run>/`, comes below it\n\
         # `--influxdb=*REDACTED*`: running totals go out once a second, not after each operation\n";
     assert_eq!(line.explain(), expected);
