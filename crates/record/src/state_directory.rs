@@ -90,25 +90,35 @@ impl StateDirectory {
         let is_created = fs::symlink_metadata(path).is_err();
         let created = DirBuilder::new().recursive(true).mode(ONLY_OWNER).create(path);
         created.map_err(failed("create"))?;
-        // Two that are started at once take turns, so that neither sees half a mark. A file system
-        // without locks has no turns.
-        let turn = OpenOptions::new().read(true).open(path).map_err(failed("open"))?;
-        let _taken = turn.lock();
-        let directory = turn.metadata().map_err(failed("look at"))?;
+        let directory = fs::metadata(path).map_err(failed("look at"))?;
         let own = rustix::process::geteuid().as_raw();
         let is_own = directory.uid() == own;
         if !is_own && directory.uid() != ROOT {
             return Err(StateDirectoryError::Owner { path: path.to_path_buf() });
         }
         let mark = path.join(MARK);
-        match read_mark(&mark, own).map_err(failed("read the mark in"))? {
+        let mut found = None;
+        let is_free = |found: &Option<String>| match found.as_deref() {
+            // Of one that is started at the same time, or of one that found its disk full.
+            Some("") => is_empty(path, &[expected, &[MARK]].concat()),
+            Some(_) => Ok(true),
+            None => is_empty(path, expected),
+        };
+        // The mark is made before anything else: who finds something without one looks again.
+        let mut is_taken = false;
+        for _ in 0..2 {
+            found = read_mark(&mark, own).map_err(failed("read the mark in"))?;
+            is_taken = is_free(&found).map_err(failed("read"))?;
+            if is_taken {
+                break;
+            }
+        }
+        match found.filter(|other| !other.is_empty()) {
             Some(other) if other != of => {
                 return Err(StateDirectoryError::OfOther { path: path.to_path_buf(), other });
             }
             Some(_) => {}
-            None if is_empty(path, expected).map_err(failed("read"))? => {
-                write_mark(&mark, of).map_err(failed("write the mark in"))?;
-            }
+            None if is_taken => write_mark(&mark, of).map_err(failed("write the mark in"))?,
             None => return Err(StateDirectoryError::Foreign { path: path.to_path_buf(), of }),
         }
         // What only root may change is as root wants it: a volume of a container is an example.
@@ -145,7 +155,8 @@ impl StateDirectory {
     }
 }
 
-/// Returns what the mark says; `None` where there is none that this user wrote.
+/// Returns what the mark says, nothing where it is about to be written; `None` where there is none
+/// of this user's.
 fn read_mark(path: &Path, own: u32) -> io::Result<Option<String>> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
@@ -163,7 +174,9 @@ fn read_mark(path: &Path, own: u32) -> io::Result<Option<String>> {
 }
 
 fn write_mark(path: &Path, of: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600);
+    let mut file = options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(path)?;
     file.write_all(format!("{of}\n").as_bytes())
 }
 
@@ -221,6 +234,32 @@ mod tests {
         assert_eq!((again.path(), mode(place.path())), (place.path(), ONLY_OWNER));
         let refused = StateDirectory::open(place.path(), "console", &[]).unwrap_err();
         assert!(matches!(&refused, StateDirectoryError::OfOther { other, .. } if other == OF));
+    }
+
+    #[test]
+    fn those_that_start_at_once_find_one_mark() {
+        for _ in 0..20 {
+            let place = tempfile::tempdir().unwrap();
+            let start = std::sync::Barrier::new(4);
+            let opened = |number: usize| {
+                start.wait();
+                let own = open(place.path());
+                fs::write(place.path().join(format!("key-{number}")), "").unwrap();
+                own.map(drop)
+            };
+            std::thread::scope(|scope| {
+                let all = [0, 1, 2, 3].map(|number| {
+                    let opened = &opened;
+                    scope.spawn(move || opened(number))
+                });
+                all.into_iter().for_each(|each| each.join().unwrap().unwrap());
+            });
+            // One that found its disk full left an empty mark.
+            let place = tempfile::tempdir().unwrap();
+            fs::write(place.path().join(MARK), "").unwrap();
+            drop(open(place.path()).unwrap());
+            assert_eq!(fs::read_to_string(place.path().join(MARK)).unwrap(), "fleet\n");
+        }
     }
 
     #[test]

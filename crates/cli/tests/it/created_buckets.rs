@@ -36,7 +36,7 @@ fn a_bucket_on_a_typo_is_refused_and_not_created() {
     std::fs::write(place.path().join("other.yaml"), other).unwrap();
     for (line, bucket) in [
         (&*format!("s3 get {SMALL} --duration 100ms"), "bench"),
-        (&*format!("s3 put {SMALL} --duration 100ms --keep-bucket"), "bench"),
+        ("s3 put --obj.size 1KiB --concurrent 2 --duration 100ms --keep-bucket", "bench"),
         ("check --ops 20", "bench"),
         ("run w.yaml", "bench"),
         ("run other.yaml", "other"),
@@ -137,7 +137,8 @@ fn a_run_that_cannot_begin_leaves_no_bucket_behind() {
     let (target, place) = (oracle(), tempfile::tempdir().unwrap());
     let targets = "targets: {a: {s3: {create_bucket: true}}, b: {s3: {bucket: other}}}\n";
     let text = workload(targets).replace("{o: {", "{p: {on: b, count: 4, size: 1KiB}, o: {on: a, ");
-    let text = text.replace("work: {fill: o}}", "work: {fill: o}}, {work: {fill: p}}");
+    let both = "name: o, work: {fill: o}}, {name: p, work: {fill: p}}";
+    let text = text.replace("work: {fill: o}}", both);
     std::fs::write(place.path().join("w.yaml"), text).unwrap();
     let (code, text) = said(&target, place.path(), "run w.yaml");
     assert_eq!(code, Some(2), "{text}");

@@ -164,7 +164,7 @@ const FIXTURES: [(Fixture, &str); 20] = [
             });
             of["agents"] = json!([{
                 "name": "a", "id": "a", "version": "0.1.0", "machine": null, "weight": 1,
-                "threads_count": 1, "clock": [clock], "lost": null, "rows_count": null,
+                "threads_count": 1, "clock": [clock], "lost": null, "rows_count": 1,
                 "cpu_ns": [],
             }]);
         }),

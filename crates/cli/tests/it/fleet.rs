@@ -706,7 +706,8 @@ fn leave_to_take_part_is_given_and_taken_back() {
     fleet.token = token_of(&line);
     fleet.join("b", &[]);
     let envs = [("PLIMSOLL_JOIN", &*fleet.token)];
-    let mut late = Running::start(fleet.place.path(), &["agent", "--name", "c"], &envs);
+    let words = ["agent", "--name", "c", "--directory", "agent-c"];
+    let mut late = Running::start(fleet.place.path(), &words, &envs);
     late.hear("was used as often as it may be");
     let (code, _, said) = say(&fleet, "fleet revoke a nobody --token 2");
     assert_eq!(code, Some(1), "{said}");

@@ -256,6 +256,7 @@ fn amazons_variables_speak_where_no_flag_does_and_nobody_is_told_apart() {
         let mut stat = plimsoll(directory.path());
         let host = format!("--host http://{} --bucket {}", target.host, target.bucket);
         let line = format!("s3 stat --objects 20 --duration 1s --concurrent 2 {host} {keys}");
+        let line = format!("{line} --create-bucket");
         stat.args(line.split_whitespace());
         stat
     };
