@@ -495,7 +495,7 @@ fn an_agents_own_token_goes_to_no_host_that_its_owner_has_not_named() {
     for (name, why) in [("limited", &*limited), ("free", free)] {
         let mut command = plimsoll(fleet.place.path());
         command.args(format!("s3 get {SMALL} --agent-credentials --agents {name}").split(' '));
-        command.args(["--host", &host, "--create-bucket"]).arg(&fleet.flag);
+        command.args(["--host", &host, "--bucket", "bench", "--create-bucket"]).arg(&fleet.flag);
         let output = command.output().unwrap();
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{said}");
