@@ -52,6 +52,7 @@ fn part_manifest(run_id: &str, later: u64, stages: &[Span]) -> Manifest {
     manifest.started_unix_ns = EPOCH.as_unix_ns() + later * SECOND;
     manifest.started_at = WallTime::from_unix_ns(manifest.started_unix_ns).to_string();
     manifest.merged = Vec::new();
+    manifest.agents = Vec::new();
     manifest.stages = stages.iter().enumerate().map(|(index, span)| stage(*span, index)).collect();
     manifest
 }

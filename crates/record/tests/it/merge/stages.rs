@@ -83,6 +83,15 @@ fn stages_are_matched_in_order_and_each_run_keeps_its_own_times() {
 }
 
 #[test]
+fn a_part_that_lost_an_agent_makes_the_whole_degraded() {
+    let mut lossy = part("a", 0, &[(MEASURE, "get", 0, 10)]);
+    lossy.manifest.agents = crate::manifest().agents;
+    let whole = whole_of(vec![lossy, part("b", 0, &[(MEASURE, "get", 0, 10)])]);
+    let said = "DEGRADED: run a lost agents (node1), and their share of the work is missing";
+    assert_eq!(whole.advice, [said]);
+}
+
+#[test]
 fn what_ends_by_work_lasts_from_the_first_beginning_to_the_last_end() {
     let put_and_delete = |run_id: &str, from: u64, until: u64| {
         let mut part =
