@@ -6,12 +6,13 @@ mod limits;
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use plimsoll_driver_file::caches::{drop_files, drop_machine};
 use plimsoll_driver_file::facts::probe;
 use plimsoll_driver_file::in_use::Held;
 use plimsoll_driver_file::work_dir::{WorkDir, sweep};
-use plimsoll_driver_file::{available, best};
+use plimsoll_driver_file::{FilesDriver, available, best};
 use plimsoll_engine::RingConfig;
 use plimsoll_model::{Interface, StageKind, WorkerId};
 use plimsoll_record::schema::{
@@ -67,7 +68,7 @@ pub struct FilesRun {
     pub notes: Vec<String>,
     endpoints: String,
     /// The run's own directories.
-    work_dirs: Vec<WorkDir>,
+    work_dirs: Vec<Arc<WorkDir>>,
     /// Files that are there.
     made: HashSet<u32>,
     /// Claims on the devices that are written, until the run is over.
@@ -138,6 +139,11 @@ impl FilesRun {
         &self.endpoints
     }
 
+    /// Returns what opens the files of this machine.
+    pub(crate) fn driver(&self) -> FilesDriver {
+        FilesDriver::new(&*self.endpoints).within(self.work_dirs.clone())
+    }
+
     /// Makes the run's own directories, one in each that it was given.
     pub fn make_directories(&mut self) -> Result<(), ConductError> {
         if !self.is_real() {
@@ -150,7 +156,7 @@ impl FilesRun {
                 Ok(work_dir)
             });
             match made {
-                Ok(work_dir) => self.work_dirs.push(work_dir),
+                Ok(work_dir) => self.work_dirs.push(Arc::new(work_dir)),
                 Err(error) => {
                     // What was made so far is empty.
                     for work_dir in self.work_dirs.drain(..) {
@@ -455,10 +461,13 @@ fn asked_of(work_dir: &WorkDir) -> PathBuf {
 }
 
 /// Returns the working directory in which a path lies.
-fn work_dir_of<'y>(work_dirs: &'y [WorkDir], path: &Path) -> Result<&'y WorkDir, ConductError> {
+fn work_dir_of<'y>(
+    work_dirs: &'y [Arc<WorkDir>],
+    path: &Path,
+) -> Result<&'y WorkDir, ConductError> {
     let found = work_dirs.iter().find(|work_dir| path.starts_with(work_dir.path()));
     let outside = || format!("{} lies in no directory of the run", path.display());
-    found.ok_or_else(|| ConductError::Refused(outside()))
+    found.map(|found| &**found).ok_or_else(|| ConductError::Refused(outside()))
 }
 
 /// Returns the directory in which a run directory `<directory>/plimsoll/<run>` lies.

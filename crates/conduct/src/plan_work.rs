@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_driver::NullRings;
-use plimsoll_driver_file::FilesDriver;
 use plimsoll_engine::{
     EndReason, EngineConfig, EngineError, FilesJob, FilesJobs, JobTiming, ObjectsJob, OpSink,
     ServerNames, StageContext, StageLimits, StageOutcome, StageWork, run_stage, stage_threads,
@@ -506,8 +505,7 @@ impl Work for PlanWork<'_> {
         if let (true, Some(pause)) = (of.jobs.is_empty(), of.duration) {
             rest(context, begun.after(pause));
         }
-        let on =
-            self.files.as_ref().map(|files| (files.on().clone(), files.endpoints().to_owned()));
+        let on = self.files.as_ref().map(|files| (files.on().clone(), files.driver()));
         let config = &self.config;
         let jobs = &of.jobs;
         let named = is_read_back(of).then_some(Named { names: &self.names, jobs });
@@ -521,8 +519,7 @@ impl Work for PlanWork<'_> {
             Some((FilesOn::Scripted(files), _)) => {
                 run_stage(&self.stage_work(stage, &files), config, context, sink)?
             }
-            Some((FilesOn::Machine, endpoints)) => {
-                let driver = FilesDriver::new(endpoints);
+            Some((FilesOn::Machine, driver)) => {
                 run_stage(&self.stage_work(stage, &driver), config, context, sink)?
             }
         };

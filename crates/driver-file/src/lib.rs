@@ -16,21 +16,33 @@ mod trouble;
 mod uring;
 pub mod work_dir;
 
+use std::sync::Arc;
+
 use plimsoll_driver::{DriverError, RingDriver};
 use plimsoll_model::Interface;
 
 pub use ring::{FilesRing, SLOTS_MAX};
+use work_dir::WorkDir;
 
 /// Makes rings on real files.
 #[derive(Clone, Debug)]
 pub struct FilesDriver {
     name: String,
+    work_dirs: Vec<Arc<WorkDir>>,
 }
 
 impl FilesDriver {
     /// Returns a driver; reports call its target `name`.
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into() }
+        Self { name: name.into(), work_dirs: Vec::new() }
+    }
+
+    /// Reaches what lies in these directories through them, whatever has taken their place by then,
+    /// and follows no link there.
+    #[must_use]
+    pub fn within(mut self, work_dirs: Vec<Arc<WorkDir>>) -> Self {
+        self.work_dirs = work_dirs;
+        self
     }
 }
 
@@ -44,7 +56,7 @@ impl RingDriver for FilesDriver {
         buffer_bytes: usize,
     ) -> Result<FilesRing, DriverError> {
         own_descriptors();
-        FilesRing::new(interface, slots, buffer_bytes)
+        FilesRing::new(interface, slots, buffer_bytes, self.work_dirs.clone())
     }
 
     fn endpoints(&self) -> Vec<String> {
@@ -102,7 +114,7 @@ fn close_sockets() {
 
 /// Returns whether the kernel lets us use an interface, or in words why not.
 pub fn available(interface: Interface) -> Result<(), String> {
-    FilesRing::new(interface, 1, 4096).map(drop).map_err(|error| error.message)
+    FilesRing::new(interface, 1, 4096, Vec::new()).map(drop).map_err(|error| error.message)
 }
 
 /// Returns the preferred interface among those that the kernel lets us use.

@@ -52,7 +52,7 @@ fn path(files: &OpenFiles, place: Place<'_>) -> PathBuf {
 }
 
 fn create(files: &OpenFiles, place: Place<'_>, content: &[u8], sync: bool) -> Result<u64, Errno> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = &files.get(place.directory).fd;
     let file = rustix::fs::openat(directory, place.name, flags, Mode::from_raw_mode(0o644))?;
     let mut rest = content;

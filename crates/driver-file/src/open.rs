@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use plimsoll_driver::{Access, DriverError, Handle, OpenMode};
 use plimsoll_model::SyncMode;
 use rustix::fs::{Advice, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::work_dir::WorkDir;
 use crate::{facts, trouble};
 
 /// An open file or directory.
@@ -25,9 +27,21 @@ pub(crate) struct OpenFiles {
     opened: Vec<OpenFile>,
     /// A directory has no mode.
     known: HashMap<(PathBuf, Option<OpenMode>), Handle>,
+    /// What lies in these is reached through them.
+    work_dirs: Vec<Arc<WorkDir>>,
 }
 
 impl OpenFiles {
+    pub(crate) fn within(work_dirs: Vec<Arc<WorkDir>>) -> Self {
+        Self { work_dirs, ..Self::default() }
+    }
+
+    /// Opens a path: in a directory of the run from that directory on, else as the user wrote it.
+    fn open_at(&self, path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+        let of_run = self.work_dirs.iter().find_map(|of| of.open(path, flags, mode));
+        of_run.unwrap_or_else(|| rustix::fs::open(path, flags, mode))
+    }
+
     #[cfg(test)]
     pub(crate) fn add(&mut self, fd: OwnedFd) -> Handle {
         let handle = Handle(self.opened.len() as u32);
@@ -51,8 +65,8 @@ impl OpenFiles {
             return Ok((*handle, false));
         }
         let fd = match mode {
-            Some(mode) => open_file(path, mode)?,
-            None => open_directory(path)?,
+            Some(mode) => self.open_file(path, mode)?,
+            None => self.open_directory(path)?,
         };
         let handle = Handle(u32::try_from(self.opened.len()).expect("a process has fewer files"));
         let is_direct = mode.is_some_and(|mode| mode.direct);
@@ -60,29 +74,29 @@ impl OpenFiles {
         self.known.insert(key, handle);
         Ok((handle, true))
     }
-}
 
-fn open_directory(path: &Path) -> Result<OwnedFd, DriverError> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    rustix::fs::open(path, flags, Mode::empty())
-        .map_err(|errno| trouble::failed(format_args!("cannot open {}", path.display()), errno))
-}
+    fn open_directory(&self, path: &Path) -> Result<OwnedFd, DriverError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        self.open_at(path, flags, Mode::empty())
+            .map_err(|errno| trouble::failed(format_args!("cannot open {}", path.display()), errno))
+    }
 
-fn open_file(path: &Path, mode: OpenMode) -> Result<OwnedFd, DriverError> {
-    let flags = flags(path, mode);
-    let permissions = Mode::from_raw_mode(0o644);
-    let fd = match rustix::fs::open(path, flags, permissions) {
-        // Only a file's owner may leave its access time alone.
-        Err(Errno::PERM) => rustix::fs::open(path, flags - OFlags::NOATIME, permissions),
-        other => other,
+    fn open_file(&self, path: &Path, mode: OpenMode) -> Result<OwnedFd, DriverError> {
+        let flags = flags(path, mode);
+        let permissions = Mode::from_raw_mode(0o644);
+        let fd = match self.open_at(path, flags, permissions) {
+            // Only a file's owner may leave its access time alone.
+            Err(Errno::PERM) => self.open_at(path, flags - OFlags::NOATIME, permissions),
+            other => other,
+        }
+        .map_err(|errno| refused(path, mode, errno))?;
+        if !mode.direct {
+            let advice = if mode.random { Advice::Random } else { Advice::Sequential };
+            // Without the advice it works just as well.
+            let _ = rustix::fs::fadvise(&fd, 0, None, advice);
+        }
+        Ok(fd)
     }
-    .map_err(|errno| refused(path, mode, errno))?;
-    if !mode.direct {
-        let advice = if mode.random { Advice::Random } else { Advice::Sequential };
-        // Without the advice it works just as well.
-        let _ = rustix::fs::fadvise(&fd, 0, None, advice);
-    }
-    Ok(fd)
 }
 
 fn flags(path: &Path, mode: OpenMode) -> OFlags {

@@ -1,6 +1,7 @@
 //! A ring over any of the three interfaces: which request goes which way.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_driver::{DriverError, Handle, OpenMode, Reply, Request, Ring};
@@ -11,6 +12,7 @@ use crate::buffers::Slab;
 use crate::libaio::Libaio;
 use crate::open::OpenFiles;
 use crate::uring::Uring;
+use crate::work_dir::WorkDir;
 use crate::{names, psync, trouble};
 
 /// The most slots a ring may have: what the kernel's rings take at once.
@@ -44,6 +46,7 @@ impl FilesRing {
         interface: Interface,
         slots: usize,
         buffer_bytes: usize,
+        work_dirs: Vec<Arc<WorkDir>>,
     ) -> Result<Self, DriverError> {
         assert!((1..=SLOTS_MAX).contains(&slots), "a ring has 1 to {SLOTS_MAX} slots");
         let slab = Slab::new(slots, buffer_bytes).map_err(|errno| {
@@ -55,7 +58,8 @@ impl FilesRing {
             Interface::Libaio => Way::Libaio(Box::new(Libaio::new(slots)?)),
             Interface::Psync => Way::Psync,
         };
-        Ok(Self { way, files: OpenFiles::default(), slab, spare: None, buffer_bytes })
+        let files = OpenFiles::within(work_dirs);
+        Ok(Self { way, files, slab, spare: None, buffer_bytes })
     }
 
     /// Returns a buffer in the place of one that the kernel may still own.

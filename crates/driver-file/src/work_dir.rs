@@ -9,7 +9,8 @@ use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{
-    Access, AtFlags, FallocateFlags, FileType, FlockOperation, Mode, OFlags, StatxFlags,
+    Access, AtFlags, FallocateFlags, FileType, FlockOperation, Mode, OFlags, ResolveFlags,
+    StatxFlags,
 };
 use rustix::io::Errno;
 
@@ -169,6 +170,26 @@ impl WorkDir {
     /// Returns the run's directory.
     pub fn path(&self) -> &Path {
         &self.directory.path
+    }
+
+    /// Opens a path in the run's directory, which is the one that was made, whatever has its name
+    /// now; no link is followed on the way. `None` for a path that lies elsewhere.
+    pub(crate) fn open(
+        &self,
+        path: &Path,
+        flags: OFlags,
+        mode: Mode,
+    ) -> Option<Result<OwnedFd, Errno>> {
+        let below = path.strip_prefix(self.path()).ok()?;
+        let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        Some(match rustix::fs::openat2(&self.directory.fd, below, flags, mode, resolve) {
+            // Before Linux 5.6, or where a sandbox does not know it.
+            Err(Errno::NOSYS | Errno::PERM) => {
+                rustix::fs::openat(&self.directory.fd, below, flags | OFlags::NOFOLLOW, mode)
+            }
+            opened => opened,
+        })
     }
 
     /// Leaves a sign of the part of that number of the run, for others who carry it out.

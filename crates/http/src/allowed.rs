@@ -26,11 +26,18 @@ impl NamedHosts {
     }
 
     /// Returns whether an address is in the list. Names are compared as written, not by what they
-    /// resolve to: whoever answers for a name could change that.
+    /// resolve to: whoever answers for a name could change that. Where somebody said to which
+    /// address to connect (`NAME@ADDRESS`), it is that address that has to be in the list.
     pub fn have(&self, endpoint: &Endpoint) -> bool {
         self.0.iter().any(|named| {
-            named.host.eq_ignore_ascii_case(&endpoint.host)
-                && (named.port == 0 || named.port == endpoint.port)
+            let is_host = match endpoint.address {
+                None => named.address.is_none() && named.host.eq_ignore_ascii_case(&endpoint.host),
+                Some(address) => {
+                    let told = named.address.or_else(|| named.host.parse().ok());
+                    told == Some(address)
+                }
+            };
+            is_host && (named.port == 0 || named.port == endpoint.port)
         })
     }
 
@@ -123,6 +130,17 @@ mod tests {
         ] {
             assert_eq!(named.have(&Endpoint::new(host, port)), is_named, "{host}:{port}");
         }
+        let pinned = |host: &str, port, address: &str| Endpoint {
+            address: Some(address.parse().unwrap()),
+            ..Endpoint::new(host, port)
+        };
+        assert!(!named.have(&pinned("lab", 1, "10.0.0.9")), "whoever names the address chooses it");
+        assert!(named.have(&pinned("lab", 80, "::1")) && !named.have(&pinned("lab", 81, "::1")));
+        let of_name = NamedHosts::parse("lab@10.0.0.1").unwrap();
+        assert!(of_name.have(&pinned("lab", 5, "10.0.0.1")));
+        assert!(
+            !of_name.have(&pinned("lab", 5, "10.0.0.2")) && !of_name.have(&Endpoint::new("lab", 5))
+        );
         let own = Endpoint::new("own", 7);
         assert!(named.and([own.clone()]).have_all(&[own.clone(), Endpoint::new("lab", 2)]));
         assert!(!NamedHosts::default().have(&own) && NamedHosts::default().have_all(&[]));

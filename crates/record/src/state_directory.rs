@@ -4,7 +4,7 @@
 //! bears our mark, nobody but its owner sees what is in it, and only what was created in it under a
 //! known name is ever removed.
 
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{
     DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
@@ -51,6 +51,15 @@ pub enum StateDirectoryError {
     #[error("{} belongs to another user; name a `directory` of your own", path.display())]
     Owner {
         /// The directory.
+        path: PathBuf,
+    },
+    /// Another user may have put it there.
+    #[error(
+        "{} is a link, or others own it or may write to it; make it a file of your own alone",
+        path.display()
+    )]
+    Planted {
+        /// The file.
         path: PathBuf,
     },
     /// The system refused.
@@ -121,6 +130,12 @@ impl StateDirectory {
             None if is_taken => write_mark(&mark, of).map_err(failed("write the mark in"))?,
             None => return Err(StateDirectoryError::Foreign { path: path.to_path_buf(), of }),
         }
+        for name in expected {
+            let file = path.join(name);
+            if fs::symlink_metadata(&file).is_ok_and(|found| !is_of(&found, own)) {
+                return Err(StateDirectoryError::Planted { path: file });
+            }
+        }
         // What only root may change is as root wants it: a volume of a container is an example.
         if is_own && directory.mode() & 0o777 != ONLY_OWNER {
             let private = Permissions::from_mode(ONLY_OWNER);
@@ -153,6 +168,11 @@ impl StateDirectory {
         }
         Ok(())
     }
+}
+
+/// Tells whether something is a file that only this user or root may have written.
+fn is_of(found: &Metadata, own: u32) -> bool {
+    found.is_file() && [own, ROOT].contains(&found.uid()) && found.mode() & 0o022 == 0
 }
 
 /// Returns what the mark says, nothing where it is about to be written; `None` where there is none
@@ -234,6 +254,25 @@ mod tests {
         assert_eq!((again.path(), mode(place.path())), (place.path(), ONLY_OWNER));
         let refused = StateDirectory::open(place.path(), "console", &[]).unwrap_err();
         assert!(matches!(&refused, StateDirectoryError::OfOther { other, .. } if other == OF));
+    }
+
+    #[test]
+    fn what_others_may_have_put_there_is_not_taken() {
+        let place = tempfile::tempdir().unwrap();
+        let (path, other) = (place.path().join("state"), place.path().join("other"));
+        let told = path.join("told.toml");
+        let is_refused = || matches!(open(&path), Err(StateDirectoryError::Planted { .. }));
+        fs::create_dir(&path).unwrap();
+        fs::write(&told, "").unwrap();
+        fs::set_permissions(&told, Permissions::from_mode(0o666)).unwrap();
+        assert!(is_refused());
+        fs::rename(&told, &other).unwrap();
+        fs::set_permissions(&other, Permissions::from_mode(0o600)).unwrap();
+        std::os::unix::fs::symlink(&other, &told).unwrap();
+        assert!(is_refused());
+        fs::remove_file(&told).unwrap();
+        fs::rename(&other, &told).unwrap();
+        assert!(!is_refused());
     }
 
     #[test]

@@ -4,8 +4,12 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
+use std::sync::Arc;
 
+use plimsoll_driver::{Access, OpenMode, Request, Ring, RingDriver};
+use plimsoll_driver_file::FilesDriver;
 use plimsoll_driver_file::work_dir::{Swept, WorkDir, WorkDirError, find, is_alive, sweep};
+use plimsoll_model::{Interface, SyncMode};
 
 use crate::{in_memory, on_disk};
 
@@ -256,4 +260,41 @@ fn a_file_larger_than_the_memory_is_refused() {
     let text =
         format!("no space is left for {}, which takes {} bytes", path.display(), 1_u64 << 50);
     assert_eq!(error.to_string(), text);
+}
+
+#[test]
+fn what_takes_the_place_of_a_run_is_not_opened() {
+    let folder = on_disk();
+    let folder = folder.path();
+    let (victim, moved) = (folder.join("victim"), folder.join("moved"));
+    fs::write(&victim, "of others").unwrap();
+    let work_dir = Arc::new(make(folder));
+    let (path, one) = (work_dir.path().to_owned(), work_dir.path().join("a/one"));
+    let mode = |access| OpenMode { access, direct: false, sync: SyncMode::Off, random: true };
+    let write = |file: &Path| {
+        let driver = FilesDriver::new("here").within(vec![Arc::clone(&work_dir)]);
+        let mut ring = driver.ring(Interface::Psync, 1, 4096).unwrap();
+        let file = ring.open_file(file, mode(Access::Write))?;
+        ring.buffer(0)[..4].copy_from_slice(b"ours");
+        ring.submit(0, &Request::Write { file, offset: 0, len: 4 }).unwrap()
+    };
+    // Somebody moves the run's directory away, and lays links where its files were.
+    fs::rename(&path, &moved).unwrap();
+    fs::create_dir_all(path.join("a")).unwrap();
+    symlink(&victim, &one).unwrap();
+    assert!(write(&one).is_ok());
+    assert_eq!(fs::read(&victim).unwrap(), b"of others");
+    assert_eq!(&fs::read(moved.join("a/one")).unwrap()[..4], b"ours");
+    // And in the run's own directory, links in the place of a file and of a directory.
+    fs::remove_file(moved.join("a/one")).unwrap();
+    symlink(&victim, moved.join("a/one")).unwrap();
+    symlink(folder, moved.join("d")).unwrap();
+    for file in [&one, &path.join("d/victim"), &path.join("../../victim")] {
+        assert!(write(file).is_err(), "{}", file.display());
+    }
+    assert_eq!(fs::read(&victim).unwrap(), b"of others");
+    // What lies elsewhere is the user's, who may use links.
+    symlink(&victim, folder.join("own")).unwrap();
+    assert!(write(&folder.join("own")).is_ok());
+    assert_eq!(fs::read(&victim).unwrap(), b"oursthers");
 }

@@ -166,7 +166,9 @@ impl StageJob {
     fn sum(all: &[&[Self]], at: usize) -> Option<Self> {
         let own = || all.iter().filter_map(|jobs| jobs.get(at));
         let first = own().next()?;
-        let sum = |of: fn(&Self) -> Option<u64>| own().map(of).sum::<Option<u64>>();
+        let sum = |of: fn(&Self) -> Option<u64>| {
+            own().map(of).try_fold(0, |sum, each| Some(u64::saturating_add(sum, each?)))
+        };
         let is_alike = |of: fn(&Self) -> Option<&String>| own().all(|each| of(each) == of(first));
         let alike = own().all(|each| each.verification == first.verification);
         Some(Self {
