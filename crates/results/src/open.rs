@@ -369,9 +369,9 @@ fn held(survey: &Survey) -> u64 {
 
 /// Returns how many the workers counted; `None` where those of a stage are not known.
 pub(crate) fn counted(manifest: &Manifest) -> Option<u64> {
-    let counts = manifest.stages.iter().map(|stage| stage.ops_count);
+    let mut counts = manifest.stages.iter().map(|stage| stage.ops_count);
     // A record may claim anything.
-    counts.fold(Some(0), |sum, count| Some(u64::saturating_add(sum?, count?)))
+    counts.try_fold(0, |sum, count| Some(u64::saturating_add(sum, count?)))
 }
 
 /// Returns the stages of a run; one that was killed has them as far as its operations tell.
