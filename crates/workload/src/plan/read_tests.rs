@@ -97,7 +97,8 @@ fn a_refusal_of_sets_and_targets_names_place_and_path() {
         (
             "targets: {a: {s3: {secret_key: x}}}\nstages: []",
             "t.yaml:3:32: targets.a.s3.secret_key: unknown field; allowed are hosts, bucket, \
-             region, tls, lookup, profile, signature, timeout, proxy, storage_class, insecure",
+             create_bucket, keep_bucket, region, tls, lookup, profile, signature, timeout, proxy, \
+             storage_class, insecure",
         ),
         (
             "stages:\n- jobs: [{pacing: {open: fast}, work: {fill: o}}]",
