@@ -182,6 +182,8 @@ impl WorkDir {
     ) -> Option<Result<OwnedFd, Errno>> {
         let below = path.strip_prefix(self.path()).ok()?;
         let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
+        // What makes nothing may ask for no mode.
+        let mode = if flags.contains(OFlags::CREATE) { mode } else { Mode::empty() };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         Some(match rustix::fs::openat2(&self.directory.fd, below, flags, mode, resolve) {
             // Before Linux 5.6, or where a sandbox does not know it.

@@ -285,6 +285,12 @@ fn what_takes_the_place_of_a_run_is_not_opened() {
     assert!(write(&one).is_ok());
     assert_eq!(fs::read(&victim).unwrap(), b"of others");
     assert_eq!(&fs::read(moved.join("a/one")).unwrap()[..4], b"ours");
+    let driver = FilesDriver::new("here").within(vec![Arc::clone(&work_dir)]);
+    let mut ring = driver.ring(Interface::Psync, 1, 4096).unwrap();
+    let file = ring.open_file(&one, mode(Access::Read)).unwrap();
+    assert_eq!(ring.submit(0, &Request::Read { file, offset: 0, len: 4 }), Some(Ok(4)));
+    assert_eq!(&ring.buffer(0)[..4], b"ours");
+    assert!(ring.open_directory(&path.join("a")).is_ok());
     // And in the run's own directory, links in the place of a file and of a directory.
     fs::remove_file(moved.join("a/one")).unwrap();
     symlink(&victim, moved.join("a/one")).unwrap();
