@@ -146,9 +146,9 @@ fn refuse(command: &clap::Command, mut error: clap::Error) -> ExitCode {
         return could_not_run(refused);
     }
     help::point_elsewhere(&mut error);
-    let text = error.render();
-    let colored = std::io::stderr().is_terminal() && !environment::wants_no_color();
-    let text = if colored { text.ansi().to_string() } else { text.to_string() };
+    // Without colors: what it quotes of the command line may hold what a terminal would obey, and
+    // what takes that out cannot tell it from them.
+    let text = error.render().to_string();
     ui::write_stderr(flags::in_any_flags(command, &text).trim_end());
     ExitCode::from(EXIT_COULD_NOT_RUN)
 }
