@@ -151,11 +151,20 @@ pub(crate) fn searched(
         bail!("--verify-acked: a search writes the same objects in each probe; leave it out");
     }
     let is_result = |stage: &WorkStage| !stage.prepares && !stage.jobs.is_empty();
+    for (stage, index) in file.stages.iter_mut().zip(1..) {
+        if let StageSpec::Jobs(stage) = stage
+            && is_result(stage)
+        {
+            stage.name.get_or_insert_with(|| format!("stage-{index}"));
+        }
+    }
     let results: Vec<String> =
         file.work_stages().filter(|stage| is_result(stage)).map(named).collect();
     let name = match (&args.of_stage, &results[..]) {
         (Some(name), _) if results.contains(name) => name.clone(),
-        (Some(name), _) => bail!("--stage {name}: there are {}", listed(&results)),
+        (Some(name), _) => {
+            bail!("--stage {name}: no measured stage has that name; there is {}", listed(&results))
+        }
         (None, [name]) => name.clone(),
         (None, []) => bail!("no stage of {} is measured, so there is nothing to search", file.name),
         (None, _) => bail!("--stage: name the stage to probe, one of {}", listed(&results)),

@@ -327,7 +327,7 @@ seed: 1
 sets: {o: {count: 20, size: 1KiB}}
 stages:
 - {prepares: true, jobs: [{work: {fill: o}}]}
-- {name: main, duration: 1s, jobs: [{workers: 20, work: {objects: [get: o]}}]}
+- {duration: 1s, jobs: [{workers: 20, work: {objects: [get: o]}}]}
 ";
     fs::write(here.join("plain.yaml"), plain).unwrap();
     let line =
@@ -338,6 +338,9 @@ stages:
         assert_eq!(found.status.code(), Some(0), "{}", stderr(&found));
         assert!(off(&json(&found)) < 0.1);
     }
+    let said = refused(here, "loadline run plain.yaml --virtual --stage main");
+    let sentence = "--stage main: no measured stage has that name; there is stage-2";
+    assert!(said.contains(sentence), "{said}");
 }
 
 #[test]
