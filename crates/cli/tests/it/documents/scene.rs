@@ -139,6 +139,7 @@ impl<'a> Scene<'a> {
                 "plimsoll console" => self.console(),
                 line if line.starts_with("plimsoll fleet up ") => self.fleet_up(),
                 line if line.starts_with("plimsoll agent ") => self.agent(line),
+                line if line.starts_with("PLIMSOLL_JOIN=") => self.agent(line),
                 line if line.starts_with("plimsoll oracle") => self.store(line),
                 line => self.shell(line),
             }
