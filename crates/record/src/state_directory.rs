@@ -1,8 +1,8 @@
 //! Directories in which a fleet, an agent or a console keeps its state.
 //!
-//! The user names them, so what is in them may be anybody's. One is taken only where it is empty or
-//! bears our mark, nobody but its owner sees what is in it, and only what was created in it under a
-//! known name is ever removed.
+//! The user names them, so they may hold other people's files. A directory is used only if it is
+//! empty or has our mark. Only its owner can read it, and only files that we created under known
+//! names are ever removed.
 
 use std::fs::{self, DirBuilder, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -105,36 +105,22 @@ impl StateDirectory {
         if !is_own && directory.uid() != ROOT {
             return Err(StateDirectoryError::Owner { path: path.to_path_buf() });
         }
-        let mark = path.join(MARK);
-        let mut found = None;
-        let is_free = |found: &Option<String>| match found.as_deref() {
-            // Of one that is started at the same time, or of one that found its disk full.
-            Some("") => is_empty(path, &[expected, &[MARK]].concat()),
-            Some(_) => Ok(true),
-            None => is_empty(path, expected),
-        };
-        // The mark is made before anything else: who finds something without one looks again.
-        let mut is_taken = false;
-        for _ in 0..2 {
-            found = read_mark(&mark, own).map_err(failed("read the mark in"))?;
-            is_taken = is_free(&found).map_err(failed("read"))?;
-            if is_taken {
-                break;
-            }
-        }
-        match found.filter(|other| !other.is_empty()) {
-            Some(other) if other != of => {
-                return Err(StateDirectoryError::OfOther { path: path.to_path_buf(), other });
-            }
-            Some(_) => {}
-            None if is_taken => write_mark(&mark, of).map_err(failed("write the mark in"))?,
-            None => return Err(StateDirectoryError::Foreign { path: path.to_path_buf(), of }),
-        }
         for name in expected {
             let file = path.join(name);
             if fs::symlink_metadata(&file).is_ok_and(|found| !is_of(&found, own)) {
                 return Err(StateDirectoryError::Planted { path: file });
             }
+        }
+        match taken_by(path, expected, own).map_err(failed("read"))?.as_deref() {
+            None => return Err(StateDirectoryError::Foreign { path: path.to_path_buf(), of }),
+            Some("") => {
+                write_mark(&path.join(MARK), of).map_err(failed("write the mark in"))?;
+            }
+            Some(other) if other != of => {
+                let (path, other) = (path.to_path_buf(), other.to_owned());
+                return Err(StateDirectoryError::OfOther { path, other });
+            }
+            Some(_) => {}
         }
         // What only root may change is as root wants it: a volume of a container is an example.
         if is_own && directory.mode() & 0o777 != ONLY_OWNER {
@@ -168,6 +154,26 @@ impl StateDirectory {
         }
         Ok(())
     }
+}
+
+/// Returns what the mark of a directory says, empty where the directory is free; `None` where it
+/// holds other files.
+fn taken_by(path: &Path, expected: &[&str], own: u32) -> io::Result<Option<String>> {
+    // The mark is written before anything else. Another process may be starting right now, so files
+    // without a mark are looked at twice.
+    for _ in 0..2 {
+        let word = read_mark(&path.join(MARK), own)?;
+        let is_free = match word.as_deref() {
+            // About to be written, or left by a process whose disk was full.
+            Some("") => is_empty(path, &[expected, &[MARK]].concat())?,
+            Some(_) => return Ok(word),
+            None => is_empty(path, expected)?,
+        };
+        if is_free {
+            return Ok(Some(String::new()));
+        }
+    }
+    Ok(None)
 }
 
 /// Tells whether something is a file that only this user or root may have written.
@@ -265,7 +271,7 @@ mod tests {
         fs::create_dir(&path).unwrap();
         fs::write(&told, "").unwrap();
         fs::set_permissions(&told, Permissions::from_mode(0o666)).unwrap();
-        assert!(is_refused());
+        assert!(is_refused() && !path.join(MARK).exists(), "refused, and left as it is");
         fs::rename(&told, &other).unwrap();
         fs::set_permissions(&other, Permissions::from_mode(0o600)).unwrap();
         std::os::unix::fs::symlink(&other, &told).unwrap();
