@@ -29,7 +29,8 @@ pub use evidence::{
     QuotaEvidence, SocketsEvidence, StandstillEvidence, ThreadEvidence, ThreadsEvidence,
     join_evidence,
 };
-pub use files::{FilesStage, OlderFilesStage, ProcessUsage};
+use files::add;
+pub use files::{FilesStage, OlderFilesStage, ProcessUsage, sum_known};
 pub use histogram::{Histogram, StoredHistogram};
 pub use jobs::{MergedJob, StageJob, Verification, stage_of_plan};
 pub use merged::{MergedRun, MergedStage};
@@ -463,7 +464,8 @@ impl WrongCount {
     pub(crate) fn sum<'a>(all: impl Iterator<Item = &'a Self>) -> Vec<Self> {
         let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
         for Self { kind, count } in all {
-            *sums.entry(kind).or_insert(0) += count;
+            let sum = sums.entry(kind).or_insert(0);
+            *sum = add(*sum, *count);
         }
         sums.into_iter().map(|(kind, count)| Self { kind: kind.to_owned(), count }).collect()
     }

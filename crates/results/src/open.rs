@@ -8,7 +8,7 @@ use plimsoll_foreign::warp::aggregated::{self, Aggregated};
 use plimsoll_foreign::warp::raw::{LossKind, ScanEnd};
 use plimsoll_foreign::warp::{self, FileKind};
 use plimsoll_model::{EndpointId, Moment, OpKind, OpOutline, OpRecord, StageId, Visit};
-use plimsoll_record::schema::{Manifest, RunState as RecordedState, StageKind};
+use plimsoll_record::schema::{Manifest, RunState as RecordedState, StageKind, sum_known};
 use plimsoll_record::{OpLog, ReadManifest, RecordError, RunDirectory, Salvage, is_alive};
 use plimsoll_report::{AgentReport, RunState, lost, stage_title};
 
@@ -369,9 +369,7 @@ fn held(survey: &Survey) -> u64 {
 
 /// Returns how many the workers counted; `None` where those of a stage are not known.
 pub(crate) fn counted(manifest: &Manifest) -> Option<u64> {
-    let mut counts = manifest.stages.iter().map(|stage| stage.ops_count);
-    // A record may claim anything.
-    counts.try_fold(0, |sum, count| Some(u64::saturating_add(sum, count?)))
+    sum_known(manifest.stages.iter().map(|stage| stage.ops_count))
 }
 
 /// Returns the stages of a run; one that was killed has them as far as its operations tell.

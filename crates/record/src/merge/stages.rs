@@ -9,7 +9,7 @@ use super::clients::Client;
 use super::{MergeError, MergePart};
 use crate::schema::{
     FilesStage, MergedJob, MergedStage, STAGES_MAX, Stage, StageJob, StageKind, WrongCount,
-    join_evidence,
+    join_evidence, sum_known,
 };
 
 /// What a stage ended by that had done all of its work, whatever time that took.
@@ -420,9 +420,7 @@ fn shared<E: std::error::Error + 'static>(
 fn sum<E>(index: u8, column: &Column, parts: &[MergePart<'_, E>]) -> Option<Stage> {
     let own = || column.own(parts).map(|(_, stage)| stage);
     let first = own().next()?;
-    let sum = |of: fn(&Stage) -> Option<u64>| {
-        own().map(of).try_fold(0, |sum, each| Some(u64::saturating_add(sum, each?)))
-    };
+    let sum = |of: fn(&Stage) -> Option<u64>| sum_known(own().map(of));
     let counts = |of: fn(&Stage) -> u32| own().map(of).fold(0, u32::saturating_add);
     let add = |of: fn(&Stage) -> u64| own().map(of).fold(0, u64::saturating_add);
     let jobs: Vec<&[StageJob]> = own().map(|stage| &stage.jobs[..]).collect();

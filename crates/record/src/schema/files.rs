@@ -85,10 +85,7 @@ impl FilesStage {
             },
             caches_reason: (!reasons.is_empty()).then(|| reasons.join("; ")),
             usage: ProcessUsage::sum(all.iter().map(|each| each.usage)),
-            unverified_bytes: all
-                .iter()
-                .map(|each| each.unverified_bytes)
-                .try_fold(0, |sum, each| Some(add(sum, each?))),
+            unverified_bytes: sum_known(all.iter().map(|each| each.unverified_bytes)),
             // Null says that nothing was waited for, which takes nothing from what others saw.
             look_gap_max_ns: all.iter().filter_map(|each| each.look_gap_max_ns).max(),
             uncertain_count: all.iter().filter_map(|each| each.uncertain_count).reduce(add),
@@ -111,9 +108,14 @@ impl FilesStage {
     }
 }
 
-/// What agents tell of themselves may be anything.
-fn add(a: u64, b: u64) -> u64 {
+/// Adds what agents and records claim, which may be any number.
+pub(super) fn add(a: u64, b: u64) -> u64 {
     a.saturating_add(b)
+}
+
+/// Returns the sum of counts as [`add`] makes it; `None` if one is not known.
+pub fn sum_known(mut counts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    counts.try_fold(0, |sum, count| Some(add(sum, count?)))
 }
 
 impl ProcessUsage {

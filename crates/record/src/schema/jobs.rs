@@ -7,7 +7,7 @@ use plimsoll_workload::plan::{self, JobPacing, Members, OpAct, Plan, Work};
 use plimsoll_workload::{OpenLoop, Pacing};
 use serde::{Deserialize, Serialize};
 
-use super::{LoopModel, Manifest, Schedule, Stage};
+use super::{LoopModel, Manifest, Schedule, Stage, sum_known};
 
 /// What stands where the parts of a merged run differ.
 const DIFFERENT: &str = "unknown";
@@ -166,9 +166,7 @@ impl StageJob {
     fn sum(all: &[&[Self]], at: usize) -> Option<Self> {
         let own = || all.iter().filter_map(|jobs| jobs.get(at));
         let first = own().next()?;
-        let sum = |of: fn(&Self) -> Option<u64>| {
-            own().map(of).try_fold(0, |sum, each| Some(u64::saturating_add(sum, each?)))
-        };
+        let sum = |of: fn(&Self) -> Option<u64>| sum_known(own().map(of));
         let is_alike = |of: fn(&Self) -> Option<&String>| own().all(|each| of(each) == of(first));
         let alike = own().all(|each| each.verification == first.verification);
         Some(Self {
