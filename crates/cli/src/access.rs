@@ -79,8 +79,8 @@ pub(crate) struct LoginDoc {
     token: Option<Secret>,
 }
 
-/// What a client of a SeaweedFS is told, with the certificates themselves: an agent opens no file
-/// that a coordinator names.
+/// SeaweedFS security settings, with the certificates inline: an agent must not open files that a
+/// coordinator names.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct SecurityDoc {
     volume_keys: SigningKeysDoc,

@@ -326,7 +326,7 @@ pub(crate) fn muster(args: &FleetArgs, look: &[String], ui: &Ui) -> Result<Muste
     Ok(Mustered { fleet, recruits })
 }
 
-/// Returns what is to be said of an agent that takes nearly all of the load by what it says itself.
+/// Returns a note on an agent that asks for nearly all of the load.
 fn heaviest(recruits: &[Recruit]) -> Option<String> {
     /// So much more than the next one is no difference of machines.
     const TIMES: u32 = 16;

@@ -146,8 +146,8 @@ fn refuse(command: &clap::Command, mut error: clap::Error) -> ExitCode {
         return could_not_run(refused);
     }
     help::point_elsewhere(&mut error);
-    // Without colors: what it quotes of the command line may hold what a terminal would obey, and
-    // what takes that out cannot tell it from them.
+    // Without colors: the message quotes the command line, so control characters are replaced, and
+    // that would replace color codes as well.
     let text = error.render().to_string();
     ui::write_stderr(flags::in_any_flags(command, &text).trim_end());
     ExitCode::from(EXIT_COULD_NOT_RUN)

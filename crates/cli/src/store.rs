@@ -237,7 +237,7 @@ fn config(way: &Way, plain: S3Config) -> Result<S3Config> {
     let (args, timeout) = (&way.args, way.timeout);
     let requests = &args.requests;
     Ok(S3Config {
-        // Of the embedded store nobody else knows.
+        // Nobody else uses the embedded store, so its buckets are created without a flag.
         missing_bucket: match plain.missing_bucket {
             MissingRoot::Refuse => MissingRoot::asked(args.create_bucket, args.keep_bucket),
             of_embedded => of_embedded,

@@ -59,15 +59,15 @@ struct Root {
     is_marked: bool,
 }
 
-/// What came of making a bucket ready.
+/// The result of preparing a bucket.
 enum RootReady {
-    /// It does not offer what is needed.
+    /// It lacks a required ability.
     Lacks(Lack),
     /// It can be used.
     Ready {
-        /// What the run's marks begin with there, and those that are there.
+        /// The prefixes of the run's marks, each with the mark that was written.
         marks: Vec<(String, Option<String>)>,
-        /// What it does not offer of what was wished for.
+        /// The optional abilities that it lacks.
         not_offered: Vec<Lack>,
     },
 }
@@ -234,8 +234,8 @@ impl RunAdmin {
         Ok(lacks)
     }
 
-    /// Makes one bucket ready for what the workload needs of it, and finds out what it offers of
-    /// what the workload wishes for. `marks_at` is the time where the run is marked there.
+    /// Prepares one bucket: checks the abilities that the workload requires and those that are
+    /// optional. Writes the run's marks if `marks_at` is given.
     fn make_root_ready(
         &self,
         root: &mut Root,
@@ -260,7 +260,7 @@ impl RunAdmin {
                 {
                     tries += 1;
                 }
-                // Whoever renews the marks says that there are none.
+                // The thread that renews the marks reports that they are missing.
                 Err(ConductError::Target(_)) => {
                     break root.bases.iter().map(|base| (lease::marks_of(base), None)).collect();
                 }
@@ -283,7 +283,7 @@ impl RunAdmin {
         }
     }
 
-    /// Gives a run up that cannot begin: its marks go, and so does what it created.
+    /// Abandons a run that cannot start: removes its marks and the buckets that it created.
     pub(crate) fn give_up(&mut self, observer: &dyn Observer) {
         self.stop.begin_step();
         self.remove_marks();
@@ -415,8 +415,7 @@ impl Cleaning for RunAdmin {
     }
 }
 
-/// Removes the bucket of that name if its administration created it and nobody else uses it, and
-/// tells what became of it.
+/// Removes a bucket that this run created if nobody else uses it, and reports the result.
 pub fn remove_created(
     admin: &mut dyn Admin,
     name: &str,

@@ -243,7 +243,7 @@ mod tests {
 
     use super::*;
 
-    /// A store of whose marks nothing is known but what it says of the time.
+    /// A store that reports only the dates of its marks.
     struct Dated(Option<Dates>);
 
     impl Admin for Dated {

@@ -78,8 +78,7 @@ pub trait Reach {
     /// does not say it.
     fn swift(&mut self, target: &str) -> Result<Access, CallerError>;
 
-    /// Returns the hosts that may be connected to: those of all targets, of proxies, and of whoever
-    /// is signed in to.
+    /// Returns the hosts that connections may go to: to targets, proxies and sign-in servers.
     fn allowed(&self) -> AllowedHosts {
         AllowedHosts::ANY
     }

@@ -554,7 +554,7 @@ impl S3Admin {
     }
 }
 
-/// Notices a listing that goes on with what was removed.
+/// Detects a listing that keeps returning removed objects.
 #[derive(Default)]
 struct Patience {
     /// Hashes of what pages began with.

@@ -32,9 +32,9 @@ pub(crate) struct Answer {
     pub(crate) tag_header: Option<&'static str>,
     /// Its value in an answer of success; empty if there is none.
     pub(crate) tag: String,
-    /// What the answer says of the time, where somebody wants to know.
+    /// The dates in the response's headers, if the caller asked for them.
     pub(crate) dates: Option<Dates>,
-    /// What the server calls itself, where somebody wants to know the time.
+    /// The `Server` header, if the caller asked for the dates.
     pub(crate) server: String,
 }
 

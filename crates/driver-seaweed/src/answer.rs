@@ -81,7 +81,7 @@ pub(crate) struct Answer {
     pub(crate) content_length: Option<u64>,
     /// The token that a master sends along; empty for none.
     pub(crate) token: String,
-    /// What the answer says of the time, where somebody wants to know.
+    /// The dates in the response's headers, if the caller asked for them.
     pub(crate) dates: Option<Dates>,
     pub(crate) body: Vec<u8>,
     body_bytes_max: usize,

@@ -128,8 +128,8 @@ impl SeaweedConfig {
         self.tls.clone().filter(|_| !self.masters_are_plain)
     }
 
-    /// Returns how a server is reached by gRPC. Whoever allows its port of HTTP allows the usual
-    /// port of gRPC with it; another one has to be allowed itself, as servers name each other.
+    /// Returns the options for gRPC to a server. An allowed HTTP port includes the usual gRPC port.
+    /// Any other gRPC port must be allowed itself, because servers announce each other's ports.
     pub(crate) fn grpc_options(&self, server: &ServerAddress) -> Options {
         let is_allowed = server.has_usual_grpc_port() && self.allowed.check(&server.http).is_ok();
         Options {

@@ -361,7 +361,7 @@ enum OldVersions {
     In(String),
 }
 
-/// Notices a listing that goes on with what was removed.
+/// Detects a listing that keeps returning removed objects.
 #[derive(Default)]
 struct Patience {
     last_first: String,

@@ -411,7 +411,7 @@ pub const MADE_MARK: &str = "plimsoll/made";
 /// Administration of a target, outside of what is measured: one bucket, directory or collection of
 /// it, which is its root here.
 pub trait Admin {
-    /// Makes sure that the root is there; whether it may be created its driver was told.
+    /// Makes sure that the root exists. The driver's configuration says whether to create it.
     fn ensure_root(&mut self) -> Step<'_, RootState>;
 
     /// Tells whether this admin created the root.

@@ -11,12 +11,12 @@ use thiserror::Error;
 
 use crate::pki::{NewKey, PkiError};
 
-/// Where in the agent's directory it lies, in a directory of its own that nobody else may enter.
+/// The directory of the key in the agent's directory; only its owner may enter it.
 const PLACE: &str = "identity";
 const KEY: &str = "key.der";
 /// More than any key on the curve P-256 has.
 const BYTES_MAX: u64 = 4 << 10;
-/// So many agents of one user have directories of their own where nobody names any.
+/// The most default directories of one user (`agent`, `agent-2` and so on).
 const DIRECTORIES_MAX: u32 = 256;
 
 /// Why an agent has no key.

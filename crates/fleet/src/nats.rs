@@ -351,9 +351,9 @@ fn shown(config: &NatsConfig) -> String {
     format!("NATS at {}", servers.join(", "))
 }
 
-/// Tells whether somebody of a fleet has sent a message. The server answers under whatever subject
-/// an answer is asked for, with what is kept or in its own words, and neither says so: what an
-/// agent has it say to others is not heard, and costs none of them what they may still say.
+/// Tells whether a member of the fleet sent a message. The server also sends replies to any subject
+/// that a request names, and they look like messages. They are ignored, and do not count towards
+/// the limits of the agent whose subject it is.
 fn is_ours(message: &Message) -> bool {
     let has = |name: &str| message.headers.as_ref().is_some_and(|all| all.get(name).is_some());
     has(OURS) && !has("Nats-Stream")
@@ -486,7 +486,7 @@ impl Fabric for Nats {
         self.keep_trying(what, || async {
             let removed = match of {
                 Space::Shared => objects::remove(&self.jetstream, &bucket, prefix).await,
-                // It holds what is of one run, and whatever else its agent has put there.
+                // It holds the record of one run, and anything else that its agent put there.
                 Space::Of(_) => objects::clear(&self.jetstream, &bucket).await,
             };
             removed.map_err(|error| failed("the object store does not do it".to_owned(), error))

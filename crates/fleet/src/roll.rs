@@ -18,7 +18,7 @@ const CALL_EVERY: Duration = Duration::from_millis(250);
 pub struct Recruit {
     /// What it is called on its fabric.
     pub id: AgentId,
-    /// What people call it: its own name, unless another agent that is there has it.
+    /// Its display name: its own name, unless a present agent already has that.
     pub name: String,
     /// Which process of that id it is.
     pub incarnation: u64,
@@ -283,7 +283,7 @@ mod tests {
                 ("a10000", "vm-4")
             ]
         );
-        // By what it calls itself an agent is known again that comes back.
+        // An agent that comes back is recognised by the name that it calls itself.
         assert!(present.iter().all(|each| each.name.starts_with(&each.about.name)));
     }
 

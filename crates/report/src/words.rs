@@ -366,7 +366,7 @@ pub(crate) fn recorder_warning(wait: Duration) -> Option<String> {
 /// Returns what to know about a run that did not come to its own end.
 pub fn state_warning(state: RunState) -> Option<&'static str> {
     match state {
-        // Whose share is missing is told of each agent.
+        // The agents' section says whose share is missing.
         RunState::Complete | RunState::Degraded => None,
         RunState::Running => {
             Some("the run is still under way; the figures are of what it did so far")

@@ -93,7 +93,7 @@ impl Record {
             started: epoch.after(Duration::from_nanos(first_ns)),
             targets: self.targets(manifest),
             machine: machine_line(&manifest.machine),
-            // What a run advises of itself is advised anew; what its merging found is not.
+            // Advice on a single run is computed again; advice from merging is only stored.
             advice: match manifest.merged.is_empty() {
                 true => agents.iter().flat_map(AgentReport::missing).collect(),
                 false => manifest.advice.clone(),

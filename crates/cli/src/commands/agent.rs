@@ -460,7 +460,7 @@ mod tests {
     use crate::args::s3::StoreArgs;
     use crate::args::{Cli, Command};
 
-    /// Returns what a command line says of its store.
+    /// Parses the store arguments of a command line.
     fn store(words: &[&str]) -> Option<StoreArgs> {
         let words = ["plimsoll", "s3", "get"].iter().chain(words);
         match Cli::parse_from(words).command {
@@ -503,8 +503,8 @@ mod tests {
         );
     }
 
-    /// Any of these would be connected to when it is opened, and nobody listens there: so the
-    /// refusals also show that nothing was.
+    /// Opening any of these would connect to it, and nothing listens there: the refusal shows that
+    /// no connection was tried.
     #[test]
     fn no_target_is_opened_at_a_host_that_the_owner_has_not_named() {
         let machine = machine(only("127.0.0.1:1,127.0.0.2"));

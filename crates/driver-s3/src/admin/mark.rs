@@ -34,7 +34,7 @@ impl S3Admin {
         Ok(self.dated(S3Request::HeadBucket).await?.map(|dates| dates.now))
     }
 
-    /// Returns what the answer to a request says of the time; `None`: there is no such thing.
+    /// Returns the dates in the response to a request; `None` if the object does not exist.
     pub(super) async fn dated(
         &mut self,
         call: S3Request<'_>,
@@ -47,7 +47,7 @@ impl S3Admin {
         match asked {
             Ok(()) => Ok(dates),
             Err(error) if error.status == Some(404) => Ok(None),
-            // An object under a key of its own (SSE-C) is dated only for whoever has the key.
+            // Only clients with the key get the date of an SSE-C object.
             Err(error) if is_refusal(&error) => {
                 Ok(dates.map(|dates| Dates { modified: String::new(), ..dates }))
             }

@@ -24,10 +24,10 @@ fn user(name: &str, publish: &[String], subscribe: &[String]) -> String {
     )
 }
 
-/// Returns what an agent may say: how far it is, and what it hands in. It may read what all agents
-/// may, piece by piece. The server answers under whatever subject it is asked to, so nothing is
-/// asked of it that is answered with what an agent wrote itself, as it is; and no consumers, by
-/// which it would say again and again to others what it was asked for once.
+/// Returns what an agent may publish: its progress, and what it hands in. It may also read, chunk
+/// by chunk, what all agents may read. The server sends a reply to any subject that the request
+/// names, so an agent may make no request whose reply is its own bytes unchanged. Nor may it make
+/// consumers, which would send stored messages to others again and again.
 fn agent(id: &str) -> String {
     let own = bucket_of(&Space::Of(AgentId::new(id).expect("a number is an id")));
     let shared = bucket_of(&Space::Shared);

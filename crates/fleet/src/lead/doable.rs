@@ -17,7 +17,7 @@ const BYTES_MAX: u64 = 1 << 46;
 /// So much earlier or later than its stage an operation may be: an agent that was lost in it goes
 /// on for a while.
 const SLACK_NS: u64 = 600_000_000_000;
-/// An operation of a stage of which nobody has noted the end takes no longer: a week.
+/// The longest operation in a stage without a recorded end: a week.
 const TOOK_NS_MAX: u64 = 604_800_000_000_000;
 
 /// What agents can have done in a run.

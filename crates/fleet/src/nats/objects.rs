@@ -5,9 +5,9 @@
 //! are on their way. Pieces of one connection are taken in their order, and whoever fetches a
 //! content holds it against its checksum.
 //!
-//! They are fetched piece by piece and without a consumer: whoever may make one can have the server
-//! say what is kept to anybody. What others have put there may be anything, so nothing is read that
-//! is not asked for.
+//! They are fetched chunk by chunk, without a consumer: a client that may create consumers can have
+//! the server send stored data to anybody. Others may have stored anything, so only what is asked
+//! for is read.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;

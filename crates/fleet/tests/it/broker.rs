@@ -125,7 +125,7 @@ fn agents_join_by_a_token_and_hear_what_is_for_them_alone() {
     }
     lead.remove(&spaces[0], "run/").unwrap();
     assert!(fetched(&lead, &spaces[0], "run/part").is_err());
-    // Of what is shared only that goes which is named.
+    // Only named entries of the shared space are removed.
     lead.put(&Space::Shared, "other/plan", &mut Cursor::new(b"other")).unwrap();
     lead.remove(&Space::Shared, "run/").unwrap();
     assert!(fetched(&second.nats, &Space::Shared, "run/plan").is_err());
