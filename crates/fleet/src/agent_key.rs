@@ -63,7 +63,7 @@ pub enum AgentKeyError {
 pub struct AgentKey {
     key: NewKey,
     /// Locked.
-    _file: File,
+    file: File,
 }
 
 impl AgentKey {
@@ -96,12 +96,12 @@ impl AgentKey {
         read.map_err(|source| files("read", &path, source))?;
         let form = |source| AgentKeyError::Form { path: path.clone(), source };
         if !bytes.is_empty() {
-            return Ok(Self { key: NewKey::read(&bytes).map_err(form)?, _file: file });
+            return Ok(Self { key: NewKey::read(&bytes).map_err(form)?, file });
         }
         let key = NewKey::make().map_err(form)?;
         let kept = file.write_all(&key.to_der()).and_then(|()| file.sync_all());
         kept.map_err(|source| files("write", &path, source))?;
-        Ok(Self { key, _file: file })
+        Ok(Self { key, file })
     }
 
     /// Returns the first directory that no other agent uses, with its key: this one, else the same
@@ -123,6 +123,13 @@ impl AgentKey {
     /// Returns the key.
     pub const fn key(&self) -> &NewKey {
         &self.key
+    }
+}
+
+impl Drop for AgentKey {
+    /// A process that is being started has the file open for a moment, and would keep the lock.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
     }
 }
 
