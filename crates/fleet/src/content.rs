@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::contents::{Bounded, ContentError, fetch, hold};
-use crate::fabric::{Fabric, FabricError, Space};
+use crate::fabric::{Fabric, FabricError, Kept, Space};
 use crate::wire::Held;
 
 /// All files together that content is made of hold no more, as each agent has them in memory.
@@ -22,8 +22,8 @@ const TRIES_MAX: u32 = 3;
 /// The files that content is made of, as they are found in the fabric.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContentDoc {
-    /// The names of the pieces that the files are cut into, in order.
-    pieces: Vec<String>,
+    /// The pieces that the files are cut into, in order.
+    pieces: Vec<Kept>,
     /// The files, in the order in which they lie in the pieces.
     files: Vec<ContentFileDoc>,
 }
@@ -55,8 +55,8 @@ impl From<FabricError> for ShipError {
     }
 }
 
-/// Returns what the names begin with under which those of a run are kept.
-pub(crate) fn prefix_of(run: &str) -> String {
+/// Returns the path below which those of a run are kept.
+pub(crate) fn path_of(run: &str) -> String {
     format!("{run}/content")
 }
 
@@ -68,10 +68,9 @@ pub(crate) fn ship(
 ) -> Result<Held<ContentDoc>, ShipError> {
     let mut doc = ContentDoc::default();
     let mut piece = Vec::new();
-    let keep = |piece: &mut Vec<u8>, names: &mut Vec<String>| -> Result<(), FabricError> {
-        let name = format!("{}-{}", prefix_of(run), names.len());
-        fabric.put(&Space::Shared, &name, &mut &**piece)?;
-        names.push(name);
+    let keep = |piece: &mut Vec<u8>, pieces: &mut Vec<Kept>| -> Result<(), FabricError> {
+        let name = format!("{}/{}", path_of(run), pieces.len());
+        pieces.push(fabric.put(&Space::Shared, &name, &mut &**piece)?);
         piece.clear();
         Ok(())
     };
@@ -91,7 +90,7 @@ pub(crate) fn ship(
     if !piece.is_empty() {
         keep(&mut piece, &mut doc.pieces)?;
     }
-    Ok(hold(fabric, &Space::Shared, prefix_of(run), doc)?)
+    Ok(hold(fabric, &Space::Shared, format!("{}/table", path_of(run)), doc)?)
 }
 
 /// Returns the files that the fabric keeps for an agent, as they were sent.
@@ -112,8 +111,8 @@ pub(crate) fn receive(
         let mut bytes = Vec::new();
         while bytes.len() as u64 != size_bytes {
             if next == piece.len() {
-                let Some(name) = pieces.next() else { return Err(ShipError::Differs { path }) };
-                (piece, next) = (piece_of(fabric, &name)?, 0);
+                let Some(kept) = pieces.next() else { return Err(ShipError::Differs { path }) };
+                (piece, next) = (piece_of(fabric, &kept)?, 0);
             }
             let wanted = usize::try_from(size_bytes).unwrap_or(usize::MAX) - bytes.len();
             let here = &piece[next..piece.len().min(next.saturating_add(wanted))];
@@ -132,11 +131,11 @@ pub(crate) fn receive(
 }
 
 /// Fetches a piece; what is under way while a server is started again is asked for once more.
-fn piece_of(fabric: &dyn Fabric, name: &str) -> Result<Vec<u8>, ShipError> {
+fn piece_of(fabric: &dyn Fabric, kept: &Kept) -> Result<Vec<u8>, ShipError> {
     let mut tries = 1;
     loop {
         let mut piece = Bounded::new(PIECE_BYTES as u64);
-        match fabric.get(&Space::Shared, name, &mut piece) {
+        match fabric.get(&Space::Shared, kept, &mut piece) {
             Ok(_) => return Ok(piece.bytes),
             Err(FabricError::Failed { .. }) if tries < TRIES_MAX => tries += 1,
             Err(error) => return Err(error.into()),
@@ -145,7 +144,7 @@ fn piece_of(fabric: &dyn Fabric, name: &str) -> Result<Vec<u8>, ShipError> {
 }
 
 /// Returns the checksum of a content.
-fn sum_of(bytes: &[u8]) -> String {
+pub(crate) fn sum_of(bytes: &[u8]) -> String {
     URL_SAFE.encode(digest(&SHA256, bytes))
 }
 
@@ -174,7 +173,7 @@ mod tests {
             let sent = content(files);
             let held = ship(&fabric, "run", &sent).unwrap();
             assert!(receive(&fabric, held.clone()).unwrap() == sent, "{files:?}");
-            fabric.remove(&Space::Shared, &prefix_of("run")).unwrap();
+            fabric.remove(&Space::Shared, &path_of("run")).unwrap();
             let is_kept = files.iter().any(|(_, size)| *size > 0);
             assert_eq!(receive(&fabric, held).is_err(), is_kept, "nothing is left of {files:?}");
         }
@@ -185,7 +184,7 @@ mod tests {
         let fabric = Local::default();
         let held = ship(&fabric, "run", &content(&[("a", 100), ("b", 50)])).unwrap();
         let refusal = |put: &[u8], change: &dyn Fn(&mut ContentDoc)| {
-            fabric.put(&Space::Shared, "run/content-0", &mut &*put).unwrap();
+            fabric.put(&Space::Shared, "run/content/0", &mut &*put).unwrap();
             let Held::Here(mut doc) = held.clone() else { panic!("it is short") };
             change(&mut doc);
             receive(&fabric, Held::Here(doc)).unwrap_err().to_string()

@@ -47,8 +47,7 @@ pub(crate) fn hold<T: Serialize>(
     if bytes.len() <= HERE_BYTES_MAX {
         return Ok(Held::Here(content));
     }
-    fabric.put(space, &name, &mut &*bytes)?;
-    Ok(Held::Kept(name))
+    Ok(Held::Kept(fabric.put(space, &name, &mut &*bytes)?))
 }
 
 /// Returns the content that a message has brought.
@@ -57,14 +56,14 @@ pub(crate) fn fetch<T: DeserializeOwned>(
     space: &Space,
     held: Held<T>,
 ) -> Result<T, ContentError> {
-    let name = match held {
+    let kept = match held {
         Held::Here(content) => return Ok(content),
-        Held::Kept(name) => name,
+        Held::Kept(kept) => kept,
     };
     let mut bytes = Bounded::new(KEPT_BYTES_MAX);
-    fabric.get(space, &name, &mut bytes)?;
+    fabric.get(space, &kept, &mut bytes)?;
     let read = serde_json::from_slice(&bytes.bytes);
-    read.map_err(|source| ContentError::Form { of: space.clone(), name, source })
+    read.map_err(|source| ContentError::Form { of: space.clone(), name: kept.name, source })
 }
 
 /// Takes no more than it may.

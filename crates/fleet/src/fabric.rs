@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{Read, Write};
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::protocol::AgentId;
@@ -36,6 +37,19 @@ impl fmt::Display for Space {
     }
 }
 
+/// A content that a fabric keeps, as whoever put it there tells others of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// What it is called.
+    pub name: String,
+    /// What else stands where it lies; nobody can guess it.
+    pub word: String,
+    /// How long it is.
+    pub size_bytes: u64,
+    /// The SHA-256 of it, in base64.
+    pub sha256: String,
+}
+
 /// What a fabric brings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Arrival {
@@ -66,14 +80,14 @@ pub trait Fabric: Send + Sync {
     fn make(&self, of: &Space) -> Result<(), FabricError>;
 
     /// Keeps a content under a name, in place of what was there, until it is removed. When this
-    /// returns, it is kept.
-    fn put(&self, of: &Space, name: &str, content: &mut dyn Read) -> Result<(), FabricError>;
+    /// returns, it is kept. A name is a path of `/` and no empty names.
+    fn put(&self, of: &Space, name: &str, content: &mut dyn Read) -> Result<Kept, FabricError>;
 
     /// Fetches a content, and checks that it is what was put there.
-    fn get(&self, of: &Space, name: &str, to: &mut dyn Write) -> Result<u64, FabricError>;
+    fn get(&self, of: &Space, kept: &Kept, to: &mut dyn Write) -> Result<u64, FabricError>;
 
-    /// Removes all contents whose names begin so.
-    fn remove(&self, of: &Space, prefix: &str) -> Result<(), FabricError>;
+    /// Removes all contents whose names lie below a path.
+    fn remove(&self, of: &Space, path: &str) -> Result<(), FabricError>;
 }
 
 /// Why a fabric did not do what it was asked.

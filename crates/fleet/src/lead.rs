@@ -408,7 +408,7 @@ impl Lead {
         self.shared.state().is_over = true;
         let _ = hearing.join();
         // What was kept for all of them; what is left after an error does no harm.
-        let _ = self.fabric.remove(&Space::Shared, &format!("{}/", self.run));
+        let _ = self.fabric.remove(&Space::Shared, &self.run);
     }
 }
 

@@ -5,9 +5,9 @@ use std::io::{Read, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::fabric::{Address, Arrival, Fabric, FabricError, Space};
+use crate::fabric::{Address, Arrival, Fabric, FabricError, Kept, Space};
 use crate::protocol::AgentId;
-use crate::simulated::failed;
+use crate::simulated::{failed, kept_in_memory};
 
 #[derive(Debug, Default)]
 struct Ways {
@@ -64,26 +64,28 @@ impl Fabric for Local {
         Ok(())
     }
 
-    fn put(&self, of: &Space, name: &str, content: &mut dyn Read) -> Result<(), FabricError> {
+    fn put(&self, of: &Space, name: &str, content: &mut dyn Read) -> Result<Kept, FabricError> {
         let mut bytes = Vec::new();
         let read = content.read_to_end(&mut bytes);
         read.map_err(|source| failed(format!("cannot read {name}"), source))?;
+        let kept = kept_in_memory(name, &bytes);
         self.ways().contents.insert((of.clone(), name.to_owned()), bytes);
-        Ok(())
+        Ok(kept)
     }
 
-    fn get(&self, of: &Space, name: &str, to: &mut dyn Write) -> Result<u64, FabricError> {
-        let key = (of.clone(), name.to_owned());
+    fn get(&self, of: &Space, kept: &Kept, to: &mut dyn Write) -> Result<u64, FabricError> {
+        let key = (of.clone(), kept.name.clone());
         let Some(bytes) = self.ways().contents.get(&key).cloned() else {
             let (of, name) = key;
             return Err(FabricError::Missing { of, name });
         };
         let written = to.write_all(&bytes).map(|()| bytes.len() as u64);
-        written.map_err(|source| failed(format!("cannot keep {name}"), source))
+        written.map_err(|source| failed(format!("cannot keep {}", kept.name), source))
     }
 
-    fn remove(&self, of: &Space, prefix: &str) -> Result<(), FabricError> {
-        self.ways().contents.retain(|(space, name), _| space != of || !name.starts_with(prefix));
+    fn remove(&self, of: &Space, path: &str) -> Result<(), FabricError> {
+        let path = format!("{path}/");
+        self.ways().contents.retain(|(space, name), _| space != of || !name.starts_with(&path));
         Ok(())
     }
 }

@@ -11,8 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use async_nats::jetstream::object_store;
-use async_nats::jetstream::{self, stream::StorageType};
+use async_nats::jetstream;
 use async_nats::{Client, ConnectOptions, HeaderMap, Message, ServerAddr};
 use bytes::Bytes;
 use futures::StreamExt as _;
@@ -22,7 +21,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use self::budget::Budgets;
 use self::objects::TakeError;
-use crate::fabric::{Address, Arrival, Fabric, FabricError, Space};
+use crate::fabric::{Address, Arrival, Fabric, FabricError, Kept, Space};
 use crate::protocol::AgentId;
 use crate::simulated::failed;
 
@@ -268,8 +267,11 @@ impl Nats {
 
     /// Removes the place of an agent with all that is kept there.
     pub fn remove_space(&self, of: &Space) -> Result<(), FabricError> {
-        let removed = self.loops.block_on(self.jetstream.delete_object_store(bucket_of(of)));
-        removed.map_err(|error| failed(format!("cannot remove what {of} has kept"), error))
+        let removed =
+            self.loops.block_on(self.jetstream.delete_stream(objects::stream_of(&bucket_of(of))));
+        removed
+            .map(drop)
+            .map_err(|error| failed(format!("cannot remove what {of} has kept"), error))
     }
 
     /// Asks somebody once, and returns the answer.
@@ -438,19 +440,12 @@ impl Fabric for Nats {
             Space::Shared => SHARED_FOR,
             Space::Of(_) => Duration::ZERO,
         };
-        let config = object_store::Config {
-            bucket: bucket.clone(),
-            max_age,
-            storage: StorageType::File,
-            ..object_store::Config::default()
-        };
         self.keep_trying(format!("cannot make the object store {bucket}"), || {
-            let config = config.clone();
-            async { self.jetstream.create_object_store(config).await.map(drop) }
+            objects::make(&self.jetstream, &bucket, max_age)
         })
     }
 
-    fn put(&self, of: &Space, name: &str, content: &mut dyn Read) -> Result<(), FabricError> {
+    fn put(&self, of: &Space, name: &str, content: &mut dyn Read) -> Result<Kept, FabricError> {
         // What is sent again is needed from its beginning.
         let mut bytes = Vec::new();
         let read = content.read_to_end(&mut bytes);
@@ -461,31 +456,31 @@ impl Fabric for Nats {
         })
     }
 
-    fn get(&self, of: &Space, name: &str, to: &mut dyn Write) -> Result<u64, FabricError> {
+    fn get(&self, of: &Space, kept: &Kept, to: &mut dyn Write) -> Result<u64, FabricError> {
         let (mut taken, bucket) = (objects::Taken::default(), bucket_of(of));
         self.loops.block_on(async {
             let mut end = tokio::time::Instant::now() + TRY_FOR;
             loop {
                 let before = taken.size;
-                let took = objects::take(&self.jetstream, &bucket, name, to, &mut taken).await;
+                let took = objects::take(&self.jetstream, &bucket, kept, to, &mut taken).await;
                 let Err(error) = took else { return Ok(taken.size) };
                 let now = tokio::time::Instant::now();
                 if taken.size > before {
                     end = now + TRY_FOR;
                 }
                 if now >= end || !matches!(error, TakeError::Passing(_)) {
-                    return Err(failed(format!("cannot fetch {name} of {of}"), error));
+                    return Err(failed(format!("cannot fetch {} of {of}", kept.name), error));
                 }
                 tokio::time::sleep(TRY_AGAIN).await;
             }
         })
     }
 
-    fn remove(&self, of: &Space, prefix: &str) -> Result<(), FabricError> {
+    fn remove(&self, of: &Space, path: &str) -> Result<(), FabricError> {
         let (what, bucket) = (format!("cannot clear what {of} has kept"), bucket_of(of));
         self.keep_trying(what, || async {
             let removed = match of {
-                Space::Shared => objects::remove(&self.jetstream, &bucket, prefix).await,
+                Space::Shared => objects::remove(&self.jetstream, &bucket, path).await,
                 // It holds the record of one run, and anything else that its agent put there.
                 Space::Of(_) => objects::clear(&self.jetstream, &bucket).await,
             };

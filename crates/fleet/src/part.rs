@@ -14,7 +14,7 @@ use plimsoll_conduct::{
 };
 use plimsoll_model::{Moment, RunId, Seed};
 use plimsoll_record::schema;
-use plimsoll_record::{Lease, OpLog, RunDirectory};
+use plimsoll_record::{Lease, OpLog, RunDirectory, RunFile};
 use plimsoll_workload::Share;
 use plimsoll_workload::plan::spec::TargetSpec;
 use plimsoll_workload::plan::{FieldPath, InvalidField, JobPacing, Plan, Target, WorkloadFile};
@@ -23,7 +23,7 @@ use thiserror::Error;
 
 use crate::content::receive;
 use crate::contents::{ContentError, fetch, hold};
-use crate::fabric::{Fabric, Space};
+use crate::fabric::{Fabric, Kept, Space};
 use crate::protocol::{AgentId, MachineState, Place};
 use crate::station::Input;
 use crate::wire::{
@@ -324,13 +324,13 @@ impl Part {
         workplace: &dyn Workplace,
     ) -> Result<Option<PathBuf>, CallerError> {
         let space = Space::Of(self.link.agent.clone());
-        let keep = || -> Result<Vec<(String, u64)>, CallerError> {
-            let files = directory.files()?;
-            for file in &files {
-                let name = format!("{}/{}", self.link.run, file.name);
-                self.link.fabric.put(&space, &name, &mut directory.open_file(&file.name)?)?;
-            }
-            Ok(files.into_iter().map(|file| (file.name, file.size)).collect())
+        let keep = || -> Result<Vec<(String, Kept)>, CallerError> {
+            let keep = |RunFile { name, .. }| {
+                let path = format!("{}/{name}", self.link.run);
+                let kept = self.link.fabric.put(&space, &path, &mut directory.open_file(&name)?)?;
+                Ok((name, kept))
+            };
+            directory.files()?.into_iter().map(keep).collect()
         };
         match keep() {
             Ok(files) => self.link.answer(self.step, Answer::HandedIn { files, losses }),

@@ -243,8 +243,8 @@ impl ServerCertVerifier for Pinned {
     }
 }
 
-/// Returns what nobody guesses, by which a part is known again as the one that was given out.
-pub(crate) fn fresh_receipt() -> String {
+/// Returns a word that nobody can guess.
+pub(crate) fn fresh_word() -> String {
     let mut bytes = [0; 16];
     rand::fill(&mut bytes).expect("the system has random bytes");
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -184,7 +184,7 @@ mod tests {
     use plimsoll_engine::RunClock;
 
     use super::*;
-    use crate::fabric::Space;
+    use crate::fabric::{Kept, Space};
     use crate::protocol::MachineState;
 
     /// Agents that answer each call at once, the second one to another call than it was asked.
@@ -226,11 +226,11 @@ mod tests {
             unreachable!("nothing is kept")
         }
 
-        fn put(&self, _: &Space, _: &str, _: &mut dyn Read) -> Result<(), FabricError> {
+        fn put(&self, _: &Space, _: &str, _: &mut dyn Read) -> Result<Kept, FabricError> {
             unreachable!("nothing is kept")
         }
 
-        fn get(&self, _: &Space, _: &str, _: &mut dyn Write) -> Result<u64, FabricError> {
+        fn get(&self, _: &Space, _: &Kept, _: &mut dyn Write) -> Result<u64, FabricError> {
             unreachable!("nothing is kept")
         }
 

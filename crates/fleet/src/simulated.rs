@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::fabric::{Address, Fabric, FabricError, Space};
+use crate::content::sum_of;
+use crate::fabric::{Address, Fabric, FabricError, Kept, Space};
 use crate::protocol::AgentId;
 
 /// How bad the way is.
@@ -138,28 +139,36 @@ impl Fabric for Simulated {
         Ok(())
     }
 
-    fn put(&self, of: &Space, name: &str, content: &mut dyn Read) -> Result<(), FabricError> {
+    fn put(&self, of: &Space, name: &str, content: &mut dyn Read) -> Result<Kept, FabricError> {
         let mut bytes = Vec::new();
         let read = content.read_to_end(&mut bytes);
         read.map_err(|source| failed(format!("cannot read {name}"), source))?;
+        let kept = kept_in_memory(name, &bytes);
         self.way().contents.insert((of.clone(), name.to_owned()), bytes);
-        Ok(())
+        Ok(kept)
     }
 
-    fn get(&self, of: &Space, name: &str, to: &mut dyn Write) -> Result<u64, FabricError> {
-        let key = (of.clone(), name.to_owned());
+    fn get(&self, of: &Space, kept: &Kept, to: &mut dyn Write) -> Result<u64, FabricError> {
+        let key = (of.clone(), kept.name.clone());
         let Some(bytes) = self.way().contents.get(&key).cloned() else {
             let (of, name) = key;
             return Err(FabricError::Missing { of, name });
         };
         let written = to.write_all(&bytes).map(|()| bytes.len() as u64);
-        written.map_err(|source| failed(format!("cannot keep {name}"), source))
+        written.map_err(|source| failed(format!("cannot keep {}", kept.name), source))
     }
 
-    fn remove(&self, of: &Space, prefix: &str) -> Result<(), FabricError> {
-        self.way().contents.retain(|(space, name), _| space != of || !name.starts_with(prefix));
+    fn remove(&self, of: &Space, path: &str) -> Result<(), FabricError> {
+        let path = format!("{path}/");
+        self.way().contents.retain(|(space, name), _| space != of || !name.starts_with(&path));
         Ok(())
     }
+}
+
+/// Returns what is told of a content in memory, where names suffice.
+pub(crate) fn kept_in_memory(name: &str, bytes: &[u8]) -> Kept {
+    let (name, word, sha256) = (name.to_owned(), String::new(), sum_of(bytes));
+    Kept { name, word, size_bytes: bytes.len() as u64, sha256 }
 }
 
 pub(crate) fn failed(

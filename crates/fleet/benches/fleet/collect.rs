@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use plimsoll_fleet::broker::join;
-use plimsoll_fleet::fabric::{Fabric, Space};
+use plimsoll_fleet::fabric::{Fabric, Kept, Space};
 use plimsoll_fleet::nats::{Nats, Side};
 use plimsoll_fleet::pki::NewKey;
 use plimsoll_fleet::protocol::AgentId;
@@ -100,22 +100,30 @@ fn name(file: usize) -> String {
     format!("run/ops-{file}")
 }
 
-/// Has all agents hand their files over at once.
-fn hand_over(block: &Arc<[u8]>, agents: &[Agent], files: usize) {
+/// Has all agents hand their files over at once; returns where those of each are kept.
+fn hand_over(block: &Arc<[u8]>, agents: &[Agent], files: usize) -> Vec<Vec<Kept>> {
     std::thread::scope(|scope| {
-        for (index, Agent { id, nats }) in agents.iter().enumerate() {
+        let handing = agents.iter().enumerate().map(|(index, Agent { id, nats })| {
             scope.spawn(move || {
                 let space = Space::Of(id.clone());
-                for file in 0..files {
-                    nats.put(&space, &name(file), &mut Content::of(block, index, file)).unwrap();
-                }
-            });
-        }
-    });
+                let put =
+                    |file| nats.put(&space, &name(file), &mut Content::of(block, index, file));
+                (0..files).map(|file| put(file).unwrap()).collect()
+            })
+        });
+        let handing: Vec<_> = handing.collect();
+        handing.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
 }
 
 /// Fetches all files; returns how many are there and as they were.
-fn fetch(lead: &Nats, block: &Arc<[u8]>, agents: &[Agent], files: usize, place: &Path) -> usize {
+fn fetch(
+    lead: &Nats,
+    block: &Arc<[u8]>,
+    agents: &[Agent],
+    kept: &[Vec<Kept>],
+    place: &Path,
+) -> usize {
     let next = AtomicUsize::new(0);
     let good = Mutex::new(0);
     std::thread::scope(|scope| {
@@ -125,17 +133,18 @@ fn fetch(lead: &Nats, block: &Arc<[u8]>, agents: &[Agent], files: usize, place: 
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(agent) = agents.get(index) else { return };
                     let space = Space::Of(agent.id.clone());
-                    for file in 0..files {
+                    for (file, kept) in kept[index].iter().enumerate() {
                         let path = place.join(format!("{index}-{file}"));
-                        let kept = BufWriter::with_capacity(1 << 18, File::create(path).unwrap());
+                        let written =
+                            BufWriter::with_capacity(1 << 18, File::create(path).unwrap());
                         let expected = Content::of(block, index, file);
-                        let mut to = Checked { expected, file: kept, is_good: true };
-                        let size = lead.get(&space, &name(file), &mut to).unwrap();
+                        let mut to = Checked { expected, file: written, is_good: true };
+                        let size = lead.get(&space, kept, &mut to).unwrap();
                         to.flush().unwrap();
                         let is_good = to.is_good && size == FILE_BYTES;
                         *good.lock().unwrap() += usize::from(is_good);
                     }
-                    lead.remove(&space, "run/").unwrap();
+                    lead.remove(&space, "run").unwrap();
                 }
             });
         }
@@ -168,9 +177,9 @@ pub(crate) fn collect(plan: &Plan) -> Vec<Row> {
         std::fs::create_dir_all(&place).unwrap();
         let begun = Instant::now();
         let cpu = (own_cpu().as_secs_f64(), fleet.server_cpu());
-        hand_over(&block, &agents, files);
+        let kept = hand_over(&block, &agents, files);
         let handed = begun.elapsed().as_secs_f64();
-        let good = fetch(&lead, &block, &agents, files, &place);
+        let good = fetch(&lead, &block, &agents, &kept, &place);
         let took = begun.elapsed().as_secs_f64();
         own.push((own_cpu().as_secs_f64() - cpu.0) * 1e3 / megabytes);
         servers.push((fleet.server_cpu() - cpu.1) * 1e3 / megabytes);

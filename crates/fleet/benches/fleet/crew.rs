@@ -10,7 +10,7 @@ use std::time::Duration;
 use plimsoll_conduct::{BegunRun, ContentFiles, RunTime};
 use plimsoll_fleet::Limits;
 use plimsoll_fleet::broker::{Broker, BrokerSettings, TokenRules, local_fleet};
-use plimsoll_fleet::fabric::{Address, Fabric, FabricError, Space};
+use plimsoll_fleet::fabric::{Address, Fabric, FabricError, Kept, Space};
 use plimsoll_fleet::lead::{FleetSettings, Lead};
 use plimsoll_fleet::nats::{Nats, NatsConfig, Side};
 use plimsoll_fleet::protocol::{AgentId, Ask, decode};
@@ -143,12 +143,17 @@ impl Fabric for Watched {
         of: &Space,
         name: &str,
         content: &mut dyn std::io::Read,
-    ) -> Result<(), FabricError> {
+    ) -> Result<Kept, FabricError> {
         self.nats.put(of, name, content)
     }
 
-    fn get(&self, of: &Space, name: &str, to: &mut dyn std::io::Write) -> Result<u64, FabricError> {
-        self.nats.get(of, name, to)
+    fn get(
+        &self,
+        of: &Space,
+        kept: &Kept,
+        to: &mut dyn std::io::Write,
+    ) -> Result<u64, FabricError> {
+        self.nats.get(of, kept, to)
     }
 
     fn remove(&self, of: &Space, prefix: &str) -> Result<(), FabricError> {

@@ -10,7 +10,7 @@ use plimsoll_conduct::{Changes, RunTime};
 use plimsoll_fleet::Limits;
 use plimsoll_fleet::agent::{Agent, AgentDo};
 use plimsoll_fleet::coordinator::{Coordinator, CoordinatorDo};
-use plimsoll_fleet::fabric::{Address, Arrival, Fabric, FabricError, Space};
+use plimsoll_fleet::fabric::{Address, Arrival, Fabric, FabricError, Kept, Space};
 use plimsoll_fleet::protocol::{About, AgentId, Ask, Tell, decode, encode};
 use plimsoll_fleet::roll::{Call, call_roll};
 use plimsoll_fleet::wire::{
@@ -117,11 +117,11 @@ impl Fabric for AtOnce {
         Ok(())
     }
 
-    fn put(&self, _: &Space, _: &str, _: &mut dyn Read) -> Result<(), FabricError> {
-        Ok(())
+    fn put(&self, _: &Space, _: &str, _: &mut dyn Read) -> Result<Kept, FabricError> {
+        unreachable!("all of it goes in messages")
     }
 
-    fn get(&self, _: &Space, _: &str, _: &mut dyn Write) -> Result<u64, FabricError> {
+    fn get(&self, _: &Space, _: &Kept, _: &mut dyn Write) -> Result<u64, FabricError> {
         Ok(0)
     }
 

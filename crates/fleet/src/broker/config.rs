@@ -32,9 +32,7 @@ fn agent(id: &str) -> String {
     let own = bucket_of(&Space::Of(AgentId::new(id).expect("a number is an id")));
     let shared = bucket_of(&Space::Shared);
     let mut publish = vec![format!("{SUBJECTS}.tell.{id}"), format!("$O.{own}.>")];
-    for api in ["STREAM.MSG.GET", "STREAM.PURGE"] {
-        publish.push(format!("$JS.API.{api}.OBJ_{own}"));
-    }
+    publish.push(format!("$JS.API.STREAM.PURGE.OBJ_{own}"));
     publish.push(format!("$JS.API.DIRECT.GET.OBJ_{shared}"));
     publish.push(format!("$JS.API.DIRECT.GET.OBJ_{shared}.>"));
     let subscribe = [

@@ -5,17 +5,17 @@ use plimsoll_workload::Share;
 use plimsoll_workload::plan::Stage;
 
 use super::{Lead, THREADS_MAX, WHY_CHARS_MAX, in_words};
-use crate::content::{prefix_of, ship};
+use crate::content::{path_of, ship};
 use crate::contents::hold;
 use crate::fabric::Space;
-use crate::pki::fresh_receipt;
+use crate::pki::fresh_word;
 use crate::wire::{Answer, Assignment, Order, found_to};
 
 impl Lead {
     /// Tells each agent its part, and learns what it is.
     pub(super) fn assign(&mut self, run: &BegunRun) -> Result<(), CallerError> {
         let assignment = self.assignment(run)?;
-        let receipts: Vec<String> = self.agents.iter().map(|_| fresh_receipt()).collect();
+        let receipts: Vec<String> = self.agents.iter().map(|_| fresh_word()).collect();
         for (agent, receipt) in self.agents.iter_mut().zip(&receipts) {
             agent.receipt = Some(receipt.clone());
         }
@@ -28,7 +28,7 @@ impl Lead {
         let sent = std::mem::take(&mut self.settings.content);
         if !sent.is_empty() {
             // Agents have it now; what is left after an error goes with all that is of the run.
-            let _ = self.fabric.remove(&Space::Shared, &prefix_of(&self.run));
+            let _ = self.fabric.remove(&Space::Shared, &path_of(&self.run));
         }
         let expected: Vec<String> = run.recording.manifest.endpoints().cloned().collect();
         self.jobs = run.placed().plan.stages.iter().map(|stage| stage.jobs.len()).collect();

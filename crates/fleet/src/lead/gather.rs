@@ -17,7 +17,7 @@ use thiserror::Error;
 use super::clocks::SAME;
 use super::doable::{Doable, UpTo};
 use super::{Lead, PartOutcome};
-use crate::fabric::{Fabric, FabricError, Space};
+use crate::fabric::{Fabric, FabricError, Kept, Space};
 use crate::offset::{ClockLine, Offset};
 use crate::protocol::AgentId;
 use crate::wire::{Answer, Order, OutcomeDoc, ended_by};
@@ -41,8 +41,6 @@ pub(super) enum GatherError {
     Fabric(#[from] FabricError),
     #[error(transparent)]
     Record(#[from] RecordError),
-    #[error("`{name}` has {found} B, and the agent handed in {expected} B")]
-    Size { name: String, expected: u64, found: u64 },
     #[error("it contains an operation that the agent cannot have done: {0}")]
     Strange(String),
     #[error("it does not belong to the part that the agent was given")]
@@ -134,8 +132,8 @@ pub(super) struct Handed {
     /// Its place among the agents of the record.
     pub(super) index: usize,
     pub(super) agent: AgentId,
-    /// Each with its size.
-    pub(super) files: Vec<(String, u64)>,
+    /// What each is called in the record, and where it is kept.
+    pub(super) files: Vec<(String, Kept)>,
     pub(super) clocks: Clocks,
     /// What its record has to show.
     pub(super) receipt: Option<String>,
@@ -158,16 +156,11 @@ impl Source {
     pub(super) fn fetch(&self, of: &Handed, place: &Path) -> Result<RunDirectory, GatherError> {
         let space = Space::Of(of.agent.clone());
         let receiving = Receiving::begin(place)?;
-        for (name, expected) in &of.files {
-            let kept = format!("{}/{name}", self.run);
-            let found = receiving.keep(name, |to| {
-                let mut to = UpTo { to, left: *expected };
-                Ok::<_, GatherError>(self.fabric.get(&space, &kept, &mut to)?)
+        for (name, kept) in &of.files {
+            receiving.keep(name, |to| {
+                let mut to = UpTo { to, left: kept.size_bytes };
+                Ok::<_, GatherError>(self.fabric.get(&space, kept, &mut to)?)
             })?;
-            if found != *expected {
-                let (name, expected) = (name.clone(), *expected);
-                return Err(GatherError::Size { name, expected, found });
-            }
         }
         let directory = RunDirectory::open(place)?;
         if of.receipt.is_some() && directory.read_manifest()?.receipt != of.receipt {
@@ -186,7 +179,7 @@ impl Source {
             return Err(GatherError::Strange(why));
         }
         // What it recorded is here, whatever else it has put there.
-        if let Err(error) = self.fabric.remove(&space, &format!("{}/", self.run)) {
+        if let Err(error) = self.fabric.remove(&space, &self.run) {
             self.observer.note(&in_one_line(&error));
         }
         Ok(directory)
@@ -501,6 +494,7 @@ mod tests {
 
     use plimsoll_conduct::{Opening, RunTime, of_workload};
     use plimsoll_model::RunId;
+    use plimsoll_record::RunFile;
     use plimsoll_record::schema::Target;
 
     use super::*;
@@ -520,12 +514,12 @@ mod tests {
             self.0.make(of)
         }
 
-        fn put(&self, of: &Space, name: &str, content: &mut dyn Read) -> Result<(), FabricError> {
+        fn put(&self, of: &Space, name: &str, content: &mut dyn Read) -> Result<Kept, FabricError> {
             self.0.put(of, name, content)
         }
 
-        fn get(&self, of: &Space, name: &str, to: &mut dyn Write) -> Result<u64, FabricError> {
-            self.0.get(of, name, to)
+        fn get(&self, of: &Space, kept: &Kept, to: &mut dyn Write) -> Result<u64, FabricError> {
+            self.0.get(of, kept, to)
         }
 
         fn remove(&self, of: &Space, _: &str) -> Result<(), FabricError> {
@@ -558,13 +552,13 @@ mod tests {
         let part = RunDirectory::create(&place.path().join("part"), &manifest).unwrap();
         let local = Local::default();
         let agent = AgentId::new("a").unwrap();
-        let files = part.files().unwrap();
-        for file in &files {
-            let name = format!("given/{}", file.name);
-            let mut content = part.open_file(&file.name).unwrap();
-            local.put(&Space::Of(agent.clone()), &name, &mut content).unwrap();
-        }
-        let files: Vec<_> = files.into_iter().map(|file| (file.name, file.size)).collect();
+        let keep = |RunFile { name, .. }| {
+            let mut content = part.open_file(&name).unwrap();
+            let path = format!("given/{name}");
+            let kept = local.put(&Space::Of(agent.clone()), &path, &mut content).unwrap();
+            (name, kept)
+        };
+        let files: Vec<_> = part.files().unwrap().into_iter().map(keep).collect();
         let limits = Doable::of(&manifest);
         let notes = Arc::new(Notes::default());
         let (fabric, observer) = (Arc::new(Keeps(local)), Arc::clone(&notes) as Arc<dyn Observer>);

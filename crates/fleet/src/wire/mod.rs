@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use crate::content::ContentDoc;
+use crate::fabric::Kept;
 pub use changes::ChangesDoc;
 pub use live::{LiveDoc, NewSeen};
 pub use outcome::{OutcomeDoc, StageBounds, StageEndDoc};
@@ -24,14 +25,14 @@ pub(crate) use outcome::{are_bounded, ended_by};
 pub use probe::{ProbeCountsDoc, ProbeDoc};
 pub use seen::SeenDoc;
 
-/// A content that is here, or that is too large for a message and kept by the fabric under a name.
+/// A content that is here, or that is too large for a message and kept by the fabric.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Held<T> {
     /// Here it is.
     Here(T),
-    /// It is kept under this name.
-    Kept(String),
+    /// It is kept there.
+    Kept(Kept),
 }
 
 /// What an agent is to do in a step.
@@ -213,10 +214,10 @@ pub enum Answer {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         evidence: Vec<ClientEvidence>,
     },
-    /// What was recorded is kept by the fabric under these names, in order.
+    /// What was recorded is kept by the fabric, in order.
     HandedIn {
-        /// Each with its size.
-        files: Vec<(String, u64)>,
+        /// The files, each with what it is called in the record.
+        files: Vec<(String, Kept)>,
         /// What is missing of what was recorded, a sentence each.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         losses: Vec<String>,

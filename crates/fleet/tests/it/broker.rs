@@ -9,7 +9,7 @@ use plimsoll_fleet::broker::{
     Broker, BrokerError, BrokerSettings, RevokedAgent, TokenRules, ask_revoke, ask_token, join,
     local_fleet,
 };
-use plimsoll_fleet::fabric::{Address, Arrival, Fabric, Space};
+use plimsoll_fleet::fabric::{Address, Arrival, Fabric, Kept, Space};
 use plimsoll_fleet::nats::{Nats, Side};
 use plimsoll_fleet::pki::NewKey;
 use plimsoll_fleet::protocol::AgentId;
@@ -107,29 +107,31 @@ fn agents_join_by_a_token_and_hear_what_is_for_them_alone() {
     let spaces = [&first, &second].map(|agent| Space::Of(agent.id.clone()));
     [&spaces[0], &spaces[1], &Space::Shared].into_iter().for_each(|of| lead.make(of).unwrap());
     let large: Vec<u8> = (0..3_000_000_u32).map(|at| (at % 251) as u8).collect();
-    first.nats.put(&spaces[0], "run/part", &mut Cursor::new(&large)).unwrap();
-    lead.put(&Space::Shared, "run/plan", &mut Cursor::new(&large[..700_000])).unwrap();
-    let fetched = |nats: &Nats, space: &Space, name: &str| {
+    let mut part = first.nats.put(&spaces[0], "run/part", &mut Cursor::new(&large)).unwrap();
+    let plan = lead.put(&Space::Shared, "run/plan", &mut Cursor::new(&large[..700_000])).unwrap();
+    let fetched = |nats: &Nats, space: &Space, kept: &Kept| {
         let mut bytes = Vec::new();
-        nats.get(space, name, &mut bytes).map(|size| (size, bytes))
+        nats.get(space, kept, &mut bytes).map(|size| (size, bytes))
     };
-    assert_eq!(fetched(&lead, &spaces[0], "run/part").unwrap(), (3_000_000, large.clone()));
-    let shared = fetched(&second.nats, &Space::Shared, "run/plan").unwrap();
+    assert_eq!(fetched(&lead, &spaces[0], &part).unwrap(), (3_000_000, large.clone()));
+    let shared = fetched(&second.nats, &Space::Shared, &plan).unwrap();
     assert_eq!(shared, (700_000, large[..700_000].to_vec()));
     // What comes later under a name is there instead, also where it is nothing.
     for size in [800_000, 0, 2_000_001] {
         let later: Vec<u8> = large[..size].iter().rev().copied().collect();
-        first.nats.put(&spaces[0], "run/part", &mut Cursor::new(&later)).unwrap();
-        let there = fetched(&lead, &spaces[0], "run/part").unwrap();
+        let now = first.nats.put(&spaces[0], "run/part", &mut Cursor::new(&later)).unwrap();
+        assert!(part.size_bytes == 0 || fetched(&lead, &spaces[0], &part).is_err(), "{size}");
+        let there = fetched(&lead, &spaces[0], &now).unwrap();
         assert!(there == (size as u64, later), "{size}");
+        part = now;
     }
-    lead.remove(&spaces[0], "run/").unwrap();
-    assert!(fetched(&lead, &spaces[0], "run/part").is_err());
+    lead.remove(&spaces[0], "run").unwrap();
+    assert!(fetched(&lead, &spaces[0], &part).is_err());
     // Only named entries of the shared space are removed.
-    lead.put(&Space::Shared, "other/plan", &mut Cursor::new(b"other")).unwrap();
-    lead.remove(&Space::Shared, "run/").unwrap();
-    assert!(fetched(&second.nats, &Space::Shared, "run/plan").is_err());
-    assert_eq!(fetched(&second.nats, &Space::Shared, "other/plan").unwrap().1, b"other");
+    let other = lead.put(&Space::Shared, "other/plan", &mut Cursor::new(b"other")).unwrap();
+    lead.remove(&Space::Shared, "run").unwrap();
+    assert!(fetched(&second.nats, &Space::Shared, &plan).is_err());
+    assert_eq!(fetched(&second.nats, &Space::Shared, &other).unwrap().1, b"other");
 
     // The end of a connection is told at once.
     drop(second);

@@ -10,7 +10,7 @@ use async_nats::{Client, ConnectOptions, HeaderMap, Subscriber};
 use futures::StreamExt as _;
 use plimsoll_conduct::RunTime;
 use plimsoll_fleet::broker::{Broker, TokenRules, join, local_fleet};
-use plimsoll_fleet::fabric::{Address, Arrival, Fabric, Space};
+use plimsoll_fleet::fabric::{Address, Arrival, Fabric, Kept, Space};
 use plimsoll_fleet::nats::{Access, Nats, NatsConfig, Side};
 use plimsoll_fleet::pki::{Authority, NewKey, client_config};
 use plimsoll_fleet::protocol::{
@@ -63,10 +63,14 @@ impl Raw {
     }
 
     fn says(&self, subject: &str, content: &[u8]) {
-        let (subject, content) = (subject.to_owned(), content.to_vec().into());
         // As everybody in a fleet does.
+        self.says_with(subject, &[("Plimsoll", "1")], content);
+    }
+
+    fn says_with(&self, subject: &str, named: &[(&str, &str)], content: &[u8]) {
+        let (subject, content) = (subject.to_owned(), content.to_vec().into());
         let mut headers = HeaderMap::new();
-        headers.insert("Plimsoll", "1");
+        named.iter().for_each(|(name, value)| headers.insert(*name, *value));
         let said = self.client.publish_with_headers(subject, headers, content);
         self.runtime.block_on(said).unwrap();
     }
@@ -113,6 +117,8 @@ struct Victims {
     id: AgentId,
     agent: Nats,
     asked: Receiver<Arrival>,
+    /// What the agent has handed in, and what the coordinator keeps for all.
+    kept: (Kept, Kept),
     _place: tempfile::TempDir,
 }
 
@@ -128,11 +134,10 @@ impl Victims {
         let (id, config) = join(&token, "victim", &NewKey::make().unwrap()).unwrap();
         let (agent, asked) = Nats::join(&config, Side::Agent(&id, 7)).unwrap();
         [Space::Shared, Space::Of(id.clone())].iter().for_each(|of| lead.make(of).unwrap());
-        let victims = Self { _broker: broker, token, lead, told, id, agent, asked, _place: place };
-        let own = Space::Of(victims.id.clone());
-        victims.agent.put(&own, "run/part", &mut Cursor::new(CONTENT)).unwrap();
-        victims.lead.put(&Space::Shared, "run/plan", &mut Cursor::new(CONTENT)).unwrap();
-        Some(victims)
+        let own = agent.put(&Space::Of(id.clone()), "run/part", &mut Cursor::new(CONTENT));
+        let shared = lead.put(&Space::Shared, "run/plan", &mut Cursor::new(CONTENT));
+        let kept = (own.unwrap(), shared.unwrap());
+        Some(Self { _broker: broker, token, lead, told, id, agent, asked, kept, _place: place })
     }
 
     /// Has something said to and by each, so that there is something to hear.
@@ -141,10 +146,10 @@ impl Victims {
         self.lead.post(&Address::Agent(self.id.clone()), b"you".to_vec()).unwrap();
         self.agent.post(&Address::Coordinators(self.id.clone()), b"I".to_vec()).unwrap();
         let mut content = Vec::new();
-        self.lead.get(&Space::Of(self.id.clone()), "run/part", &mut content).unwrap();
+        self.lead.get(&Space::Of(self.id.clone()), &self.kept.0, &mut content).unwrap();
         assert_eq!(content, CONTENT);
         content.clear();
-        self.agent.get(&Space::Shared, "run/plan", &mut content).unwrap();
+        self.agent.get(&Space::Shared, &self.kept.1, &mut content).unwrap();
         assert_eq!(content, CONTENT);
     }
 
@@ -196,7 +201,7 @@ fn of_streams(id: &str) -> Vec<String> {
         subjects.push(format!("$JS.API.{api}.{other}"));
     }
     subjects.push(format!("$JS.API.CONSUMER.DURABLE.CREATE.{other}.x"));
-    subjects.push(format!("$JS.API.DIRECT.GET.{other}.$O.plimsoll-of-{id}.M.x"));
+    subjects.push(format!("$JS.API.DIRECT.GET.{other}.$O.plimsoll-of-{id}.C.x"));
     subjects.push(format!("$JS.API.CONSUMER.CREATE.{other}.x.y"));
     subjects
 }
@@ -261,7 +266,7 @@ fn an_agent_is_nobody_but_itself() {
         format!("plimsoll.ask.{id}"),
         format!("plimsoll.tell.{id}"),
         format!("$O.plimsoll-of-{id}.C.x"),
-        format!("$O.plimsoll-of-{id}.M.cnVuL3BhcnQ="),
+        format!("$O.plimsoll-of-{id}.C.cnVu.cGFydA==.x"),
         format!("_INBOX_plimsoll_{id}.x"),
     ] {
         raw.says(&subject, b"as somebody else");
@@ -290,9 +295,9 @@ fn an_agent_has_the_server_say_nothing_to_others() {
     let (raw, own) = (Raw::connect(&config, "x", own.as_str()).unwrap(), own.as_str());
     // What it says in the name of a coordinator, and of another agent, lies in its own bucket.
     let ask: Ask<Order> = Ask::Roll { coordinator: 66, look: Vec::new(), number: 1 };
-    let kept = format!("$O.plimsoll-of-{own}.M.x");
+    let kept = format!("$O.plimsoll-of-{own}.C.x");
     raw.says(&kept, &encode(&ask).unwrap());
-    let shared = "$O.plimsoll-shared.M.cnVuL3BsYW4=".to_owned();
+    let shared = format!("$O.plimsoll-shared.C.cnVu.cGxhbg==.{}", victims.kept.1.word);
     for (stream, subject) in
         [(format!("OBJ_plimsoll-of-{own}"), kept), ("OBJ_plimsoll-shared".to_owned(), shared)]
     {
@@ -320,6 +325,42 @@ fn an_agent_has_the_server_say_nothing_to_others() {
     victims.assert_undisturbed();
 }
 
+/// The reply to a request is stored where its subject belongs to a bucket, whosever that is.
+#[test]
+fn an_agent_has_the_server_store_nothing_over_what_others_have_put_there() {
+    let Some(victims) = Victims::new() else { return };
+    let id = victims.id.as_str();
+    let (own, config) = join(&victims.token, "hostile", &NewKey::make().unwrap()).unwrap();
+    [Space::Shared, Space::Of(own.clone())].iter().for_each(|of| victims.lead.make(of).unwrap());
+    let (raw, own) = (Raw::connect(&config, "x", own.as_str()).unwrap(), own.as_str());
+    // What it keeps itself asks a server to remove all else, wherever it is stored.
+    let (evil, all) = (format!("$O.plimsoll-of-{own}.C.evil"), [("Nats-Rollup", "all")]);
+    raw.says_with(&evil, &all, b"other bytes");
+    raw.says(&evil, b"other bytes");
+    let word = &victims.kept.1.word;
+    let shared = format!("$O.plimsoll-shared.C.cnVu.cGxhbg==.{word}");
+    let places = [
+        format!("$O.plimsoll-of-{id}.M.cnVuL3BhcnQ="),
+        format!("$O.plimsoll-of-{id}.C.cnVu.cGFydA==.x"),
+        format!("$O.plimsoll-of-{id}.C.cnVu.cGFydA=="),
+        "$O.plimsoll-shared.M.cnVuL3BsYW4=".to_owned(),
+        shared.clone(),
+    ];
+    for (stream, subject) in
+        [(format!("OBJ_plimsoll-of-{own}"), &evil), ("OBJ_plimsoll-shared".to_owned(), &shared)]
+    {
+        let last = format!("{{\"last_by_subj\":\"{subject}\"}}");
+        for place in &places {
+            raw.asks_for(&evil, place, b"acknowledged there");
+            raw.asks_for(&format!("$JS.API.DIRECT.GET.{stream}.{subject}"), place, b"");
+            for api in ["DIRECT.GET", "STREAM.MSG.GET", "STREAM.PURGE", "STREAM.INFO"] {
+                raw.asks_for(&format!("$JS.API.{api}.{stream}"), place, last.as_bytes());
+            }
+        }
+    }
+    victims.assert_undisturbed();
+}
+
 #[test]
 fn what_an_agent_has_put_there_is_removed_whatever_it_is() {
     let Some(victims) = Victims::new() else { return };
@@ -328,28 +369,41 @@ fn what_an_agent_has_put_there_is_removed_whatever_it_is() {
     victims.lead.make(&space).unwrap();
     let raw = Raw::connect(&config, "x", own.as_str()).unwrap();
     let (agent, _asked) = Nats::join(&config, Side::Agent(&own, 8)).unwrap();
-    agent.put(&space, "run/part", &mut Cursor::new(CONTENT)).unwrap();
-    // Under the names `x` and `run/odd`, and under none, what is said of a content says nothing.
-    let said = [
-        r#"{"name":"x","deleted":true}"#,
-        r#"{"nuid":">","size":1,"chunks":1}"#,
-        r#"{"nuid":"none","size":18446744073709551615,"chunks":18446744073709551615}"#,
-        "garbage",
-    ];
-    let of_name = |name: &str| format!("$O.plimsoll-of-{}.M.{name}", own.as_str());
-    let fetched = |name: &str| {
-        let mut content = Vec::new();
-        victims.lead.get(&space, name, &mut content).map(|_| content)
-    };
-    for said in said {
-        ["eA==", "%%", "x.y"].iter().for_each(|name| raw.says(&of_name(name), said.as_bytes()));
-        raw.says(&of_name("cnVuL29kZA=="), said.as_bytes());
-        raw.flush();
-        assert!(fetched("run/odd").is_err(), "{said}");
+    let kept = agent.put(&space, "run/part", &mut Cursor::new(CONTENT)).unwrap();
+    for odd in ["M.x", "C.%%", "C.x.y", "C.cnVu.b2Rk.x", "C.cnVu"] {
+        raw.says(&format!("$O.plimsoll-of-{}.{odd}", own.as_str()), b"garbage");
     }
-    assert_eq!(fetched("run/part").unwrap(), CONTENT);
-    victims.lead.remove(&space, "run/").unwrap();
-    assert!(fetched("run/part").is_err());
+    raw.flush();
+    let fetched = |kept: &Kept| {
+        let mut content = Vec::new();
+        victims.lead.get(&space, kept, &mut content).map(|_| content)
+    };
+    // What it says of a content may be anything, and is found out at once: a server is tried again
+    // for as long as it does not answer.
+    let odd: [&dyn Fn(&mut Kept); 12] = [
+        &|kept| kept.word = "x".to_owned(),
+        &|kept| kept.word = String::new(),
+        &|kept| kept.word = ">".to_owned(),
+        &|kept| kept.word = "a b".to_owned(),
+        &|kept| kept.word = "x".repeat(100_000),
+        &|kept| kept.name = "run/odd".to_owned(),
+        &|kept| kept.name = String::new(),
+        &|kept| kept.name = "run//part".to_owned(),
+        &|kept| kept.name = "x".repeat(100_000),
+        &|kept| kept.size_bytes += 1,
+        &|kept| kept.size_bytes = u64::MAX,
+        &|kept| kept.sha256 = "x".to_owned(),
+    ];
+    for (number, change) in odd.iter().enumerate() {
+        let mut changed = kept.clone();
+        change(&mut changed);
+        let why = fetched(&changed).unwrap_err();
+        let why = std::error::Error::source(&why).unwrap().to_string();
+        assert!(!why.contains("cannot be asked for"), "{number}: {why}");
+    }
+    assert_eq!(fetched(&kept).unwrap(), CONTENT);
+    victims.lead.remove(&space, "run").unwrap();
+    assert!(fetched(&kept).is_err());
     victims.assert_undisturbed();
 }
 
@@ -439,7 +493,8 @@ fn a_coordinator_has_agents_write_nowhere_but_where_their_owners_say() {
             receipt: "its own".to_owned(),
         }))
     };
-    let elsewhere = Held::Kept("../../etc/passwd".to_owned());
+    let elsewhere =
+        Held::Kept(Kept { name: "../../etc/passwd".to_owned(), ..victims.kept.1.clone() });
     let mut strange = open(&[1], 0);
     if let Order::Open(assignment) = &mut strange {
         assignment.workload = elsewhere;

@@ -1,15 +1,14 @@
 //! Agents that lie in a run, on a real `nats-server`: the run comes to its end without them, with
 //! all that the others did.
 
-use std::collections::BTreeMap;
 use std::io::{Cursor, Read, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use plimsoll_conduct::{RunTime, Store};
 use plimsoll_driver::null::NullDriver;
 use plimsoll_fleet::broker::{TokenRules, local_fleet};
-use plimsoll_fleet::fabric::{Address, Fabric, FabricError, Space};
+use plimsoll_fleet::fabric::{Address, Fabric, FabricError, Kept, Space};
 use plimsoll_fleet::nats::Nats;
 use plimsoll_fleet::token::Token;
 use plimsoll_model::{JobId, Moment, OpRecord, RunId, StageId, WallTime, WorkerId};
@@ -52,8 +51,6 @@ enum Lie {
 struct Lying {
     nats: Nats,
     lie: Lie,
-    /// How large what it has put is, by name.
-    put: Mutex<BTreeMap<String, u64>>,
 }
 
 impl Fabric for Lying {
@@ -72,31 +69,22 @@ impl Fabric for Lying {
             }
             Lie::Message(change) => change(&mut said),
             Lie::Besides(bytes) => self.nats.post(to, bytes.clone())?,
-            Lie::Content(_) => {
-                let files = said.pointer_mut("/says/what/run/state/done/answer/handed_in/files");
-                let put = self.put.lock().unwrap();
-                for file in files.into_iter().filter_map(Value::as_array_mut).flatten() {
-                    let name = format!("/{}", file[0].as_str().unwrap());
-                    let of_name = put.iter().find(|(put, _)| put.ends_with(&name));
-                    file[1] = json!(of_name.unwrap().1);
-                }
-            }
+            Lie::Content(_) => {}
         }
         self.nats.post(to, serde_json::to_vec(&said).unwrap())
     }
 
-    fn put(&self, of: &Space, name: &str, content: &mut dyn Read) -> Result<(), FabricError> {
+    fn put(&self, of: &Space, name: &str, content: &mut dyn Read) -> Result<Kept, FabricError> {
         let mut bytes = Vec::new();
         content.read_to_end(&mut bytes).unwrap();
         if let Lie::Content(change) = &self.lie {
             bytes = change(name, bytes);
         }
-        self.put.lock().unwrap().insert(name.to_owned(), bytes.len() as u64);
         self.nats.put(of, name, &mut Cursor::new(bytes))
     }
 
-    fn get(&self, of: &Space, name: &str, to: &mut dyn Write) -> Result<u64, FabricError> {
-        self.nats.get(of, name, to)
+    fn get(&self, of: &Space, kept: &Kept, to: &mut dyn Write) -> Result<u64, FabricError> {
+        self.nats.get(of, kept, to)
     }
 
     fn remove(&self, of: &Space, prefix: &str) -> Result<(), FabricError> {
@@ -119,7 +107,8 @@ fn field(pointer: &'static str, value: Value) -> Lie {
 
 /// Has the agent hand in other files than it has.
 fn hands_in(files: &'static [(&'static str, u64)]) -> Lie {
-    field("/handed_in/files", json!(files))
+    let of = |(name, size): &(&str, u64)| json!([name, {"name": "run/file", "word": "x", "size_bytes": size, "sha256": ""}]);
+    field("/handed_in/files", files.iter().map(of).collect())
 }
 
 /// Has the parts of its op log be something else.
@@ -200,7 +189,11 @@ fn lies() -> Vec<(&'static str, Lie)> {
             "a size of nothing",
             answers(|answer| {
                 if let Some(files) = answer.pointer_mut("/handed_in/files") {
-                    files.as_array_mut().unwrap().iter_mut().for_each(|file| file[1] = json!(0));
+                    files
+                        .as_array_mut()
+                        .unwrap()
+                        .iter_mut()
+                        .for_each(|file| file[1]["size_bytes"] = json!(0));
                 }
             }),
         ),
@@ -336,7 +329,7 @@ fn run(place: &Path, token: &Token, lies: &[(&str, Lie)]) -> (Vec<Option<String>
         let name = format!("node{index}");
         let works = works(&own.join("parts"), &On::Null, index);
         Task::join(token, about(&name, 1), works, &move |_, nats| match lie.clone() {
-            Some(lie) => Arc::new(Lying { nats, lie, put: Mutex::default() }),
+            Some(lie) => Arc::new(Lying { nats, lie }),
             None => Arc::new(nats),
         })
     };

@@ -11,7 +11,7 @@ use std::time::Duration;
 use plimsoll_conduct::{Observer, RunTime, StageView, Store};
 use plimsoll_driver::null::NullDriver;
 use plimsoll_fleet::broker::{Broker, TokenRules, local_fleet};
-use plimsoll_fleet::fabric::{Address, Fabric, FabricError, Space};
+use plimsoll_fleet::fabric::{Address, Fabric, FabricError, Kept, Space};
 use plimsoll_fleet::nats::{Nats, Side};
 use plimsoll_model::{OpKind, OpRecord};
 use plimsoll_record::schema::RunState;
@@ -157,18 +157,18 @@ impl Fabric for Shaken {
         of: &Space,
         name: &str,
         content: &mut dyn std::io::Read,
-    ) -> Result<(), FabricError> {
+    ) -> Result<Kept, FabricError> {
         if name.contains("/ops/") {
             self.kills.now(HANDING_IN);
         }
         self.inner.put(of, name, content)
     }
 
-    fn get(&self, of: &Space, name: &str, to: &mut dyn Write) -> Result<u64, FabricError> {
-        if name.contains("/ops/") {
+    fn get(&self, of: &Space, kept: &Kept, to: &mut dyn Write) -> Result<u64, FabricError> {
+        if kept.name.contains("/ops/") {
             self.kills.now(FETCHING);
         }
-        self.inner.get(of, name, to)
+        self.inner.get(of, kept, to)
     }
 
     fn remove(&self, of: &Space, prefix: &str) -> Result<(), FabricError> {
@@ -307,8 +307,8 @@ fn a_content_comes_whole_when_the_server_is_killed_in_its_midst() {
     let (lead, _arrivals) = Nats::join(&config, Side::Coordinator).unwrap();
     lead.make(&Space::Shared).unwrap();
     let large: Vec<u8> = (0..24_000_000_u32).map(|at| (at % 251) as u8).collect();
-    lead.put(&Space::Shared, "run/large", &mut Cursor::new(&large)).unwrap();
+    let kept = lead.put(&Space::Shared, "run/large", &mut Cursor::new(&large)).unwrap();
     let mut taken = KillsIt { broker: &mut broker, bytes: Vec::new() };
-    let size = lead.get(&Space::Shared, "run/large", &mut taken).unwrap();
+    let size = lead.get(&Space::Shared, &kept, &mut taken).unwrap();
     assert!(taken.bytes == large && size == large.len() as u64, "{size}");
 }

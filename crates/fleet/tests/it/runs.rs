@@ -16,7 +16,7 @@ use plimsoll_driver::null::NullDriver;
 use plimsoll_driver::{ContentSink, Driver as _, EntrySink, Operation, Session as _};
 use plimsoll_engine::EngineConfig;
 use plimsoll_fleet::Limits;
-use plimsoll_fleet::fabric::{Fabric, FabricError, Space};
+use plimsoll_fleet::fabric::{Fabric, FabricError, Kept, Space};
 use plimsoll_fleet::lead::{FleetSettings, Lead};
 use plimsoll_fleet::local::Local;
 use plimsoll_fleet::nats::{Nats, NatsConfig, Side};
@@ -239,12 +239,17 @@ impl Fleet {
             Task::start(identity, Arc::new(local.clone()), way, works(place, on, index))
         };
         let tasks = weights.iter().enumerate().map(task).collect();
-        Self { way: Way::Local(local), tasks, parts_stay: false, content: ContentFiles::default() }
+        Self::of(Way::Local(local), tasks)
     }
 
     /// Returns one of agents that have joined a NATS.
     pub(crate) fn on_nats(config: NatsConfig, tasks: Vec<Task>) -> Self {
-        Self { way: Way::Nats(config), tasks, parts_stay: false, content: ContentFiles::default() }
+        Self::of(Way::Nats(config), tasks)
+    }
+
+    fn of(way: Way, tasks: Vec<Task>) -> Self {
+        let content = ContentFiles::default();
+        Self { way, tasks, parts_stay: false, content }
     }
 
     /// Has the agents carry a run out that has begun.
@@ -478,7 +483,9 @@ fn a_fleet_does_what_one_process_does_bit_for_bit() {
         let (mut run, heard) = begin(&place.join("run"), &store);
         fleet.direct(&mut run).unwrap();
         // Agents have it, and so nobody else does any longer.
-        let kept = format!("{}/content-0", run.recording.manifest.run_id);
+        let name = format!("{}/content/0", run.recording.manifest.run_id);
+        let (word, sha256) = (String::new(), String::new());
+        let kept = Kept { name, word, size_bytes: 0, sha256 };
         let Way::Local(local) = &fleet.way else { unreachable!("it is in this process") };
         let kept = local.get(&Space::Shared, &kept, &mut Vec::new());
         assert!(matches!(kept, Err(FabricError::Missing { .. })), "{kept:?}");
