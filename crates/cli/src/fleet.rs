@@ -426,10 +426,11 @@ impl Mustered {
             let agents = recruits.iter().map(|each| &each.about);
             check_encrypted(fleet.nats.is_encrypted(), agents, sent)?;
         }
+        let longest = Duration::from_nanos(conduct.op_timeout_ns);
         let settings = FleetSettings {
             access: serde_json::to_value(access)?,
             conduct,
-            limits: Limits::DEFAULT,
+            limits: Limits::DEFAULT.with_operations_of(longest),
             agents_min,
             parts_stay: args.parts_stay,
             coordinator: fleet.coordinator,

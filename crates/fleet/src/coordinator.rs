@@ -20,6 +20,8 @@ pub enum CoordinatorDo<O> {
     Silent(usize, Duration),
     /// It is heard of again.
     Back(usize),
+    /// The others wait for the agent of that place, for this long.
+    Lags(usize, Duration),
     /// It is no longer part of the run.
     Lost(usize, Loss),
 }
@@ -53,6 +55,10 @@ pub enum LossReason {
     },
     /// It has said that it ends.
     Left,
+    /// It says that it works on, long after others were done.
+    Lagging,
+    /// It says that it works on, long after it was told to end.
+    Unending,
     /// The coordinator has let it go.
     Dismissed,
     /// It cannot go on, as it or the coordinator has found.
@@ -92,6 +98,9 @@ pub struct Member<O, A, L> {
     heard: Moment,
     asked: Moment,
     is_silent: bool,
+    /// When what it has counted changed last.
+    progressed: Moment,
+    is_lagging: bool,
     dismissals: u32,
     probes: Probes,
     is_measured: bool,
@@ -112,6 +121,8 @@ impl<O, A, L> Member<O, A, L> {
             heard: now,
             asked: now,
             is_silent: false,
+            progressed: now,
+            is_lagging: false,
             dismissals: 0,
             probes: Probes::default(),
             is_measured: true,
@@ -158,10 +169,16 @@ pub struct Coordinator<O, A, L> {
     limits: Limits,
     members: Vec<Member<O, A, L>>,
     step: u32,
-    ends: bool,
+    begun: Moment,
+    /// When the last of those was done who are done.
+    done: Moment,
+    /// When the step is to be over, where that is known.
+    planned_end: Option<Moment>,
+    /// When agents were told to end it.
+    ends: Option<Moment>,
 }
 
-impl<O: Clone, A, L> Coordinator<O, A, L> {
+impl<O: Clone, A, L: PartialEq> Coordinator<O, A, L> {
     /// Returns the coordinator of a run by these agents, each as the process that it is now.
     pub fn new(
         id: u64,
@@ -172,7 +189,8 @@ impl<O: Clone, A, L> Coordinator<O, A, L> {
     ) -> Self {
         let member = |(agent, incarnation)| Member::new(agent, incarnation, now);
         let members = agents.into_iter().map(member).collect();
-        Self { id, run, limits, members, step: 0, ends: false }
+        let (planned_end, ends) = (None, None);
+        Self { id, run, limits, members, step: 0, begun: now, done: now, planned_end, ends }
     }
 
     /// Returns the agents in the order in which they were given.
@@ -213,15 +231,18 @@ impl<O: Clone, A, L> Coordinator<O, A, L> {
         *member = Member { steps_before, standing, numbers_before: number, ..new };
     }
 
-    /// Begins the next step; `order` says what an agent has to do.
+    /// Begins the next step; `order` says what an agent has to do. What an agent counts after
+    /// `planned_end` is no progress.
     pub fn begin(
         &mut self,
         now: Moment,
+        planned_end: Option<Moment>,
         mut order: impl FnMut(usize) -> O,
     ) -> Vec<CoordinatorDo<O>> {
         debug_assert!(self.step == 0 || self.is_step_over(), "a step begins behind another");
         self.step += 1;
-        self.ends = false;
+        (self.begun, self.done) = (now, now);
+        (self.planned_end, self.ends) = (planned_end, None);
         for (index, member) in self.members.iter_mut().enumerate() {
             if !member.is_lost() {
                 if self.step == 1 {
@@ -229,6 +250,7 @@ impl<O: Clone, A, L> Coordinator<O, A, L> {
                     member.heard = now;
                 }
                 member.standing = Standing::Working;
+                (member.progressed, member.is_lagging) = (now, false);
                 member.order = Some(order(index));
                 member.has_order = false;
             }
@@ -238,9 +260,9 @@ impl<O: Clone, A, L> Coordinator<O, A, L> {
 
     /// Has the step under way end early.
     pub fn end_step(&mut self, now: Moment) -> Vec<CoordinatorDo<O>> {
-        match std::mem::replace(&mut self.ends, true) {
-            true => Vec::new(),
-            false => self.ask_all(now),
+        match self.ends.replace(self.ends.unwrap_or(now)) {
+            Some(_) => Vec::new(),
+            None => self.ask_all(now),
         }
     }
 
@@ -328,8 +350,9 @@ impl<O: Clone, A, L> Coordinator<O, A, L> {
         let step = self.step - member.steps_before;
         let echoed = progress.echo.is_some_and(|echo| member.probes.hear(&echo, now));
         member.is_measured |= member.probes.heard_count() >= PROBES;
-        if is_newest && progress.live.is_some() {
+        if is_newest && progress.live.is_some() && progress.live != member.live {
             member.live = progress.live;
+            member.progressed = now;
         }
         match progress.state {
             State::Working { step: of } => member.has_order |= of == step,
@@ -337,6 +360,7 @@ impl<O: Clone, A, L> Coordinator<O, A, L> {
                 member.has_order = true;
                 if let (Standing::Working, Some(answer)) = (&member.standing, answer) {
                     member.standing = Standing::Done(answer);
+                    self.done = now;
                     todo.push(self.ask(now, index));
                     return;
                 }
@@ -405,7 +429,40 @@ impl<O: Clone, A, L> Coordinator<O, A, L> {
                 todo.push(self.ask(now, index));
             }
         }
+        self.look_for_laggards(now, &mut todo);
         todo
+    }
+
+    /// Goes on without those who say that they work and keep the others waiting. Nobody waits for
+    /// an answer that an agent can put off for ever.
+    fn look_for_laggards(&mut self, now: Moment, todo: &mut Vec<CoordinatorDo<O>>) {
+        let count = |is: fn(&Standing<A>) -> bool| {
+            self.members.iter().filter(|member| is(&member.standing)).count()
+        };
+        let working = count(|standing| matches!(standing, Standing::Working));
+        let done = count(|standing| matches!(standing, Standing::Done(_)));
+        let most = self.limits.lag_max.max(10 * self.done.since(self.begun));
+        for index in 0..self.members.len() {
+            let member = &mut self.members[index];
+            if !matches!(member.standing, Standing::Working) {
+                continue;
+            }
+            if self.ends.is_some_and(|at| now.since(at) >= self.limits.end_max) {
+                self.lose(now, index, LossReason::Unending, todo);
+                continue;
+            }
+            let progressed =
+                self.planned_end.map_or(member.progressed, |at| member.progressed.min(at));
+            let lag = now.since(self.done.max(progressed));
+            if done < working || lag < most / 10 {
+                continue;
+            }
+            if lag >= most {
+                self.lose(now, index, LossReason::Lagging, todo);
+            } else if !std::mem::replace(&mut member.is_lagging, true) {
+                todo.push(CoordinatorDo::Lags(index, lag));
+            }
+        }
     }
 
     /// Returns when something is due.
@@ -434,7 +491,7 @@ impl<O: Clone, A, L> Coordinator<O, A, L> {
             incarnation: member.incarnation,
             step: self.step - member.steps_before,
             order: member.order.clone().filter(|_| !member.has_order),
-            ends: self.ends,
+            ends: self.ends.is_some(),
             dismissed: false,
             is_known: matches!(member.standing, Standing::Done(_)),
             probe: Some(member.probes.send(now)),

@@ -100,6 +100,8 @@ pub struct Lead {
     files: OnFiles,
     /// By stage of the workload: how many jobs it has.
     jobs: Vec<usize>,
+    /// By stage of the workload: how long it lasts, where that is known.
+    lasts: Vec<Option<Duration>>,
     /// By stage of the workload: whether jobs of it are on agents that they name.
     pinned: Vec<bool>,
     /// How many addresses all targets have.
@@ -190,6 +192,7 @@ impl Lead {
             offsets: Vec::new(),
             files: OnFiles::default(),
             jobs: Vec::new(),
+            lasts: Vec::new(),
             pinned: Vec::new(),
             endpoints: 0,
             remarks: Vec::new(),
@@ -205,17 +208,19 @@ impl Lead {
         order: impl FnMut(usize) -> Order,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<(), CallerError> {
-        self.step_watched(order, is_stopped, &mut Blind)
+        self.step_watched(order, is_stopped, None, &mut Blind)
     }
 
-    /// The same; `watch` sees now and then what the agents tell.
+    /// The same; `watch` sees now and then what the agents tell, and nobody has to work on after
+    /// `planned_end`.
     fn step_watched(
         &mut self,
         order: impl FnMut(usize) -> Order,
         is_stopped: &dyn Fn() -> bool,
+        planned_end: Option<Moment>,
         watch: &mut dyn Watching,
     ) -> Result<(), CallerError> {
-        let todo = self.shared.state().machine.begin(self.clock.now(), order);
+        let todo = self.shared.state().machine.begin(self.clock.now(), planned_end, order);
         self.perform(todo);
         let (mut watched, mut ends) = (self.clock.now(), false);
         let mut state = self.shared.state();
@@ -498,7 +503,12 @@ impl Agents for Lead {
         context.live.begin(begins);
         let (number, live, names) = (stage.number.0.into(), context.live, self.names());
         let mut watch = StageWatch { stage: number, live, judge, names };
-        self.step_watched(at, &|| context.stop.is_set(), &mut watch)?;
+        let lasts = match &stage.chosen.probe {
+            Some(probe) => Some(probe.asked.lasts),
+            None => self.lasts.get(stage.chosen.stage).copied().flatten(),
+        };
+        let planned_end = lasts.map(|lasts| begins.after(lasts));
+        self.step_watched(at, &|| context.stop.is_set(), planned_end, &mut watch)?;
         let verdict = watch.judge.and_then(|judge| judge.verdict);
         let bounds = StageBounds {
             jobs: self.jobs.get(stage.chosen.stage).copied().unwrap_or(0),

@@ -11,6 +11,11 @@ pub struct Limits {
     pub silent_after: Duration,
     /// An agent that was not responding for so long is lost, and so is a coordinator.
     pub lost_after: Duration,
+    /// An agent that works on without progress is lost so long after at least as many others are
+    /// done, or ten times as long as they took, whichever is longer. It is warned of after a tenth.
+    pub lag_max: Duration,
+    /// An agent that goes on with a step is lost so long after it was told to end it.
+    pub end_max: Duration,
 }
 
 impl Limits {
@@ -19,7 +24,17 @@ impl Limits {
         say_every: Duration::from_millis(500),
         silent_after: Duration::from_secs(2),
         lost_after: Duration::from_secs(10),
+        lag_max: Duration::from_secs(300),
+        end_max: Duration::from_secs(10),
     };
+}
+
+impl Limits {
+    /// The same where one operation may take so long, which nobody cuts short.
+    pub fn with_operations_of(self, longest: Duration) -> Self {
+        let (lag_max, end_max) = (self.lag_max + longest, self.end_max + longest);
+        Self { lag_max, end_max, ..self }
+    }
 }
 
 impl Default for Limits {

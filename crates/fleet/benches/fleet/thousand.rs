@@ -165,7 +165,7 @@ impl Head<'_> {
     /// Has all agents carry a step out, and returns how long that took in ms.
     fn step(&mut self, order: impl FnMut(usize) -> Order) -> f64 {
         let begun = self.clock.now();
-        let todo = self.machine.begin(begun, order);
+        let todo = self.machine.begin(begun, None, order);
         self.perform(todo);
         self.until(Machine::is_step_over);
         self.clock.now().since(begun).as_secs_f64() * 1e3

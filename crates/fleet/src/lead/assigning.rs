@@ -1,5 +1,7 @@
 //! Agents are told their parts of a run, and make them ready.
 
+use std::time::Duration;
+
 use plimsoll_conduct::{BegunRun, CallerError};
 use plimsoll_workload::Share;
 use plimsoll_workload::plan::Stage;
@@ -32,6 +34,7 @@ impl Lead {
         }
         let expected: Vec<String> = run.recording.manifest.endpoints().cloned().collect();
         self.jobs = run.placed().plan.stages.iter().map(|stage| stage.jobs.len()).collect();
+        self.lasts = run.placed().plan.stages.iter().map(lasts).collect();
         self.pinned = run.placed().plan.stages.iter().map(Stage::has_pins).collect();
         self.endpoints = expected.len();
         for (index, answer) in self.answers() {
@@ -110,4 +113,12 @@ impl Lead {
         }
         Ok(())
     }
+}
+
+/// Returns how long a stage lasts; `None` where a job ends after so many operations.
+fn lasts(stage: &Stage) -> Option<Duration> {
+    stage.jobs.iter().try_fold(Duration::ZERO, |longest, job| {
+        let duration = job.duration.or(stage.duration)?;
+        Some(longest.max(*job.start_delay.end() + job.ramp + duration + job.ramp_down))
+    })
 }

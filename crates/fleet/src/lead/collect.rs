@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-use plimsoll_conduct::{CallerError, Observer, in_one_line};
+use plimsoll_conduct::{CallerError, Observer, Stop, in_one_line};
 use plimsoll_model::{Moment, RunId, SharedClock, WallTime};
 use plimsoll_record::schema::{Manifest, Recorder, RunState};
 use plimsoll_record::{OpLog, OpLogWriter, RunDirectory, Staging, SummaryCounter};
@@ -71,7 +71,7 @@ pub fn collect(
     let mut lead = Lead::connect(way, called, run, (clock, observer), settings);
     lead.take_kept(directory, &mut manifest, &places, &mut collected)?;
     recount(directory, &mut manifest)?;
-    lead.release()?;
+    lead.release(&Stop::default())?;
     lead.dismiss();
     Ok(collected)
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::{Scope, ScopedJoinHandle};
 
-use plimsoll_conduct::{CallerError, Done, Observer, Recording, in_one_line, note_outcome};
+use plimsoll_conduct::{CallerError, Done, Observer, Recording, Stop, in_one_line, note_outcome};
 use plimsoll_engine::{OpSink, OpSinkError, StageOutcome};
 use plimsoll_model::{JobId, Moment, OpRecord, PackedOp, SeriesKey, StageId};
 use plimsoll_record::schema::{ClockReading, Manifest};
@@ -297,7 +297,9 @@ impl Lead {
         done: &mut [Done],
     ) -> Result<(), CallerError> {
         if !self.outcomes.is_empty() {
-            self.have_handed_in()?;
+            // Who asks from now on to stop gives up what is not handed in yet.
+            recording.stop.begin_step();
+            self.have_handed_in(&recording.stop.clone())?;
         }
         let place = recording.directory.path().join(STAGING);
         let staging = Staging::begin(&place)?;
@@ -339,7 +341,7 @@ impl Lead {
             self.complete(of, lines.remove(&of.stage).unwrap_or_default(), recording);
         }
         if !self.left().is_empty() && !self.outcomes.is_empty() {
-            self.release()?;
+            self.release(&recording.stop.clone())?;
         }
         let _ = self.note_losses();
         staging.remove()?;
@@ -348,7 +350,7 @@ impl Lead {
     }
 
     /// Has agents hand in what they recorded, also those that were lost and are back.
-    fn have_handed_in(&mut self) -> Result<(), CallerError> {
+    fn have_handed_in(&mut self, stop: &Stop) -> Result<(), CallerError> {
         if !self.left().is_empty() {
             self.measure();
         }
@@ -364,13 +366,13 @@ impl Lead {
             true => Order::Collect,
             false => Order::HandIn { ended: ended.clone() },
         };
-        self.step(order, &|| false)
+        self.step(order, &|| stop.is_step_stopped())
     }
 
     /// Tells agents that what they handed in is safe.
-    pub(super) fn release(&mut self) -> Result<(), CallerError> {
+    pub(super) fn release(&mut self, stop: &Stop) -> Result<(), CallerError> {
         let stays = self.settings.parts_stay;
-        self.step(|_| Order::Forget { stays }, &|| false)?;
+        self.step(|_| Order::Forget { stays }, &|| stop.is_step_stopped())?;
         for (index, answer) in self.answers() {
             if let Some(Answer::Failed { why }) = answer {
                 let name = &self.agents[index].name;

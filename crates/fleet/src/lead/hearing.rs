@@ -78,6 +78,12 @@ impl Hearing {
                 News::Back(index) => {
                     self.observer.note(&format!("agent {} is back", self.names[index]));
                 }
+                News::Lags(index, lag) => self.observer.warn(&format!(
+                    "agent {} still works, and the others have waited for it for {:.0} s; Ctrl-C \
+                     goes on without it",
+                    self.names[index],
+                    lag.as_secs_f64()
+                )),
                 News::Lost(index, why) => {
                     self.observer.warn(&format!("agent {} is lost: {why}", self.names[index]));
                 }
@@ -91,6 +97,7 @@ impl Hearing {
 pub(super) enum News {
     Silent(usize, Duration),
     Back(usize),
+    Lags(usize, Duration),
     Lost(usize, String),
 }
 
@@ -145,6 +152,7 @@ pub(super) fn perform(
             }
             CoordinatorDo::Silent(index, silence) => tell(News::Silent(index, silence)),
             CoordinatorDo::Back(index) => tell(News::Back(index)),
+            CoordinatorDo::Lags(index, lag) => tell(News::Lags(index, lag)),
             CoordinatorDo::Lost(index, loss) => {
                 tell(News::Lost(index, in_words(&loss)));
                 state.losses.push((index, loss));
@@ -160,6 +168,8 @@ pub(super) fn in_words(loss: &Loss) -> String {
         }
         LossReason::Restarted => "it restarted, or left the run".to_owned(),
         LossReason::Busy { run } => format!("it is part of another run, {run}"),
+        LossReason::Lagging => "it worked on for too long after others were done".to_owned(),
+        LossReason::Unending => "it worked on for too long after it was told to end".to_owned(),
         LossReason::Left => "it has ended".to_owned(),
         LossReason::Dismissed => "it was let go".to_owned(),
         LossReason::Failed { why } => why.clone(),

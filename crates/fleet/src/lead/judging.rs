@@ -139,7 +139,7 @@ mod tests {
         let members = [(agent.clone(), 1)];
         let now = Moment::from_ns(1);
         let mut machine = Machine::new(7, "run".to_owned(), Limits::DEFAULT, members, now);
-        let _ = machine.begin(now, |_| Order::HandIn { ended: Vec::new() });
+        let _ = machine.begin(now, None, |_| Order::HandIn { ended: Vec::new() });
         let text = |stage: u64| {
             format!(
                 r#"{{"stage": {stage}, "kinds": {{"GET": {{"ended": {{"ok": 3}}, "bytes": 9,
@@ -170,7 +170,7 @@ mod tests {
         let now = Moment::from_ns(1);
         let members = names.iter().map(|name| (id(name), 1));
         let mut machine = Machine::new(7, "run".to_owned(), Limits::DEFAULT, members, now);
-        let _ = machine.begin(now, |_| Order::HandIn { ended: Vec::new() });
+        let _ = machine.begin(now, None, |_| Order::HandIn { ended: Vec::new() });
         let live = Live::new(4);
         let shown = |machine: &Machine| {
             let names = names.to_vec();

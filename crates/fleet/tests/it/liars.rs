@@ -4,6 +4,7 @@
 use std::io::{Cursor, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_conduct::{RunTime, Store};
 use plimsoll_driver::null::NullDriver;
@@ -198,6 +199,16 @@ fn lies() -> Vec<(&'static str, Lie)> {
             }),
         ),
         ("no files", hands_in(&[])),
+        (
+            "work for ever",
+            Lie::Message(Arc::new(|message| {
+                let state = message.pointer_mut("/says/what/run/state");
+                if let Some(state) = state.filter(|state| state["done"]["step"].as_u64() > Some(3))
+                {
+                    *state = json!({"working": {"step": state["done"]["step"]}});
+                }
+            })),
+        ),
         ("absurd counts", field("/ended/outcome/jobs/0/ops", max())),
         ("absurd bytes", field("/ended/outcome/jobs/0/bytes", max())),
         ("an absurd start", field("/ended/outcome/started_ns", max())),
@@ -334,7 +345,9 @@ fn run(place: &Path, token: &Token, lies: &[(&str, Lie)]) -> (Vec<Option<String>
         })
     };
     let tasks = (0..AGENTS).map(task).collect();
-    let fleet = Fleet::on_nats(local_fleet(&place.join("fleet")).unwrap(), tasks);
+    let mut fleet = Fleet::on_nats(local_fleet(&place.join("fleet")).unwrap(), tasks);
+    // Nothing that an honest agent does takes so long.
+    fleet.limits.lag_max = Duration::from_secs(10);
     let (mut run, _heard) = begin_on(&own.join("run"), WORKLOAD, null(), RunTime::machine());
     fleet.direct_through(&mut run, &|fabric| fabric).unwrap();
     let directory = run.recording.directory.path().to_path_buf();

@@ -5,6 +5,7 @@
 
 mod broker;
 mod hostile;
+mod laggards;
 mod liars;
 mod many;
 mod runs;

@@ -206,6 +206,7 @@ pub(crate) struct Fleet {
     way: Way,
     tasks: Vec<Task>,
     pub(crate) parts_stay: bool,
+    pub(crate) limits: Limits,
     content: ContentFiles,
 }
 
@@ -248,8 +249,8 @@ impl Fleet {
     }
 
     fn of(way: Way, tasks: Vec<Task>) -> Self {
-        let content = ContentFiles::default();
-        Self { way, tasks, parts_stay: false, content }
+        let (content, limits) = (ContentFiles::default(), Limits::DEFAULT);
+        Self { way, tasks, parts_stay: false, limits, content }
     }
 
     /// Has the agents carry a run out that has begun.
@@ -286,7 +287,7 @@ impl Fleet {
         let settings = FleetSettings {
             access: Value::from(ACCESS),
             conduct,
-            limits: Limits::DEFAULT,
+            limits: self.limits,
             agents_min: 1,
             parts_stay: self.parts_stay,
             coordinator,

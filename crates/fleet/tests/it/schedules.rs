@@ -156,7 +156,7 @@ impl World {
             self.processes.iter().map(|each| (each.id.clone(), each.incarnation)).collect();
         let now = Moment::from_ns(self.now);
         let mut machine = Coordinator::new(id, run.to_owned(), LIMITS, agents, now);
-        let mut todo = machine.begin(now, |_| (run.to_owned(), 1));
+        let mut todo = machine.begin(now, None, |_| (run.to_owned(), 1));
         todo.extend(machine.measure(now));
         let (answers, lost, silent) = Default::default();
         let (is_dead, ended, back) = (false, None, None);
@@ -176,6 +176,7 @@ impl World {
                 CoordinatorDo::Silent(index, _) => {
                     assert!(head.silent.insert(index), "it is silent already");
                 }
+                CoordinatorDo::Lags(..) => {}
                 CoordinatorDo::Back(index) => assert!(head.silent.remove(&index)),
                 CoordinatorDo::Lost(index, loss) => {
                     assert!(head.lost.insert(index, loss.why).is_none(), "it is lost already");
@@ -215,7 +216,7 @@ impl World {
             // So that it is known as the last one, also where all were lost before.
             head.steps = step;
         }
-        let todo = head.machine.begin(now, |_| (run.to_owned(), step + 1));
+        let todo = head.machine.begin(now, None, |_| (run.to_owned(), step + 1));
         self.head_does(at, todo);
     }
 
