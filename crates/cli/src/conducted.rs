@@ -13,6 +13,7 @@ use plimsoll_conduct::{
     FileSettings, Observer, Reached, Recorded, Recording, RunRequest, RunSettings, RunTime,
     Scripted, StandIn, Stop, Target, Targets, Traces, embedded, machine, with_files,
 };
+use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_driver_s3::{ProfileKinds, ServerProfile};
 use plimsoll_engine::EngineConfig;
 use plimsoll_model::{Interface, RunId, Seed, StageKind};
@@ -232,6 +233,7 @@ impl<'a> Settings<'a> {
 
     fn run_settings(&self, is_embedded: bool) -> RunSettings {
         let files = FileSettings {
+            allowed: AllowedDirs::ANY,
             interface: self.files.and_then(|files| files.interface).map(Interface::from),
             threads: self
                 .files

@@ -8,10 +8,10 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_driver_file::caches::{drop_files, drop_machine};
-use plimsoll_driver_file::facts::probe;
 use plimsoll_driver_file::in_use::Held;
-use plimsoll_driver_file::work_dir::{WorkDir, sweep};
+use plimsoll_driver_file::work_dir::WorkDir;
 use plimsoll_driver_file::{FilesDriver, available, best};
 use plimsoll_engine::RingConfig;
 use plimsoll_model::{Interface, StageKind, WorkerId};
@@ -32,7 +32,7 @@ const NAMES_CACHED: &str = "cached names are only dropped with everything that t
     has cached (`drop_machine_caches`)";
 
 /// How a workload on files is run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct FileSettings {
     /// How operations of jobs that do not say it reach the kernel; `None`: the best there is.
     pub interface: Option<Interface>,
@@ -42,6 +42,8 @@ pub struct FileSettings {
     pub drop_machine_caches: bool,
     /// Whether what the run wrote stays.
     pub keeps_data: bool,
+    /// Where it may open files.
+    pub allowed: AllowedDirs,
     /// Which part of it is carried out here, where not all of it.
     pub part: Option<FilesPart>,
 }
@@ -95,7 +97,7 @@ impl FilesRun {
         check_counts(&plan, &config)?;
         let share = settings.part.map_or(Share::WHOLE, |part| part.share);
         let held = match on {
-            FilesOn::Machine => check::check(&plan, &config, share)?,
+            FilesOn::Machine => check::check(&plan, &config, share, &settings.allowed)?,
             FilesOn::Null | FilesOn::Scripted(_) | FilesOn::Agents => Vec::new(),
         };
         let mut files = Self {
@@ -141,7 +143,8 @@ impl FilesRun {
 
     /// Returns what opens the files of this machine.
     pub(crate) fn driver(&self) -> FilesDriver {
-        FilesDriver::new(&*self.endpoints).within(self.work_dirs.clone())
+        let driver = FilesDriver::new(&*self.endpoints).within(self.work_dirs.clone());
+        driver.allowing(self.settings.allowed.clone())
     }
 
     /// Makes the run's own directories, one in each that it was given.
@@ -151,7 +154,8 @@ impl FilesRun {
         }
         let number = self.settings.part.map(|part| part.number);
         for path in self.plan.run_directories() {
-            let made = WorkDir::make(&asked_directory(&path), &self.run).and_then(|work_dir| {
+            let (allowed, directory) = (&self.settings.allowed, asked_directory(&path));
+            let made = WorkDir::make(allowed, &directory, &self.run).and_then(|work_dir| {
                 number.map_or(Ok(()), |number| work_dir.sign(number))?;
                 Ok(work_dir)
             });
@@ -160,7 +164,7 @@ impl FilesRun {
                 Err(error) => {
                     // What was made so far is empty.
                     for work_dir in self.work_dirs.drain(..) {
-                        let _ = sweep(&asked_of(&work_dir), &self.run, &|| false);
+                        let _ = work_dir.sweep(&|| false);
                     }
                     return Err(error.into());
                 }
@@ -205,7 +209,7 @@ impl FilesRun {
         let (directories, existing) = self.places(index);
         let names: Vec<String> = directories.iter().cloned().chain(existing).collect();
         let first = names.first().filter(|_| self.is_real());
-        let facts = first.and_then(|path| probe(Path::new(path)).ok());
+        let facts = first.and_then(|path| self.settings.allowed.probe(Path::new(path)).ok());
         let files = schema::FilesTarget {
             // Whoever cleans up later may do so from elsewhere.
             directories: directories.iter().map(|path| absolute(path)).collect(),
@@ -280,7 +284,7 @@ impl FilesRun {
         paths.dedup();
         let mut places =
             directories.iter().map(Path::new).chain(paths.iter().map(PathBuf::as_path));
-        let in_memory = places.next().and_then(|path| probe(path).ok());
+        let in_memory = places.next().and_then(|path| self.settings.allowed.probe(path).ok());
         if in_memory.is_some_and(|facts| facts.is_memory) {
             let why = "the file system lies in memory".to_owned();
             return Ok(("cached".to_owned(), of.drop_caches.then_some(why)));
@@ -291,7 +295,7 @@ impl FilesRun {
         if !of.drop_caches && !of_machine && !jobs().any(invalidates) {
             return Ok((kept.to_owned(), None));
         }
-        let dropped = drop_files(&paths);
+        let dropped = drop_files(&self.settings.allowed, &paths);
         let of_machine = if of_machine { drop_machine().map(|()| true) } else { Ok(false) };
         Ok(match (direct, of_machine) {
             (true, _) => (kept.to_owned(), None),
@@ -383,7 +387,7 @@ impl FilesRun {
     pub fn sweep(&self, is_stopped: &(dyn Fn() -> bool + Sync)) -> Result<u64, ConductError> {
         let mut count = 0;
         for work_dir in &self.work_dirs {
-            count += sweep(&asked_of(work_dir), &self.run, is_stopped)?.files;
+            count += work_dir.sweep(is_stopped)?.files;
         }
         Ok(count)
     }
@@ -409,7 +413,7 @@ impl Cleaning for FilesCleaner<'_> {
             let mut count = 0;
             for work_dir in &files.work_dirs {
                 let is_stopped = || recording.stop.is_step_stopped();
-                match sweep(&asked_of(work_dir), &files.run, &is_stopped) {
+                match work_dir.sweep(&is_stopped) {
                     Ok(swept) => count += swept.files,
                     Err(error) => {
                         state = CleanupState::Failed;
@@ -453,11 +457,6 @@ fn settle_interfaces(
     };
     plan.settle_interfaces(&mut settle);
     asked.map_or_else(best, settle)
-}
-
-/// Returns the directory in which a working directory was made.
-fn asked_of(work_dir: &WorkDir) -> PathBuf {
-    asked_directory(&work_dir.path().to_string_lossy())
 }
 
 /// Returns the working directory in which a path lies.

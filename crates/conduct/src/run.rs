@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_driver::{Driver as _, Lack, LackReason};
+use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_engine::EngineConfig;
 use plimsoll_model::{RunId, Seed};
 use plimsoll_record::RunDirectory;
@@ -72,6 +73,7 @@ impl Default for RunSettings {
         Self {
             engine: EngineConfig { threads: 1, op_timeout, retries: 0 },
             files: FileSettings {
+                allowed: AllowedDirs::ANY,
                 interface: None,
                 threads: 1,
                 drop_machine_caches: false,
@@ -137,7 +139,8 @@ impl RunRequest {
         let files = placed.files.take();
         let on = self.targets.iter().find_map(Target::files).cloned();
         let files = files.zip(on);
-        let files = files.map(|(plan, on)| FilesRun::new(plan, run, self.settings.files, on));
+        let files =
+            files.map(|(plan, on)| FilesRun::new(plan, run, self.settings.files.clone(), on));
         let files = files.transpose()?;
         Ok(OpenRun { placed: Arc::new(placed), generators, files, request: self })
     }

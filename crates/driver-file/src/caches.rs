@@ -5,6 +5,7 @@ use std::path::Path;
 use rustix::fs::{Advice, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::allowed_dirs::AllowedDirs;
 use crate::trouble;
 
 /// Where the kernel is told to empty its caches.
@@ -25,11 +26,14 @@ pub struct DropOutcome {
 
 /// Writes files out and drops them from the page cache; others stay in it. What lies in memory only
 /// stays there.
-pub fn drop_files<P: AsRef<Path>>(files: impl IntoIterator<Item = P>) -> DropOutcome {
+pub fn drop_files<P: AsRef<Path>>(
+    allowed: &AllowedDirs,
+    files: impl IntoIterator<Item = P>,
+) -> DropOutcome {
     let (mut fadvised_count, mut missed) = (0, None);
     for file in files {
         let file = file.as_ref();
-        match drop_file(file) {
+        match drop_file(allowed, file) {
             Ok(true) => fadvised_count += 1,
             Ok(false) => {}
             Err(errno) => {
@@ -50,10 +54,10 @@ pub fn drop_machine() -> Result<(), String> {
 }
 
 /// Returns false for a file that lies in memory only.
-fn drop_file(path: &Path) -> Result<bool, Errno> {
+fn drop_file(allowed: &AllowedDirs, path: &Path) -> Result<bool, Errno> {
     // A pipe in the place of the file must not have us wait.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let fd = rustix::fs::open(path, flags, Mode::empty())?;
+    let fd = allowed.open(path, flags, Mode::empty())?;
     if MEMORY.contains(&(rustix::fs::fstatfs(&fd)?.f_type as u64)) {
         return Ok(false);
     }
@@ -90,7 +94,7 @@ mod tests {
         fs::write(&file, [7; 10_000]).unwrap();
         fs::write(&switch, "").unwrap();
         let is_memory = crate::facts::probe(folder.path()).unwrap().is_memory;
-        let outcome = drop_files([&file]);
+        let outcome = drop_files(&AllowedDirs::ANY, [&file]);
         let fadvised_count = u64::from(!is_memory);
         assert_eq!(outcome, DropOutcome { fadvised_count, missed: None });
         assert_eq!(fs::read(&switch).unwrap(), b"");
@@ -103,7 +107,8 @@ mod tests {
     fn what_cannot_be_dropped_is_said() {
         let folder = tempfile::tempdir().unwrap();
         let (file, switch) = (folder.path().join("file"), folder.path().join("switch"));
-        let (outcome, machine) = (drop_files([&file, &file]), drop_with(&switch));
+        let (outcome, machine) =
+            (drop_files(&AllowedDirs::ANY, [&file, &file]), drop_with(&switch));
         let (file, switch) = (file.display(), switch.display());
         let text = format!("cannot drop {file} from the page cache: No such file or directory");
         assert_eq!(outcome.missed, Some(text));

@@ -8,9 +8,10 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use plimsoll_driver::DriverError;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, SeekFrom, Stat, Statx, StatxFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, SeekFrom, Stat, Statx, StatxFlags};
 use rustix::io::Errno;
 
+use crate::allowed_dirs::AllowedDirs;
 use crate::trouble;
 
 /// File systems that other machines have a part in.
@@ -92,31 +93,119 @@ pub struct DirectFacts {
     pub offset_align: u32,
 }
 
-/// Returns what is known of the file system at a path, or where the path would come to lie.
+/// The same for whoever may look anywhere; see [`AllowedDirs::probe`].
 pub fn probe(path: &Path) -> Result<FsFacts, DriverError> {
-    let (path, fd) = open_nearest(path)?;
-    let failed = |errno| {
-        trouble::failed(format_args!("cannot look at the file system of {}", path.display()), errno)
-    };
-    let space = rustix::fs::fstatvfs(&fd).map_err(failed)?;
-    let mount = mount_of(&path, &fd);
-    let file_system = match &mount {
-        Some(mount) => mount.file_system.clone(),
-        None => name_of_magic(rustix::fs::fstatfs(&fd).map_err(failed)?.f_type as u64),
-    };
-    let is_memory = MEMORY.contains(&file_system.as_str());
-    Ok(FsFacts {
-        is_network: NETWORK.contains(&file_system.as_str()),
-        is_memory,
-        direct: if is_memory { None } else { direct_facts(&path) },
-        device: mount.as_ref().and_then(Mount::device),
-        mount_point: mount.map(|mount| mount.mount_point),
-        file_system,
-        size_bytes: space.f_blocks * space.f_frsize,
-        free_bytes: space.f_bavail * space.f_frsize,
-        free_inodes: (space.f_files > 0).then_some(space.f_favail),
-        block_size: space.f_bsize,
-    })
+    AllowedDirs::ANY.probe(path)
+}
+
+impl AllowedDirs {
+    /// Returns what is known of the file system at a path, or where the path would come to lie.
+    pub fn probe(&self, path: &Path) -> Result<FsFacts, DriverError> {
+        let (path, fd) = self.open_nearest(path)?;
+        let failed = |errno| {
+            let what = format!("cannot look at the file system of {}", path.display());
+            trouble::failed(what, errno)
+        };
+        let space = rustix::fs::fstatvfs(&fd).map_err(failed)?;
+        let mount = mount_of(&path, &fd);
+        let file_system = match &mount {
+            Some(mount) => mount.file_system.clone(),
+            None => name_of_magic(rustix::fs::fstatfs(&fd).map_err(failed)?.f_type as u64),
+        };
+        let is_memory = MEMORY.contains(&file_system.as_str());
+        Ok(FsFacts {
+            is_network: NETWORK.contains(&file_system.as_str()),
+            is_memory,
+            direct: if is_memory { None } else { self.direct_facts(&path) },
+            device: mount.as_ref().and_then(Mount::device),
+            mount_point: mount.map(|mount| mount.mount_point),
+            file_system,
+            size_bytes: space.f_blocks * space.f_frsize,
+            free_bytes: space.f_bavail * space.f_frsize,
+            free_inodes: (space.f_files > 0).then_some(space.f_favail),
+            block_size: space.f_bsize,
+        })
+    }
+
+    /// Returns whether a path names a block device.
+    pub fn is_device(&self, path: &Path) -> bool {
+        let stat = self.stat(path);
+        stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice)
+    }
+
+    /// Returns how much a file or a block device holds; `None` of anything else, and of what is
+    /// not there.
+    pub fn size_bytes(&self, path: &Path) -> Option<u64> {
+        let stat = self.stat(path).ok()?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => u64::try_from(stat.st_size).ok(),
+            FileType::BlockDevice => self.device_size(path).ok(),
+            _ => None,
+        }
+    }
+
+    /// Returns the size of a block device.
+    pub fn device_size(&self, path: &Path) -> Result<u64, DriverError> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let by_seek = self
+            .open(path, flags, Mode::empty())
+            .and_then(|fd| rustix::fs::seek(fd, SeekFrom::End(0)));
+        // Where this user may not open it, the kernel tells all the same, in sectors.
+        let by_number = || {
+            let number = self.stat(path).ok()?.st_rdev;
+            let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+            let sectors = read_text(format!("/sys/dev/block/{major}:{minor}/size"))?;
+            Some(sectors.trim().parse::<u64>().ok()? * u64::from(SECTOR_BYTES))
+        };
+        by_seek.or_else(|errno| by_number().ok_or(errno)).map_err(|errno| {
+            trouble::failed(format_args!("cannot get the size of {}", path.display()), errno)
+        })
+    }
+
+    fn stat(&self, path: &Path) -> Result<Stat, Errno> {
+        let fd = self.open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        rustix::fs::fstat(fd)
+    }
+
+    /// Opens a path, or what is nearest above it.
+    fn open_nearest(&self, path: &Path) -> Result<(PathBuf, OwnedFd), DriverError> {
+        let mut last = Errno::NOENT;
+        for each in path.ancestors() {
+            let each = if each.as_os_str().is_empty() { Path::new(".") } else { each };
+            match self.open(each, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+                Ok(fd) => return Ok((each.to_owned(), fd)),
+                Err(errno @ (Errno::NOENT | Errno::NOTDIR)) => last = errno,
+                Err(errno) => {
+                    let what = format!("cannot open {}", each.display());
+                    return Err(trouble::failed(what, errno));
+                }
+            }
+        }
+        Err(trouble::failed(format_args!("cannot open {}", path.display()), last))
+    }
+
+    /// Returns what O_DIRECT asks for at a path: of a file with that name, or of one without a
+    /// name that is made in the directory and gone at once.
+    fn direct_facts(&self, path: &Path) -> Option<DirectFacts> {
+        let stat = self.stat(path).ok()?;
+        let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        // A pipe would have us wait for somebody at its other end.
+        if !is_directory && !holds_blocks(&stat) {
+            return None;
+        }
+        let kind = if is_directory { OFlags::TMPFILE | OFlags::RDWR } else { OFlags::RDONLY };
+        let flags = kind | OFlags::DIRECT | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let fd = self.open(path, flags, Mode::from_raw_mode(0o600)).ok()?;
+        let of_device = || {
+            let sectors = match FileType::from_raw_mode(stat.st_mode) {
+                FileType::BlockDevice => rustix::fs::ioctl_blksszget(&fd).ok(),
+                _ => logical_block_size(stat.st_dev),
+            };
+            let align = sectors.unwrap_or(SECTOR_BYTES);
+            DirectFacts { mem_align: align, offset_align: align }
+        };
+        Some(direct_alignment(&fd).unwrap_or_else(of_device))
+    }
 }
 
 /// Returns a path without links and `..` in it. What is not there yet stands behind what is.
@@ -137,48 +226,10 @@ pub fn real_path(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Returns whether a path names a block device.
-pub fn is_device(path: &Path) -> bool {
-    let stat = rustix::fs::stat(path);
-    stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice)
-}
-
 /// Returns whether something can be read and written by blocks: a file or a block device.
 fn holds_blocks(stat: &Stat) -> bool {
     let kind = FileType::from_raw_mode(stat.st_mode);
     matches!(kind, FileType::RegularFile | FileType::BlockDevice)
-}
-
-/// Returns how much a file or a block device holds; `None` of anything else, and of what is not
-/// there.
-pub fn size_bytes(path: &Path) -> Option<u64> {
-    let stat = rustix::fs::stat(path).ok()?;
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => u64::try_from(stat.st_size).ok(),
-        FileType::BlockDevice => device_size(path).ok(),
-        _ => None,
-    }
-}
-
-/// Returns the size of a block device.
-pub fn device_size(path: &Path) -> Result<u64, DriverError> {
-    let by_seek = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-        .and_then(|fd| rustix::fs::seek(fd, SeekFrom::End(0)));
-    // Where this user may not open it, the kernel tells all the same, in sectors.
-    let by_number = || {
-        let number = device_number(path)?;
-        let sectors = read_text(format!("/sys/dev/block/{number}/size"))?;
-        Some(sectors.trim().parse::<u64>().ok()? * u64::from(SECTOR_BYTES))
-    };
-    by_seek.or_else(|errno| by_number().ok_or(errno)).map_err(|errno| {
-        trouble::failed(format_args!("cannot get the size of {}", path.display()), errno)
-    })
-}
-
-/// Returns the number of the device that a path names, as in `8:1`.
-fn device_number(path: &Path) -> Option<String> {
-    let number = rustix::fs::stat(path).ok()?.st_rdev;
-    Some(format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number)))
 }
 
 /// Returns what O_DIRECT asks for of an open file, if the kernel tells.
@@ -200,45 +251,6 @@ pub(crate) fn read_text(path: impl AsRef<Path>) -> Option<String> {
 pub(crate) fn statx(fd: impl AsFd, what: StatxFlags) -> Option<Statx> {
     let facts = rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, what).ok()?;
     (facts.stx_mask & what.bits() == what.bits()).then_some(facts)
-}
-
-/// Opens a path, or what is nearest above it.
-fn open_nearest(path: &Path) -> Result<(PathBuf, OwnedFd), DriverError> {
-    let mut last = Errno::NOENT;
-    for each in path.ancestors() {
-        let each = if each.as_os_str().is_empty() { Path::new(".") } else { each };
-        match rustix::fs::open(each, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
-            Ok(fd) => return Ok((each.to_owned(), fd)),
-            Err(errno @ (Errno::NOENT | Errno::NOTDIR)) => last = errno,
-            Err(errno) => {
-                return Err(trouble::failed(format_args!("cannot open {}", each.display()), errno));
-            }
-        }
-    }
-    Err(trouble::failed(format_args!("cannot open {}", path.display()), last))
-}
-
-/// Returns what O_DIRECT asks for at a path: of a file with that name, or of one without a name
-/// that is made in the directory and gone at once.
-fn direct_facts(path: &Path) -> Option<DirectFacts> {
-    let stat = rustix::fs::stat(path).ok()?;
-    let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-    // A pipe would have us wait for somebody at its other end.
-    if !is_directory && !holds_blocks(&stat) {
-        return None;
-    }
-    let kind = if is_directory { OFlags::TMPFILE | OFlags::RDWR } else { OFlags::RDONLY };
-    let flags = kind | OFlags::DIRECT | OFlags::CLOEXEC;
-    let fd = rustix::fs::openat(CWD, path, flags, Mode::from_raw_mode(0o600)).ok()?;
-    let of_device = || {
-        let sectors = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::BlockDevice => rustix::fs::ioctl_blksszget(&fd).ok(),
-            _ => logical_block_size(stat.st_dev),
-        };
-        let align = sectors.unwrap_or(SECTOR_BYTES);
-        DirectFacts { mem_align: align, offset_align: align }
-    };
-    Some(direct_alignment(&fd).unwrap_or_else(of_device))
 }
 
 /// Returns the logical block size of the device with that number.

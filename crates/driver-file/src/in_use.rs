@@ -10,6 +10,7 @@ use plimsoll_driver::DriverError;
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
+use crate::allowed_dirs::AllowedDirs;
 use crate::facts::{self, Mount};
 use crate::trouble;
 
@@ -22,17 +23,17 @@ pub struct Held {
 
 /// Makes sure that a device or a file that is there may be written: no mounted file system, no swap
 /// and no volume stands on it. Returns the claim on a device.
-pub fn hold_for_writing(path: &Path) -> Result<Option<Held>, DriverError> {
+pub fn hold_for_writing(allowed: &AllowedDirs, path: &Path) -> Result<Option<Held>, DriverError> {
     if let Some(found) = Tree::read(Path::new("/")).use_of(path) {
         return Err(refused(path, &found));
     }
-    if !facts::is_device(path) {
+    if !allowed.is_device(path) {
         return Ok(None);
     }
     // For block devices, this flag asks the kernel for what a mount would ask it for. It also knows
     // of mounts in other namespaces, and of what shows up nowhere.
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
-    match rustix::fs::open(path, flags, Mode::empty()) {
+    match allowed.open(path, flags, Mode::empty()) {
         Ok(claim) => Ok(Some(Held { _claim: claim })),
         Err(Errno::BUSY) => Err(refused(path, &"the kernel says that something has claimed it")),
         Err(errno) => Err(trouble::failed(format_args!("cannot open {}", path.display()), errno)),

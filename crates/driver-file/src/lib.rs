@@ -2,6 +2,7 @@
 //! with files under test: the run's own directories, what is known of a file system, page caches.
 //! What is asked of them, and how often, is not known here.
 
+pub mod allowed_dirs;
 mod block;
 mod buffers;
 pub mod caches;
@@ -21,6 +22,8 @@ use std::sync::Arc;
 use plimsoll_driver::{DriverError, RingDriver};
 use plimsoll_model::Interface;
 
+use allowed_dirs::AllowedDirs;
+use open::OpenFiles;
 pub use ring::{FilesRing, SLOTS_MAX};
 use work_dir::WorkDir;
 
@@ -29,12 +32,13 @@ use work_dir::WorkDir;
 pub struct FilesDriver {
     name: String,
     work_dirs: Vec<Arc<WorkDir>>,
+    allowed: AllowedDirs,
 }
 
 impl FilesDriver {
     /// Returns a driver; reports call its target `name`.
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), work_dirs: Vec::new() }
+        Self { name: name.into(), work_dirs: Vec::new(), allowed: AllowedDirs::ANY }
     }
 
     /// Reaches what lies in these directories through them, whatever has taken their place by then,
@@ -42,6 +46,13 @@ impl FilesDriver {
     #[must_use]
     pub fn within(mut self, work_dirs: Vec<Arc<WorkDir>>) -> Self {
         self.work_dirs = work_dirs;
+        self
+    }
+
+    /// Opens nothing else but what lies in these directories.
+    #[must_use]
+    pub fn allowing(mut self, allowed: AllowedDirs) -> Self {
+        self.allowed = allowed;
         self
     }
 }
@@ -56,7 +67,8 @@ impl RingDriver for FilesDriver {
         buffer_bytes: usize,
     ) -> Result<FilesRing, DriverError> {
         own_descriptors();
-        FilesRing::new(interface, slots, buffer_bytes, self.work_dirs.clone())
+        let files = OpenFiles::within(self.work_dirs.clone(), self.allowed.clone());
+        FilesRing::new(interface, slots, buffer_bytes, files)
     }
 
     fn endpoints(&self) -> Vec<String> {
@@ -114,7 +126,9 @@ fn close_sockets() {
 
 /// Returns whether the kernel lets us use an interface, or in words why not.
 pub fn available(interface: Interface) -> Result<(), String> {
-    FilesRing::new(interface, 1, 4096, Vec::new()).map(drop).map_err(|error| error.message)
+    FilesRing::new(interface, 1, 4096, OpenFiles::default())
+        .map(drop)
+        .map_err(|error| error.message)
 }
 
 /// Returns the preferred interface among those that the kernel lets us use.

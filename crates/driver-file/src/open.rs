@@ -11,6 +11,7 @@ use plimsoll_model::SyncMode;
 use rustix::fs::{Advice, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::allowed_dirs::AllowedDirs;
 use crate::work_dir::WorkDir;
 use crate::{facts, trouble};
 
@@ -29,17 +30,20 @@ pub(crate) struct OpenFiles {
     known: HashMap<(PathBuf, Option<OpenMode>), Handle>,
     /// What lies in these is reached through them.
     work_dirs: Vec<Arc<WorkDir>>,
+    /// What lies nowhere else is reached at all.
+    allowed: AllowedDirs,
 }
 
 impl OpenFiles {
-    pub(crate) fn within(work_dirs: Vec<Arc<WorkDir>>) -> Self {
-        Self { work_dirs, ..Self::default() }
+    pub(crate) fn within(work_dirs: Vec<Arc<WorkDir>>, allowed: AllowedDirs) -> Self {
+        Self { work_dirs, allowed, ..Self::default() }
     }
 
-    /// Opens a path: in a directory of the run from that directory on, else as the user wrote it.
+    /// Opens a path: in a directory of the run from that directory on, else from a directory that
+    /// is allowed.
     fn open_at(&self, path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
         let of_run = self.work_dirs.iter().find_map(|of| of.open(path, flags, mode));
-        of_run.unwrap_or_else(|| rustix::fs::open(path, flags, mode))
+        of_run.unwrap_or_else(|| self.allowed.open(path, flags, mode))
     }
 
     #[cfg(test)]
@@ -89,7 +93,7 @@ impl OpenFiles {
             Err(Errno::PERM) => self.open_at(path, flags - OFlags::NOATIME, permissions),
             other => other,
         }
-        .map_err(|errno| refused(path, mode, errno))?;
+        .map_err(|errno| refused(&self.allowed, path, mode, errno))?;
         if !mode.direct {
             let advice = if mode.random { Advice::Random } else { Advice::Sequential };
             // Without the advice it works just as well.
@@ -118,9 +122,9 @@ fn flags(path: &Path, mode: OpenMode) -> OFlags {
     flags
 }
 
-fn refused(path: &Path, mode: OpenMode, errno: Errno) -> DriverError {
+fn refused(allowed: &AllowedDirs, path: &Path, mode: OpenMode, errno: Errno) -> DriverError {
     if mode.direct && [Errno::INVAL, Errno::OPNOTSUPP].contains(&errno) {
-        let file_system = facts::probe(path).map_or("–".to_owned(), |facts| facts.file_system);
+        let file_system = allowed.probe(path).map_or("–".to_owned(), |facts| facts.file_system);
         let path = path.display();
         let text = format!(
             "the file system at {path} ({file_system}) refuses O_DIRECT; leave `direct` out"

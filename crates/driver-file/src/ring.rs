@@ -1,7 +1,6 @@
 //! A ring over any of the three interfaces: which request goes which way.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_driver::{DriverError, Handle, OpenMode, Reply, Request, Ring};
@@ -12,7 +11,6 @@ use crate::buffers::Slab;
 use crate::libaio::Libaio;
 use crate::open::OpenFiles;
 use crate::uring::Uring;
-use crate::work_dir::WorkDir;
 use crate::{names, psync, trouble};
 
 /// The most slots a ring may have: what the kernel's rings take at once.
@@ -46,7 +44,7 @@ impl FilesRing {
         interface: Interface,
         slots: usize,
         buffer_bytes: usize,
-        work_dirs: Vec<Arc<WorkDir>>,
+        files: OpenFiles,
     ) -> Result<Self, DriverError> {
         assert!((1..=SLOTS_MAX).contains(&slots), "a ring has 1 to {SLOTS_MAX} slots");
         let slab = Slab::new(slots, buffer_bytes).map_err(|errno| {
@@ -58,7 +56,6 @@ impl FilesRing {
             Interface::Libaio => Way::Libaio(Box::new(Libaio::new(slots)?)),
             Interface::Psync => Way::Psync,
         };
-        let files = OpenFiles::within(work_dirs);
         Ok(Self { way, files, slab, spare: None, buffer_bytes })
     }
 

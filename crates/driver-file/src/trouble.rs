@@ -9,6 +9,9 @@ use rustix::io::Errno;
 
 /// Returns the system's text of an error, without its number.
 pub(crate) fn text(errno: Errno) -> String {
+    if errno == Errno::LOOP {
+        return "a symbolic link is in the way and is not followed".to_owned();
+    }
     let text = io::Error::from(errno).to_string();
     match text.find(" (os error") {
         Some(end) => text[..end].to_owned(),

@@ -423,7 +423,7 @@ mod tests {
         if let Err(why) = crate::available(Interface::IoUring) {
             return println!("skipped: {why}");
         }
-        let mut ring = FilesRing::new(Interface::IoUring, 3, 4096, Vec::new()).unwrap();
+        let mut ring = FilesRing::new(Interface::IoUring, 3, 4096, OpenFiles::default()).unwrap();
         // Nothing comes out of a pipe that is empty, so the kernel keeps the read.
         let (pipe, _writer) = std::io::pipe().unwrap();
         let file = ring.files.add(pipe.into());

@@ -9,11 +9,11 @@ use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{
-    Access, AtFlags, FallocateFlags, FileType, FlockOperation, Mode, OFlags, ResolveFlags,
-    StatxFlags,
+    Access, AtFlags, FallocateFlags, FileType, FlockOperation, Mode, OFlags, StatxFlags,
 };
 use rustix::io::Errno;
 
+use crate::allowed_dirs::{AllowedDirs, open_beneath};
 use crate::facts;
 
 pub use sweep::{Found, Swept, find, is_alive, sweep};
@@ -126,6 +126,9 @@ impl WorkDirError {
 #[derive(Debug)]
 pub struct WorkDir {
     directory: Directory,
+    /// The directory in which the run made its own.
+    top: Directory,
+    run_id: String,
     /// The marker, locked: whoever cleans up sees that the run lives. The kernel lets it go when
     /// the process ends, however it ends.
     _alive: OwnedFd,
@@ -133,8 +136,8 @@ pub struct WorkDir {
 
 impl WorkDir {
     /// Refuses a directory in which no run could make one of its own. Nothing is made.
-    pub fn check(directory: &Path) -> Result<(), WorkDirError> {
-        let top = Directory::open_top(directory)?;
+    pub fn check(allowed: &AllowedDirs, directory: &Path) -> Result<(), WorkDirError> {
+        let top = Directory::open_top(allowed, directory)?;
         let home = match top.enter(HOME.as_ref()) {
             Ok(home) => home,
             Err(WorkDirError::Missing(_)) => top,
@@ -147,9 +150,14 @@ impl WorkDir {
 
     /// Makes `<directory>/plimsoll/<run id>` with its marker. One that this run made before is used
     /// as it is.
-    pub fn make(directory: &Path, run_id: &str) -> Result<Self, WorkDirError> {
+    pub fn make(
+        allowed: &AllowedDirs,
+        directory: &Path,
+        run_id: &str,
+    ) -> Result<Self, WorkDirError> {
         check_run_id(run_id)?;
-        let home = Directory::open_top(directory)?.make(HOME.as_ref())?;
+        let top = Directory::open_top(allowed, directory)?;
+        let home = top.make(HOME.as_ref())?;
         let work_dir = home.make(run_id.as_ref())?;
         match work_dir.marker()? {
             Some(_) => {}
@@ -164,12 +172,19 @@ impl WorkDir {
             work_dir.open_marker()?.ok_or_else(|| WorkDirError::Missing(work_dir.path.clone()))?;
         // A file system without locks has nothing to hold; the run is none the worse for it.
         let _ = rustix::fs::flock(&marker, FlockOperation::NonBlockingLockShared);
-        Ok(Self { directory: work_dir, _alive: marker })
+        let run_id = run_id.to_owned();
+        Ok(Self { directory: work_dir, top, run_id, _alive: marker })
     }
 
     /// Returns the run's directory.
     pub fn path(&self) -> &Path {
         &self.directory.path
+    }
+
+    /// Removes what the run made in the directory, as [`sweep`] does, whatever has the directory's
+    /// name now.
+    pub fn sweep(&self, is_stopped: &(dyn Fn() -> bool + Sync)) -> Result<Swept, WorkDirError> {
+        sweep::sweep_in(&self.top, &self.run_id, is_stopped)
     }
 
     /// Opens a path in the run's directory, which is the one that was made, whatever has its name
@@ -181,17 +196,7 @@ impl WorkDir {
         mode: Mode,
     ) -> Option<Result<OwnedFd, Errno>> {
         let below = path.strip_prefix(self.path()).ok()?;
-        let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
-        // What makes nothing may ask for no mode.
-        let mode = if flags.contains(OFlags::CREATE) { mode } else { Mode::empty() };
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        Some(match rustix::fs::openat2(&self.directory.fd, below, flags, mode, resolve) {
-            // Before Linux 5.6, or where a sandbox does not know it.
-            Err(Errno::NOSYS | Errno::PERM) => {
-                rustix::fs::openat(&self.directory.fd, below, flags | OFlags::NOFOLLOW, mode)
-            }
-            opened => opened,
-        })
+        Some(open_beneath(&self.directory.fd, below, flags, mode))
     }
 
     /// Leaves a sign of the part of that number of the run, for others who carry it out.
@@ -306,13 +311,14 @@ struct MountPlace {
 }
 
 impl Directory {
-    /// Opens a directory that the user named, wherever links lead.
-    fn open_top(path: &Path) -> Result<Self, WorkDirError> {
+    /// Opens a directory that the user named, wherever links lead within what is allowed.
+    fn open_top(allowed: &AllowedDirs, path: &Path) -> Result<Self, WorkDirError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        match rustix::fs::open(path, flags, Mode::empty()) {
+        match allowed.open(path, flags, Mode::empty()) {
             Ok(fd) => Self::new(fd, path.to_owned()),
             Err(Errno::NOENT) => Err(WorkDirError::Missing(path.to_owned())),
             Err(Errno::NOTDIR) => Err(WorkDirError::NotADirectory(path.to_owned())),
+            Err(Errno::LOOP) => Err(WorkDirError::Link(path.to_owned())),
             Err(errno) => Err(WorkDirError::new("open", path, errno)),
         }
     }
@@ -457,7 +463,7 @@ mod tests {
 
     #[test]
     fn a_mount_point_is_not_entered() {
-        let root = Directory::open_top(Path::new("/")).unwrap();
+        let root = Directory::open_top(&AllowedDirs::ANY, Path::new("/")).unwrap();
         let error = root.enter(OsStr::new("proc")).unwrap_err();
         assert!(
             matches!(&error, WorkDirError::Mount(path) if path == Path::new("/proc")),

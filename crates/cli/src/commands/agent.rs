@@ -10,7 +10,7 @@ use plimsoll_conduct::{
     AskedStore, CallerError, FileSettings, FilesPart, Observer, Reach, Reached, RunSettings,
     RunTime, StandIn, Targets, input, machine,
 };
-use plimsoll_driver_file::facts::{is_device, probe, real_path, size_bytes};
+use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_driver_seaweed::Security;
 use plimsoll_driver_swift::Access;
 use plimsoll_engine::EngineConfig;
@@ -62,8 +62,8 @@ const OWN_PART: &str = ".part-";
 /// What the owner of the machine allows.
 struct Limited {
     hosts: AllowedHosts,
-    /// Where links lead to.
-    directories: Vec<PathBuf>,
+    /// Without the flag only directories that a run itself makes.
+    directories: AllowedDirs,
     workers_max: Option<u32>,
     fill_max: Option<u64>,
 }
@@ -246,19 +246,20 @@ impl Reach for Told<'_> {
     }
 }
 
-/// Returns directories as they are without links.
-fn allowed_directories(given: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let real = |path: &PathBuf| {
-        real_path(path).with_context(|| format!("--allow-dirs: {}", path.display()))
-    };
-    given.iter().map(real).collect()
+/// Opens the directories that the owner allows.
+fn allowed_directories(given: &[PathBuf]) -> Result<AllowedDirs> {
+    match given {
+        [] => Ok(AllowedDirs::ANY),
+        given => AllowedDirs::only(given)
+            .map_err(|error| anyhow!("{}; it has to exist (--allow-dirs)", error.message)),
+    }
 }
 
 impl Limited {
     /// Refuses a path that the owner does not allow; `is_own` tells whether the run makes
     /// directories of its own there.
     fn check_path(&self, path: &str, is_own: bool) -> Result<(), CallerError> {
-        if self.directories.is_empty() {
+        if self.directories.is_any() {
             return match is_own {
                 true => Ok(()),
                 false => Err(format!(
@@ -267,8 +268,7 @@ impl Limited {
                 .into()),
             };
         }
-        let real = real_path(Path::new(path)).map_err(|error| format!("{path}: {error}"))?;
-        match self.directories.iter().any(|allowed| real.starts_with(allowed)) {
+        match self.directories.allows(Path::new(path)) {
             true => Ok(()),
             false => Err(format!("its owner does not allow work in {path} (--allow-dirs)").into()),
         }
@@ -373,6 +373,7 @@ impl Workplace for Machine {
             files: FileSettings {
                 interface: interface.as_ref().map(known).transpose()?,
                 threads: cores(*threads),
+                allowed: self.limited.directories.clone(),
                 drop_machine_caches: *drop_machine_caches,
                 // The coordinator says when what was written is removed.
                 keeps_data: true,
@@ -397,20 +398,16 @@ impl Workplace for Machine {
     fn look(&self, path: &str) -> Place {
         let trouble = |why: String| Place { trouble: Some(why), ..Place::default() };
         // What already exists is judged with the workload.
-        let is_allowed = match self.limited.directories.is_empty() {
-            true => Ok(()),
-            false => self.limited.check_path(path, true),
-        };
-        if let Err(why) = is_allowed {
+        if let Err(why) = self.limited.check_path(path, true) {
             return trouble(why.to_string());
         }
-        let path = Path::new(path);
-        match probe(path) {
+        let (path, allowed) = (Path::new(path), &self.limited.directories);
+        match allowed.probe(path) {
             Ok(facts) => Place {
                 free_bytes: Some(facts.free_bytes),
                 direct_align: facts.direct.map(|direct| u64::from(direct.offset_align)),
-                size_bytes: size_bytes(path),
-                is_device: is_device(path),
+                size_bytes: allowed.size_bytes(path),
+                is_device: allowed.is_device(path),
                 trouble: None,
             },
             Err(error) => trouble(error.message),
@@ -471,7 +468,8 @@ mod tests {
 
     /// Returns a machine whose owner allows these hosts.
     fn machine(hosts: AllowedHosts) -> Machine {
-        let limited = Limited { hosts, directories: Vec::new(), workers_max: None, fill_max: None };
+        let limited =
+            Limited { hosts, directories: AllowedDirs::ANY, workers_max: None, fill_max: None };
         let (directory, certificates) = (PathBuf::new(), Mutex::default());
         Machine { clock: RunTime::machine().clock, directory, limited, certificates }
     }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use plimsoll_conduct::{RunTime, machine};
-use plimsoll_driver_file::facts::{probe, size_bytes};
+use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 
 use crate::args::file::FileCommand;
 use crate::args::load_line::SearchArgs;
@@ -82,12 +82,17 @@ fn target_facts(command: &FileCommand) -> Result<TargetFacts> {
     let on = command.on();
     let path = on.first().or(command.common().dir.first()).map_or(Path::new("."), Path::new);
     let flag = if on.is_empty() { "--dir" } else { "--on" };
-    let facts = probe(path).map_err(|error| anyhow::anyhow!("{flag}: {}", error.message))?;
+    let facts = AllowedDirs::ANY
+        .probe(path)
+        .map_err(|error| anyhow::anyhow!("{flag}: {}", error.message))?;
     Ok(TargetFacts {
         cores: machine::cores() as u32,
         free_bytes: Some(facts.free_bytes),
         direct_align: facts.direct.map(|direct| u64::from(direct.offset_align)),
-        existing_bytes: on.iter().filter_map(|path| size_bytes(Path::new(path))).min(),
+        existing_bytes: on
+            .iter()
+            .filter_map(|path| AllowedDirs::ANY.size_bytes(Path::new(path)))
+            .min(),
         weights: vec![1],
     })
 }

@@ -14,7 +14,7 @@ use plimsoll_analysis::OpSource;
 use plimsoll_conduct::{Consent, Recording, RunTime, StandIn, input, machine};
 use plimsoll_dialects::fio::layout::{self, FioQueues, Ran, RanByClients, Writing};
 use plimsoll_dialects::fio::{self, Host, JobFile, Lowered, Options, Units};
-use plimsoll_driver_file::facts::{is_device, size_bytes};
+use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_report::Report;
 use plimsoll_results::{Asked, Record, Rows};
 
@@ -265,8 +265,8 @@ fn lower(
     may_look: &dyn Fn(&str) -> bool,
 ) -> Result<Lowered> {
     let reading = settings.reading;
-    let here = |path: &str| size_bytes(Path::new(path)).filter(|_| may_look(path));
-    let is_device_here = |path: &str| may_look(path) && is_device(Path::new(path));
+    let here = |path: &str| AllowedDirs::ANY.size_bytes(Path::new(path)).filter(|_| may_look(path));
+    let is_device_here = |path: &str| may_look(path) && AllowedDirs::ANY.is_device(Path::new(path));
     let machine = fio::Machine {
         cores: clients.map_or_else(|| machine::cores() as u32, |clients| clients.fillers),
         default_directory: DEFAULT_DIRECTORY,

@@ -144,6 +144,7 @@ fn the_owner_of_a_machine_says_where_runs_may_work() {
     let file = other.join("there");
     std::fs::write(&file, [0; 65_536]).unwrap();
     let own = allowed.join("there");
+    std::os::unix::fs::symlink(&own, allowed.join("within")).unwrap();
     std::fs::write(&own, [0; 65_536]).unwrap();
     let run = |fleet: &Fleet, line: &str| {
         let mut command = plimsoll(fleet.place.path());
@@ -162,12 +163,17 @@ fn the_owner_of_a_machine_says_where_runs_may_work() {
         return;
     };
     let not_allowed = "its owner does not allow work in";
-    for line in [metadata(&other), metadata(&allowed.join("way")), reads(&file)] {
+    for line in [
+        metadata(&other),
+        metadata(&allowed.join("way")),
+        reads(&file),
+        reads(&allowed.join("way/there")),
+    ] {
         let (code, said) = run(&limited, &line);
         assert_eq!(code, Some(2), "{line}: {said}");
         assert!(said.contains(not_allowed), "{line}: {said}");
     }
-    for line in [metadata(&allowed), reads(&own)] {
+    for line in [metadata(&allowed), reads(&own), reads(&allowed.join("within"))] {
         let (code, said) = run(&limited, &line);
         assert_eq!(code, Some(0), "{line}: {said}");
     }
@@ -182,5 +188,5 @@ fn the_owner_of_a_machine_says_where_runs_may_work() {
     let mut left = names_in(&other);
     left.extend(names_in(&allowed));
     left.sort_unstable();
-    assert_eq!(left, ["there", "there", "way"]);
+    assert_eq!(left, ["there", "there", "way", "within"]);
 }

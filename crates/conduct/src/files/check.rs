@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use plimsoll_driver_file::facts::{is_device, probe, size_bytes};
+use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_driver_file::in_use::{Held, hold_for_writing};
 use plimsoll_driver_file::work_dir::WorkDir;
 use plimsoll_engine::{RingConfig, ring_threads};
@@ -26,6 +26,7 @@ pub(super) fn check(
     plan: &FilePlan,
     config: &RingConfig,
     share: Share,
+    allowed: &AllowedDirs,
 ) -> Result<Vec<Held>, ConductError> {
     let mut held = Vec::new();
     for file in 0..plan.table.len() as u32 {
@@ -34,20 +35,20 @@ pub(super) fn check(
         if !entry.existing {
             continue;
         }
-        if is_device(path) && !destroys(plan, &entry.path) {
+        if allowed.is_device(path) && !destroys(plan, &entry.path) {
             return refused(format!(
                 "{} is a device; a run on it needs `i_know_this_destroys_data`, also to read it",
                 entry.path
             ));
         }
         let name = &entry.path;
-        let Some(size) = size_bytes(path) else {
+        let Some(size) = allowed.size_bytes(path) else {
             return refused(format!(
                 "{name} does not exist, or is neither a file nor a block device"
             ));
         };
         // A file that is only written grows; what lies behind its end cannot be read.
-        let grows = || !is_device(path) && destroys(plan, name) && !reads(plan, name);
+        let grows = || !allowed.is_device(path) && destroys(plan, name) && !reads(plan, name);
         if size < entry.size && !grows() {
             let (size, wanted) = (format::bytes(size), format::bytes(entry.size));
             return refused(format!(
@@ -55,25 +56,25 @@ pub(super) fn check(
             ));
         }
         if writes(plan, name) {
-            let claim = hold_for_writing(path).map_err(ConductError::Target)?;
+            let claim = hold_for_writing(allowed, path).map_err(ConductError::Target)?;
             held.extend(claim);
         }
     }
     for path in plan.run_directories() {
-        WorkDir::check(&asked_directory(&path))?;
+        WorkDir::check(allowed, &asked_directory(&path))?;
     }
-    check_space(plan)?;
+    check_space(plan, allowed)?;
     check_descriptors(plan, config, share)?;
     Ok(held)
 }
 
 /// Refuses files that do not fit: all that lie on one file system together.
-fn check_space(plan: &FilePlan) -> Result<(), ConductError> {
+fn check_space(plan: &FilePlan, allowed: &AllowedDirs) -> Result<(), ConductError> {
     let own = || (0..plan.table.len() as u32).map(|file| plan.table.entry(file));
     let mut needed: BTreeMap<Option<PathBuf>, u64> = BTreeMap::new();
     for path in plan.run_directories() {
         let directory = asked_directory(&path);
-        let Ok(facts) = probe(&directory) else { continue };
+        let Ok(facts) = allowed.probe(&directory) else { continue };
         let here = own().filter(|entry| !entry.existing && entry.path.starts_with(&path));
         let all = needed.entry(facts.mount_point).or_default();
         *all += here.map(|entry| entry.size).sum::<u64>();

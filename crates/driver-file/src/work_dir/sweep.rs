@@ -12,6 +12,8 @@ use plimsoll_model::WallTime;
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
+use crate::allowed_dirs::AllowedDirs;
+
 use super::{Directory, HOME, MARKER, OURS, WorkDirError, check_run_id};
 
 /// How many threads remove files; most file systems gain little from more.
@@ -49,7 +51,7 @@ pub struct Found {
 /// system knows locks.
 pub fn is_alive(directory: &Path, run_id: &str) -> Result<bool, WorkDirError> {
     check_run_id(run_id)?;
-    let home = if_there(Directory::open_top(directory)?.enter(HOME.as_ref()))?;
+    let home = if_there(Directory::open_top(&AllowedDirs::ANY, directory)?.enter(HOME.as_ref()))?;
     let work_dir = home.map_or(Ok(None), |home| if_there(home.enter(run_id.as_ref())))?;
     work_dir.map_or(Ok(false), |work_dir| work_dir.is_alive())
 }
@@ -64,7 +66,15 @@ pub fn sweep(
     is_stopped: &(dyn Fn() -> bool + Sync),
 ) -> Result<Swept, WorkDirError> {
     check_run_id(run_id)?;
-    let top = Directory::open_top(directory)?;
+    sweep_in(&Directory::open_top(&AllowedDirs::ANY, directory)?, run_id, is_stopped)
+}
+
+/// Removes `plimsoll/<run id>` in an open directory.
+pub(super) fn sweep_in(
+    top: &Directory,
+    run_id: &str,
+    is_stopped: &(dyn Fn() -> bool + Sync),
+) -> Result<Swept, WorkDirError> {
     let Some(home) = if_there(top.enter(HOME.as_ref()))? else {
         return Ok(Swept::default());
     };
@@ -90,13 +100,13 @@ pub fn sweep(
         remove(&home, run_id.as_ref(), AtFlags::REMOVEDIR)?;
     }
     // It stays if other runs left something in it.
-    let _ = remove(&top, OsStr::new(HOME), AtFlags::REMOVEDIR);
+    let _ = remove(top, OsStr::new(HOME), AtFlags::REMOVEDIR);
     Ok(swept)
 }
 
 /// Returns what runs left in a directory, by run id.
 pub fn find(directory: &Path) -> Result<Vec<Found>, WorkDirError> {
-    let top = Directory::open_top(directory)?;
+    let top = Directory::open_top(&AllowedDirs::ANY, directory)?;
     let Some(home) = if_there(top.enter(HOME.as_ref()))? else {
         return Ok(Vec::new());
     };

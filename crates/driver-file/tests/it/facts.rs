@@ -3,8 +3,9 @@
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
+use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_driver_file::caches::drop_files;
-use plimsoll_driver_file::facts::{device_size, is_device, probe, size_bytes};
+use plimsoll_driver_file::facts::probe;
 use plimsoll_driver_file::in_use::hold_for_writing;
 use plimsoll_driver_file::work_dir::WorkDir;
 use rustix::fs::{FileType, Mode};
@@ -47,21 +48,27 @@ fn devices_are_told_from_files() {
     let folder = on_disk();
     let file = folder.path().join("file");
     std::fs::write(&file, "x").unwrap();
-    assert!(!is_device(&file) && !is_device(&folder.path().join("away")));
-    assert!(!is_device(Path::new("/dev/null")), "a character device holds no blocks");
+    assert!(
+        !AllowedDirs::ANY.is_device(&file)
+            && !AllowedDirs::ANY.is_device(&folder.path().join("away"))
+    );
+    assert!(
+        !AllowedDirs::ANY.is_device(Path::new("/dev/null")),
+        "a character device holds no blocks"
+    );
     let facts = probe(folder.path()).unwrap();
     let device = facts.device.unwrap_or_default();
     let device = Path::new(&device);
-    if !is_device(device) {
+    if !AllowedDirs::ANY.is_device(device) {
         return println!("skipped: {} is no device", device.display());
     }
-    assert!(device_size(device).unwrap() >= facts.size_bytes);
+    assert!(AllowedDirs::ANY.device_size(device).unwrap() >= facts.size_bytes);
 }
 
 #[test]
 fn a_device_that_is_away_has_no_size() {
     let folder = on_disk();
-    let error = device_size(&folder.path().join("away")).unwrap_err();
+    let error = AllowedDirs::ANY.device_size(&folder.path().join("away")).unwrap_err();
     assert!(error.message.starts_with("cannot get the size of "), "{error}");
 }
 
@@ -78,9 +85,9 @@ fn what_holds_no_blocks_is_not_opened() {
     for path in [&*pipe, &*socket] {
         let facts = probe(path).unwrap();
         assert_eq!((facts.mount_point, facts.direct), (expected.mount_point.clone(), None));
-        assert!(size_bytes(path).is_none() && !is_device(path));
-        assert!(hold_for_writing(path).unwrap().is_none());
-        assert_eq!(drop_files([path]).fadvised_count, 0);
-        assert!(WorkDir::make(path, "run-1").is_err());
+        assert!(AllowedDirs::ANY.size_bytes(path).is_none() && !AllowedDirs::ANY.is_device(path));
+        assert!(hold_for_writing(&AllowedDirs::ANY, path).unwrap().is_none());
+        assert_eq!(drop_files(&AllowedDirs::ANY, [path]).fadvised_count, 0);
+        assert!(WorkDir::make(&AllowedDirs::ANY, path, "run-1").is_err());
     }
 }

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use plimsoll_driver::{Access, OpenMode, Request, Ring, RingDriver};
 use plimsoll_driver_file::FilesDriver;
+use plimsoll_driver_file::allowed_dirs::AllowedDirs;
+use plimsoll_driver_file::caches::drop_files;
 use plimsoll_driver_file::work_dir::{Swept, WorkDir, WorkDirError, find, is_alive, sweep};
 use plimsoll_model::{Interface, SyncMode};
 
@@ -34,7 +36,7 @@ fn listing(folder: &Path) -> Vec<String> {
 
 /// Makes a working directory with three files of 1,000, 2,000 and 0 bytes in two directories.
 fn make(folder: &Path) -> WorkDir {
-    let work_dir = WorkDir::make(folder, RUN).unwrap();
+    let work_dir = WorkDir::make(&AllowedDirs::ANY, folder, RUN).unwrap();
     work_dir.make_directories([work_dir.path().join("a/b"), work_dir.path().join("c")]).unwrap();
     for (name, size) in [("a/one", 1_000), ("a/b/two", 2_000), ("none", 0)] {
         work_dir.make_file(&work_dir.path().join(name), size).unwrap();
@@ -132,7 +134,10 @@ fn a_link_in_place_of_a_work_dir_is_refused() {
     make(outside.path());
     let before = listing(outside.path());
     symlink(outside.path().join("plimsoll"), folder.path().join("plimsoll")).unwrap();
-    assert!(matches!(WorkDir::make(folder.path(), RUN), Err(WorkDirError::Link(_))));
+    assert!(matches!(
+        WorkDir::make(&AllowedDirs::ANY, folder.path(), RUN),
+        Err(WorkDirError::Link(_))
+    ));
     assert!(matches!(sweep(folder.path(), RUN, &|| false), Err(WorkDirError::Link(_))));
     assert!(matches!(find(folder.path()), Err(WorkDirError::Link(_))));
     assert_eq!(listing(outside.path()), before);
@@ -145,9 +150,10 @@ fn a_directory_of_others_is_left_alone() {
     let marker = work_dir.path().join(".plimsoll-run");
     let refused = |folder: &Path| {
         let before = listing(folder);
-        for error in
-            [WorkDir::make(folder, RUN).unwrap_err(), sweep(folder, RUN, &|| false).unwrap_err()]
-        {
+        for error in [
+            WorkDir::make(&AllowedDirs::ANY, folder, RUN).unwrap_err(),
+            sweep(folder, RUN, &|| false).unwrap_err(),
+        ] {
             let path = folder.join("plimsoll").join(RUN);
             let text =
                 format!("{} has no marker of the run {RUN}, so it is left alone", path.display());
@@ -178,7 +184,7 @@ fn a_sweep_that_was_cut_short_is_taken_up_again() {
 #[test]
 fn many_files_are_swept() {
     let folder = in_memory().unwrap_or_else(on_disk);
-    let work_dir = WorkDir::make(folder.path(), RUN).unwrap();
+    let work_dir = WorkDir::make(&AllowedDirs::ANY, folder.path(), RUN).unwrap();
     let directories: Vec<_> =
         (0..30).map(|n| work_dir.path().join(format!("t{}/d{n}", n % 3))).collect();
     work_dir.make_directories(&directories).unwrap();
@@ -204,16 +210,19 @@ fn what_cannot_be_a_work_dir_is_said_in_one_sentence() {
     fs::write(&file, "x").unwrap();
     let text = |error: WorkDirError| error.to_string();
     assert_eq!(
-        text(WorkDir::make(&away, RUN).unwrap_err()),
+        text(WorkDir::make(&AllowedDirs::ANY, &away, RUN).unwrap_err()),
         format!("the directory {} does not exist", away.display())
     );
     assert_eq!(
-        text(WorkDir::make(&file, RUN).unwrap_err()),
+        text(WorkDir::make(&AllowedDirs::ANY, &file, RUN).unwrap_err()),
         format!("{} is not a directory", file.display())
     );
     for run_id in ["", ".", "..", "a/b", ".hidden"] {
         assert!(
-            matches!(WorkDir::make(folder.path(), run_id), Err(WorkDirError::RunId(_))),
+            matches!(
+                WorkDir::make(&AllowedDirs::ANY, folder.path(), run_id),
+                Err(WorkDirError::RunId(_))
+            ),
             "{run_id}"
         );
         assert!(
@@ -222,7 +231,7 @@ fn what_cannot_be_a_work_dir_is_said_in_one_sentence() {
         );
     }
     // Not even root makes directories there.
-    let error = WorkDir::make(Path::new("/sys"), RUN).unwrap_err();
+    let error = WorkDir::make(&AllowedDirs::ANY, Path::new("/sys"), RUN).unwrap_err();
     assert!(matches!(error, WorkDirError::NotWritable(_) | WorkDirError::ReadOnly(_)), "{error}");
     assert_eq!(listing(folder.path()), ["file"]);
 }
@@ -254,7 +263,7 @@ fn a_run_writes_nowhere_else() {
 #[test]
 fn a_file_larger_than_the_memory_is_refused() {
     let Some(folder) = in_memory() else { return };
-    let work_dir = WorkDir::make(folder.path(), RUN).unwrap();
+    let work_dir = WorkDir::make(&AllowedDirs::ANY, folder.path(), RUN).unwrap();
     let error = work_dir.make_file(&work_dir.path().join("huge"), 1 << 50).unwrap_err();
     let path = work_dir.path().join("huge");
     let text =
@@ -303,4 +312,50 @@ fn what_takes_the_place_of_a_run_is_not_opened() {
     symlink(&victim, folder.join("own")).unwrap();
     assert!(write(&folder.join("own")).is_ok());
     assert_eq!(fs::read(&victim).unwrap(), b"oursthers");
+}
+
+/// Whoever may write to an allowed directory exchanges files and directories in it for links at any
+/// moment: what a run opens, makes and sweeps lies in the directory all the same.
+#[test]
+fn a_run_in_an_allowed_directory_reaches_nothing_outside_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (inside, outside) = (folder.path().join("in"), folder.path().join("out"));
+    for directory in [&inside, &outside] {
+        fs::create_dir_all(directory.join("data")).unwrap();
+        fs::write(directory.join("file"), "1").unwrap();
+    }
+    let allowed = AllowedDirs::only(std::slice::from_ref(&inside)).unwrap();
+    let data = inside.join("data");
+    let work_dir = Arc::new(WorkDir::make(&allowed, &data, RUN).unwrap());
+    fs::rename(&data, inside.join("was")).unwrap();
+    for name in ["data", "file"] {
+        let _ = fs::remove_file(inside.join(name));
+        symlink(outside.join(name), inside.join(name)).unwrap();
+    }
+    let driver = FilesDriver::new("here").allowing(allowed.clone());
+    let mut ring = driver.ring(Interface::Psync, 1, 4096).unwrap();
+    let mode =
+        OpenMode { access: Access::Write, direct: false, sync: SyncMode::Off, random: false };
+    let link = "a symbolic link is in the way and is not followed";
+    for opened in [
+        ring.open_file(&inside.join("file"), mode).map(drop),
+        ring.open_directory(&inside.join("data")).map(drop),
+        ring.open_file(&outside.join("file"), mode).map(drop),
+    ] {
+        let error = opened.unwrap_err().message;
+        assert!(error.ends_with(link), "{error}");
+    }
+    let refused = WorkDir::make(&allowed, &data, RUN).unwrap_err();
+    assert!(matches!(refused, WorkDirError::Link(_)), "{refused}");
+    assert!(matches!(WorkDir::check(&allowed, &data), Err(WorkDirError::Link(_))));
+    assert!(allowed.probe(&data).is_err() && allowed.size_bytes(&inside.join("file")).is_none());
+    let dropped = drop_files(&allowed, [inside.join("file")]).missed.unwrap();
+    assert!(dropped.ends_with(link), "{dropped}");
+    // The run's own directory is the one that was made, wherever it is now.
+    let path = work_dir.path().join("mine");
+    work_dir.make_file(&path, 1).unwrap();
+    assert!(inside.join("was/plimsoll").join(RUN).join("mine").exists());
+    assert_eq!(work_dir.sweep(&|| false).unwrap().files, 1);
+    assert_eq!(fs::read_dir(inside.join("was")).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(outside.join("data")).unwrap().count(), 0);
 }

@@ -178,7 +178,7 @@ impl Workplace for Simulated {
     fn settings(&self, conduct: &ConductDoc, part: FilesPart) -> Result<RunSettings, CallerError> {
         assert_eq!(conduct.op_timeout_ns, 60_000_000_000);
         let settings = settings();
-        let files = FileSettings { part: Some(part), keeps_data: true, ..settings.files };
+        let files = FileSettings { part: Some(part), keeps_data: true, ..settings.files.clone() };
         Ok(RunSettings { files, ..settings })
     }
 
