@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use plimsoll_conduct::{Reached, input};
+use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_driver_s3::Encryption;
 use plimsoll_driver_seaweed::{Security, SigningKeys};
 use plimsoll_driver_swift::{Access as SwiftAccess, SECRET_VARIABLES};
@@ -130,6 +131,7 @@ impl AccessDoc {
         opened: &[Reached],
         secrets: &TargetSecrets,
         own_credentials: bool,
+        files: &AllowedDirs,
     ) -> Result<Self> {
         let read = |path: &Path| {
             let text = input::read_text(path, FILE_BYTES_MAX);
@@ -146,7 +148,7 @@ impl AccessDoc {
             if let Some(TargetSpec::Seaweedfs(spec)) = &target.spec
                 && !own_credentials
             {
-                let said = store::security(spec.security.as_deref().map(Path::new))?;
+                let said = store::security(spec.security.as_deref().map(Path::new), files)?;
                 if said != Security::default() {
                     let place = spec.security.clone().unwrap_or_default();
                     security.insert(place, SecurityDoc::of(&said, &read)?);
@@ -460,7 +462,8 @@ mod tests {
              {on: a, count: 1, size: 1B}}\nstages: [{jobs: [{work: {fill: o}}]}]\n",
         );
         let plan = file.unwrap().check().unwrap();
-        let doc = AccessDoc::of(&plan, Some(&flags), &opened, &secrets, false).unwrap();
+        let doc = AccessDoc::of(&plan, Some(&flags), &opened, &secrets, false, &AllowedDirs::ANY)
+            .unwrap();
         assert!(doc.has_secrets());
         let keys = |number: usize| {
             let args = doc.store_args(number, None).unwrap();
@@ -469,7 +472,8 @@ mod tests {
         };
         assert_eq!((keys(0), keys(1)), ("A1 S1".to_owned(), "A2 S2".to_owned()));
         // Who asks with its own is told none.
-        let doc = AccessDoc::of(&plan, Some(&flags), &opened, &secrets, true).unwrap();
+        let doc =
+            AccessDoc::of(&plan, Some(&flags), &opened, &secrets, true, &AllowedDirs::ANY).unwrap();
         let sent = serde_json::to_string(&doc).unwrap();
         assert!(!doc.has_secrets() && !sent.contains("S1") && !sent.contains("A2"), "{sent}");
     }
@@ -492,7 +496,8 @@ mod tests {
         let plan = file.unwrap().check().unwrap();
         let secrets = TargetSecrets::default();
         let sent = |own| {
-            let doc = AccessDoc::of(&plan, Some(&flags), &[], &secrets, own).unwrap();
+            let doc =
+                AccessDoc::of(&plan, Some(&flags), &[], &secrets, own, &AllowedDirs::ANY).unwrap();
             (doc.has_secrets(), serde_json::to_value(&doc).unwrap())
         };
         let (is_secret, doc) = sent(false);

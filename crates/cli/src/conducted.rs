@@ -79,6 +79,8 @@ pub(crate) struct Settings<'a> {
     pub(crate) max_error_rate: f64,
     /// How often cleaning is tried.
     pub(crate) clean_tries_max: u32,
+    /// Where files may lie that the workload names.
+    pub(crate) allowed: AllowedDirs,
     /// Traces that were read already.
     pub(crate) traces: Traces,
     /// Remarks to be kept with the run.
@@ -115,6 +117,7 @@ impl<'a> Settings<'a> {
             consent,
             max_error_rate: 0.0,
             clean_tries_max: 1,
+            allowed: AllowedDirs::ANY,
             traces: Traces::default(),
             notes: Vec::new(),
             show: None,
@@ -171,8 +174,14 @@ impl<'a> Settings<'a> {
         content: ContentFiles,
     ) -> Result<()> {
         let args = &self.output.fleet;
-        let access =
-            AccessDoc::of(plan, self.store, stores, &self.secrets, args.agent_credentials)?;
+        let access = AccessDoc::of(
+            plan,
+            self.store,
+            stores,
+            &self.secrets,
+            args.agent_credentials,
+            &self.allowed,
+        )?;
         let access = AccessDoc { transport: self.transport, ..access };
         let access = if self.lends_credentials { access } else { access.without_environment() };
         let driven = (self.threads, self.op_timeout, self.retries);
@@ -219,7 +228,8 @@ impl<'a> Settings<'a> {
             false => environment::no_variable,
         };
         let (seed, security) = (seed.0, None);
-        Stores { args, transport, time, seed, found, security, secrets, variable }
+        let files = self.allowed.clone();
+        Stores { args, transport, time, seed, found, security, secrets, variable, files }
     }
 
     /// Tells whether nothing of the run is real.
@@ -233,7 +243,7 @@ impl<'a> Settings<'a> {
 
     fn run_settings(&self, is_embedded: bool) -> RunSettings {
         let files = FileSettings {
-            allowed: AllowedDirs::ANY,
+            allowed: self.allowed.clone(),
             interface: self.files.and_then(|files| files.interface).map(Interface::from),
             threads: self
                 .files
@@ -278,14 +288,15 @@ pub(crate) struct Conducted {
 
 /// Judges a workload as a run would before it touches anything, and returns what it means.
 pub(crate) fn judge(file: &WorkloadFile, settings: &Settings<'_>) -> Result<Arc<Plan>> {
-    let file = with_files(file)?;
+    let file = with_files(file, &settings.allowed)?;
     let mut plan = file.check().map_err(ConductError::from)?;
     settings.traces.clone().learn(&mut plan)?;
     let plan = Arc::new(plan);
     let time = settings.time();
     let secrets = &settings.secrets;
     let (args, transport) = (settings.store, settings.transport);
-    let mut judged = Judged { args, transport, time: &time, is_embedded: false, secrets };
+    let files = settings.allowed.clone();
+    let mut judged = Judged { args, transport, time: &time, is_embedded: false, secrets, files };
     let seed = plan.seed.unwrap_or(Seed(0));
     let Targets { all, .. } = Targets::of(&plan, &mut judged, &settings.stand_in, seed, &time)?;
     let is_embedded = judged.is_embedded;
@@ -326,8 +337,12 @@ fn request(
 
 /// Returns what the files hold that content is made of, where agents are to have it as well: it is
 /// read once, so that all have the same.
-fn content_of(plan: &Plan, mustered: Option<&Mustered>) -> Result<ContentFiles> {
-    let read = mustered.map(|_| ContentFiles::read(plan)).transpose()?;
+fn content_of(
+    plan: &Plan,
+    mustered: Option<&Mustered>,
+    allowed: &AllowedDirs,
+) -> Result<ContentFiles> {
+    let read = mustered.map(|_| ContentFiles::read(plan, allowed)).transpose()?;
     Ok(read.unwrap_or_default())
 }
 
@@ -336,7 +351,7 @@ impl Conducted {
     pub(crate) fn begin(file: &WorkloadFile, settings: &Settings<'_>) -> Result<Self> {
         let ui = settings.output.ui();
         let time = settings.time();
-        let file = settings.asked_of(with_files(file)?.into_owned())?;
+        let file = settings.asked_of(with_files(file, &settings.allowed)?.into_owned())?;
         let mut plan = file.check().map_err(ConductError::from)?;
         let (mustered, of_traces) = settings.muster(&mut plan, &ui)?;
         let plan = Arc::new(plan);
@@ -347,7 +362,7 @@ impl Conducted {
         let (seed, id) = (request.seed, request.id.clone());
         let mut reached = settings.stores(&time, seed, mustered.is_some());
         let mut on = Targets::of(&plan, &mut reached, &settings.stand_in, seed, &time)?;
-        let content = content_of(&plan, mustered.as_ref())?;
+        let content = content_of(&plan, mustered.as_ref(), &settings.allowed)?;
         if mustered.is_some() {
             on.by_agents();
             request.content = ContentFrom::Here(content.clone());

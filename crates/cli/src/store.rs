@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{AskedStore, CallerError, Reach, Reached, RunTime, embedded, input};
 use plimsoll_driver::MissingRoot;
+use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_driver_s3::{
     Checksum, Encryption, Lookup, PART_SIZE_DEFAULT, PART_SIZE_MIN, RequestOptions, S3Config,
     Signature, fresh,
@@ -63,6 +64,8 @@ pub(crate) struct Stores<'a> {
     pub(crate) secrets: &'a TargetSecrets,
     /// Reads credentials of the environment.
     pub(crate) variable: fn(&str) -> Option<String>,
+    /// Where files may lie that the workload names.
+    pub(crate) files: AllowedDirs,
 }
 
 impl Reach for Stores<'_> {
@@ -83,7 +86,14 @@ impl Reach for Stores<'_> {
     }
 
     fn security(&mut self, file: Option<&str>) -> Result<Security, CallerError> {
-        Ok(security_of(self.security.or(file.map(Path::new)), self.variable)?)
+        Ok(match (self.security, file) {
+            (None, Some(file)) => security_of(Some(Path::new(file)), self.variable, &self.files)?,
+            (given, _) => security_of(given, self.variable, &AllowedDirs::ANY)?,
+        })
+    }
+
+    fn files(&self) -> AllowedDirs {
+        self.files.clone()
     }
 
     fn swift(&mut self, target: &str) -> Result<Access, CallerError> {
@@ -104,14 +114,18 @@ impl Reach for Stores<'_> {
 }
 
 /// Returns what the `security.toml` of a SeaweedFS says, and the environment beside it.
-pub(crate) fn security(file: Option<&Path>) -> Result<Security> {
-    security_of(file, environment::variable)
+pub(crate) fn security(file: Option<&Path>, files: &AllowedDirs) -> Result<Security> {
+    security_of(file, environment::variable, files)
 }
 
-fn security_of(file: Option<&Path>, variable: fn(&str) -> Option<String>) -> Result<Security> {
+fn security_of(
+    file: Option<&Path>,
+    variable: fn(&str) -> Option<String>,
+    files: &AllowedDirs,
+) -> Result<Security> {
     let text = match file {
         None => String::new(),
-        Some(path) => input::read_text(path, SECURITY_BYTES_MAX)
+        Some(path) => input::read_text_allowed(files, path, SECURITY_BYTES_MAX)
             .with_context(|| format!("cannot read {}", path.display()))?,
     };
     let read = Security::read(&text, &variable);
@@ -156,6 +170,8 @@ pub(crate) struct Judged<'a> {
     pub(crate) is_embedded: bool,
     /// Who asks targets that are named here, whatever the flags say.
     pub(crate) secrets: &'a TargetSecrets,
+    /// Where files may lie that the workload names.
+    pub(crate) files: AllowedDirs,
 }
 
 impl Reach for Judged<'_> {
@@ -179,7 +195,11 @@ impl Reach for Judged<'_> {
     }
 
     fn security(&mut self, file: Option<&str>) -> Result<Security, CallerError> {
-        Ok(security(file.map(Path::new))?)
+        Ok(security(file.map(Path::new), &self.files)?)
+    }
+
+    fn files(&self) -> AllowedDirs {
+        self.files.clone()
     }
 
     fn swift(&mut self, _target: &str) -> Result<Access, CallerError> {
@@ -401,8 +421,18 @@ mod tests {
         let (args, found, secrets) = (Some(&flags), Vec::new(), &secrets);
         let transport = TransportArg::default();
         let (security, variable) = (None, environment::no_variable as fn(&str) -> _);
-        let mut stores =
-            Stores { args, transport, time: &time, seed: 1, found, security, secrets, variable };
+        let files = AllowedDirs::ANY;
+        let mut stores = Stores {
+            args,
+            transport,
+            time: &time,
+            seed: 1,
+            found,
+            security,
+            secrets,
+            variable,
+            files,
+        };
         let mut reach = |target: &str, spec: S3Target| {
             let reached = stores.store(target, AskedStore::Named(&spec));
             let config = reached.unwrap_or_else(|error| panic!("{error}")).config;

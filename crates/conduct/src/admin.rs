@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use plimsoll_driver::{Admin, CreatedRoot, Driver, DriverError, Lack, LackReason};
+use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_model::{Ability, ErrorClass, SharedClock};
 use plimsoll_record::schema::{Cleanup, CleanupState};
 use plimsoll_report::format;
@@ -112,6 +113,7 @@ impl RunAdmin {
         &mut self,
         plan: &Plan,
         targets: &[Target],
+        allowed: &AllowedDirs,
     ) -> Result<BTreeMap<SetIndex, Arc<[ExistingObject]>>, ConductError> {
         let mut found = BTreeMap::new();
         for (index, set) in plan.sets.iter().enumerate() {
@@ -120,7 +122,7 @@ impl RunAdmin {
             let Some(admin) = &store.admin else { continue };
             let mut admin = admin(None, &self.clock)?;
             if let Some(list) = &of.list {
-                let listed = listed(&*admin, Path::new(list), of.limit);
+                let listed = listed(&*admin, Path::new(list), of.limit, allowed);
                 let objects = listed.map_err(|why| set.path.field("existing.list").refuse(why))?;
                 found.insert(SetIndex(index), objects);
                 continue;
@@ -439,9 +441,10 @@ fn listed(
     admin: &dyn Admin,
     path: &Path,
     limit: Option<u64>,
+    allowed: &AllowedDirs,
 ) -> Result<Arc<[ExistingObject]>, String> {
     let shown = path.display();
-    let text = input::read_text(path, input::LIST_BYTES_MAX);
+    let text = input::read_text_allowed(allowed, path, input::LIST_BYTES_MAX);
     let text = text.map_err(|error| format!("cannot read {shown}: {error}"))?;
     let lines = text.lines().map(str::trim).enumerate();
     let names = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));

@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_workload::DataFileSpec;
 use plimsoll_workload::data::{DataRule, Generator};
 use plimsoll_workload::objects::ObjectSet;
 use plimsoll_workload::plan::spec::{FilesOf, SetSpec};
 use plimsoll_workload::plan::{Members, Placed, Plan, Set, WorkloadFile};
+
+use rustix::fs::FileType;
 
 use crate::error::refused;
 use crate::{ConductError, input};
@@ -33,8 +36,8 @@ pub struct ContentFiles(Arc<BTreeMap<String, Vec<u8>>>);
 
 impl ContentFiles {
     /// Reads those that a plan names.
-    pub fn read(plan: &Plan) -> Result<Self, ConductError> {
-        let read = |file: &DataFileSpec| Ok((file.path.clone(), bytes_of(file)?));
+    pub fn read(plan: &Plan, allowed: &AllowedDirs) -> Result<Self, ConductError> {
+        let read = |file: &DataFileSpec| Ok((file.path.clone(), bytes_of(file, allowed)?));
         files_of(plan).into_iter().map(read).collect()
     }
 
@@ -76,31 +79,35 @@ fn files_of(plan: &Plan) -> Vec<&DataFileSpec> {
 }
 
 /// Returns the workload with the files of each directory that keys are names of, in the order of
-/// their names.
-pub fn with_files(file: &WorkloadFile) -> Result<Cow<'_, WorkloadFile>, ConductError> {
+/// their names, as far as they may be looked at.
+pub fn with_files<'f>(
+    file: &'f WorkloadFile,
+    allowed: &AllowedDirs,
+) -> Result<Cow<'f, WorkloadFile>, ConductError> {
     let mut listed = Cow::Borrowed(file);
     for (name, set) in file.sets.iter() {
         let SetSpec::Named(set) = set else { continue };
         let Some(FilesOf::In(directory)) = &set.named.files else { continue };
         let mut set = set.clone();
-        set.named.files = Some(FilesOf::These(files_in(directory)?));
+        set.named.files = Some(FilesOf::These(files_in(directory, allowed)?));
         listed.to_mut().sets.insert(name, SetSpec::Named(set));
     }
     Ok(listed)
 }
 
 /// Returns the files in a directory, in which there is nothing else.
-fn files_in(directory: &str) -> Result<Vec<DataFileSpec>, ConductError> {
+fn files_in(directory: &str, allowed: &AllowedDirs) -> Result<Vec<DataFileSpec>, ConductError> {
     let failed = |source| ConductError::Content { path: directory.into(), source };
     let mut files = Vec::new();
-    for name in input::names_in(Path::new(directory)).map_err(failed)? {
+    for name in input::names_allowed(allowed, Path::new(directory)).map_err(failed)? {
         let path = Path::new(directory).join(name);
-        let facts = std::fs::metadata(&path);
+        let facts = input::look_at(allowed, &path);
         let facts = facts.map_err(|source| ConductError::Content { path: path.clone(), source })?;
-        if !facts.is_file() {
+        let (facts, FileType::RegularFile) = facts else {
             return refused(format!("{} is not a file; keys are names of files", path.display()));
-        }
-        files.push(DataFileSpec { path: path.display().to_string(), bytes: facts.len() });
+        };
+        let bytes = facts.st_size.unsigned_abs();
+        files.push(DataFileSpec { path: path.display().to_string(), bytes });
     }
     match files.is_empty() {
         true => refused(format!("{directory} holds no file")),
@@ -112,6 +119,7 @@ fn files_in(directory: &str) -> Result<Vec<DataFileSpec>, ConductError> {
 pub(crate) fn generators(
     placed: &Placed,
     content: &ContentFrom,
+    allowed: &AllowedDirs,
 ) -> Result<Generators, ConductError> {
     let mut plain: BTreeMap<u64, Arc<Generator>> = BTreeMap::new();
     let of_set = |set: &Option<Arc<ObjectSet>>| {
@@ -119,7 +127,7 @@ pub(crate) fn generators(
         let seed = shared.map_or(placed.seed.0, |shared| shared.seed);
         match set {
             Some(set) if set.data != DataRule::Random => {
-                let files = content_files(&set.data_files, content)?;
+                let files = content_files(&set.data_files, content, allowed)?;
                 Ok(Arc::new(Generator::with_rule(seed, &set.data, files)))
             }
             _ => {
@@ -132,11 +140,15 @@ pub(crate) fn generators(
 }
 
 /// Returns what the files hold that objects are made of.
-fn content_files(files: &[DataFileSpec], from: &ContentFrom) -> Result<Vec<u8>, ConductError> {
+fn content_files(
+    files: &[DataFileSpec],
+    from: &ContentFrom,
+    allowed: &AllowedDirs,
+) -> Result<Vec<u8>, ConductError> {
     let mut bytes = Vec::new();
     for file in files {
         match from {
-            ContentFrom::Files => bytes.extend(bytes_of(file)?),
+            ContentFrom::Files => bytes.extend(bytes_of(file, allowed)?),
             ContentFrom::Here(content) => match content.0.get(&file.path) {
                 Some(held) => bytes.extend(sized(file, held)?),
                 None => return refused(format!("the content of {} is not here", file.path)),
@@ -147,9 +159,9 @@ fn content_files(files: &[DataFileSpec], from: &ContentFrom) -> Result<Vec<u8>, 
 }
 
 /// Reads a file.
-fn bytes_of(file: &DataFileSpec) -> Result<Vec<u8>, ConductError> {
+fn bytes_of(file: &DataFileSpec, allowed: &AllowedDirs) -> Result<Vec<u8>, ConductError> {
     let DataFileSpec { path, bytes } = file;
-    let held = input::read_bounded(Path::new(path), bytes.saturating_add(1));
+    let held = input::read_allowed(allowed, Path::new(path), bytes.saturating_add(1));
     let held = held.map_err(|source| ConductError::Content { path: path.into(), source })?;
     sized(file, &held)?;
     Ok(held)

@@ -1,9 +1,15 @@
 //! Files that the user names and that are read whole: bounded, and nothing but files.
+//!
+//! A workload may come from somebody else, so whoever reads a file that it names says where that
+//! file may lie (`AllowedDirs`).
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+
+use plimsoll_driver_file::allowed_dirs::AllowedDirs;
+use rustix::fs::{FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
 
 use plimsoll_workload::plan::Position;
 
@@ -12,18 +18,48 @@ use plimsoll_workload::plan::Position;
 /// A directory, a pipe or a device is refused: what has no end would be read without end, and who
 /// opens a pipe waits for somebody to write to it.
 pub fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    // With this flag opening a pipe returns at once, so that it can be told from a file.
-    let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
+    read_allowed(&AllowedDirs::ANY, path, bytes_max)
+}
+
+/// The same of a file that a workload names.
+pub(crate) fn read_allowed(
+    allowed: &AllowedDirs,
+    path: &Path,
+    bytes_max: u64,
+) -> io::Result<Vec<u8>> {
+    bounded(open_regular(allowed, path)?, bytes_max)
+}
+
+fn bounded(stream: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
-    file.take(bytes_max.saturating_add(1)).read_to_end(&mut content)?;
+    stream.take(bytes_max.saturating_add(1)).read_to_end(&mut content)?;
     match content.len() as u64 > bytes_max {
         true => Err(io::Error::other(format!("it is larger than {bytes_max} bytes"))),
         false => Ok(content),
     }
+}
+
+fn open_regular(allowed: &AllowedDirs, path: &Path) -> io::Result<File> {
+    // With this flag opening a pipe returns at once, so that it can be told from a file.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(allowed.open(path, flags, Mode::empty()).map_err(in_words)?);
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is not a regular file")),
+    }
+}
+
+fn in_words(errno: Errno) -> io::Error {
+    match errno {
+        Errno::LOOP => io::Error::other("a symbolic link is in the way and is not followed"),
+        errno => errno.into(),
+    }
+}
+
+/// Returns what the kernel says of what a workload names, and of what type it is.
+pub(crate) fn look_at(allowed: &AllowedDirs, path: &Path) -> io::Result<(Stat, FileType)> {
+    let stat = allowed.stat(path).map_err(in_words)?;
+    Ok((stat, FileType::from_raw_mode(stat.st_mode)))
 }
 
 /// The largest description of a workload, a script, a job file or a list of sizes that is read.
@@ -35,27 +71,24 @@ pub(crate) const LIST_BYTES_MAX: u64 = 4 << 30;
 /// Returns the text at a place that the user names, which may also be a pipe, such as of `<(...)`;
 /// `-` is the standard input. At most [`TEXT_BYTES_MAX`] are read.
 pub fn read_given(path: &Path) -> io::Result<String> {
-    text_of(read_given_bytes(path, TEXT_BYTES_MAX)?)
+    read_named(&AllowedDirs::ANY, path)
+}
+
+/// The same of a place that a workload names.
+pub(crate) fn read_named(allowed: &AllowedDirs, path: &Path) -> io::Result<String> {
+    text_of(bounded(open_named(allowed, path)?, TEXT_BYTES_MAX)?)
 }
 
 /// Returns what is there in whichever encoding, at most so much.
 pub fn read_given_bytes(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let stream: Box<dyn Read> = match path.to_str() {
-        Some("-") => Box::new(io::stdin().lock()),
-        _ => Box::new(OpenOptions::new().read(true).open(path)?),
-    };
-    let mut content = Vec::new();
-    stream.take(bytes_max + 1).read_to_end(&mut content)?;
-    match content.len() as u64 > bytes_max {
-        true => Err(io::Error::other(format!("it is larger than {bytes_max} bytes"))),
-        false => Ok(content),
-    }
+    bounded(open_named(&AllowedDirs::ANY, path)?, bytes_max)
 }
 
 /// Returns a reader of what is there, however much that is: a file, or a pipe such as of `<(...)`;
-/// `-` is the standard input.
-pub(crate) fn open_given(path: &Path) -> io::Result<Box<dyn Read>> {
+/// `-` is the standard input. Only the user's own workload may name anything but a file.
+pub(crate) fn open_named(allowed: &AllowedDirs, path: &Path) -> io::Result<Box<dyn Read>> {
     match path.to_str() {
+        _ if !allowed.is_any() => Ok(Box::new(open_regular(allowed, path)?)),
         Some("-") => Ok(Box::new(io::stdin().lock())),
         _ => Ok(Box::new(OpenOptions::new().read(true).open(path)?)),
     }
@@ -73,14 +106,27 @@ fn text_of(content: Vec<u8>) -> io::Result<String> {
 
 /// Returns the text of such a file.
 pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
-    text_of(read_bounded(path, bytes_max)?)
+    read_text_allowed(&AllowedDirs::ANY, path, bytes_max)
+}
+
+/// The same of a file that a workload names.
+pub fn read_text_allowed(allowed: &AllowedDirs, path: &Path, bytes_max: u64) -> io::Result<String> {
+    text_of(read_allowed(allowed, path, bytes_max)?)
 }
 
 /// Returns the names of what is in a directory, in order; one that is not a string is left out.
 pub fn names_in(path: &Path) -> io::Result<Vec<String>> {
-    let entries = std::fs::read_dir(path)?.collect::<io::Result<Vec<_>>>()?;
-    let names = entries.into_iter().filter_map(|entry| entry.file_name().into_string().ok());
-    let mut names: Vec<String> = names.collect();
+    names_allowed(&AllowedDirs::ANY, path)
+}
+
+/// The same of a directory that a workload names.
+pub(crate) fn names_allowed(allowed: &AllowedDirs, path: &Path) -> io::Result<Vec<String>> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = allowed.open(path, flags, Mode::empty()).map_err(in_words)?;
+    let entries = rustix::fs::Dir::read_from(directory)?.collect::<Result<Vec<_>, _>>()?;
+    let names = entries.iter().filter_map(|entry| entry.file_name().to_str().ok());
+    let names = names.filter(|name| ![".", ".."].contains(name));
+    let mut names: Vec<String> = names.map(str::to_owned).collect();
     names.sort_unstable();
     Ok(names)
 }
@@ -111,6 +157,20 @@ mod tests {
         let mode = rustix::fs::Mode::from_raw_mode(0o600);
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
         assert_eq!(said(&pipe, 4), "it is not a regular file", "and no writer was waited for");
+        let allowed = AllowedDirs::only(&[folder.path().to_owned()]).unwrap();
+        let refused = |path: &Path| match open_named(&allowed, path) {
+            Ok(_) => panic!("{} was opened", path.display()),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(refused(&pipe), "it is not a regular file", "nor here");
+        let link = "a symbolic link is in the way and is not followed";
+        assert_eq!(refused(Path::new("/dev/null")), link);
+        let away = folder.path().join("away");
+        std::os::unix::fs::symlink("/etc", &away).unwrap();
+        assert_eq!(refused(&away.join("passwd")), link);
+        assert_eq!(names_allowed(&allowed, &away).unwrap_err().to_string(), link);
+        assert_eq!(names_allowed(&allowed, folder.path()).unwrap(), ["away", "file", "pipe"]);
+        assert!(open_named(&allowed, &path).is_ok());
         let missing = read_bounded(&folder.path().join("missing"), 4).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
         std::fs::write(&path, [0xff]).unwrap();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use plimsoll_driver::MissingRoot;
 use plimsoll_driver::mock::{Mock, MockDriver};
 use plimsoll_driver::null::NullDriver;
+use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_driver_s3::S3Config;
 use plimsoll_driver_seaweed::{
     AssignBy, FILER_PORT, FilerConfig, OF_SERVICE, SeaweedConfig, Security, UploadBy, masters_of,
@@ -83,6 +84,9 @@ pub trait Reach {
         AllowedHosts::ANY
     }
 
+    /// Returns where files may lie that the workload names.
+    fn files(&self) -> AllowedDirs;
+
     /// Tells whether the caller lets buckets be created, and whether those that were stay, whatever
     /// the workload says.
     fn on_buckets(&self) -> (bool, bool) {
@@ -147,7 +151,7 @@ impl Targets {
                 targets.all = (0..plan.targets.len()).map(target).collect();
             }
             StandIn::Virtual(script) => {
-                targets.simulate(plan, script.as_deref(), &|of| {
+                targets.simulate(plan, script.as_deref(), &reach.files(), &|of| {
                     Scripted::new(of, seed, time, false)
                 })?;
             }
@@ -161,6 +165,7 @@ impl Targets {
         &mut self,
         plan: &Plan,
         script: Option<&Script>,
+        files: &AllowedDirs,
         make: &dyn Fn(&Script) -> Scripted,
     ) -> Result<(), ConductError> {
         let shared = match script {
@@ -172,7 +177,7 @@ impl Targets {
         self.scripted.push(shared.clone());
         for (index, target) in plan.targets.iter().enumerate() {
             let own = match &target.spec {
-                Some(TargetSpec::Oracle(spec)) => script_of(spec)?,
+                Some(TargetSpec::Oracle(spec)) => script_of(spec, files)?,
                 _ => None,
             };
             if own.is_some() && script.is_some() {
@@ -223,7 +228,9 @@ impl Targets {
                 return open_swift(of, spec, takes_parts, reach, time).map(Into::into);
             }
             Some(TargetSpec::S3(spec)) => AskedStore::Named(spec),
-            Some(TargetSpec::Oracle(spec)) => AskedStore::Embedded(script_of(spec)?),
+            Some(TargetSpec::Oracle(spec)) => {
+                AskedStore::Embedded(script_of(spec, &reach.files())?)
+            }
             _ => AskedStore::Own,
         };
         let named = matches!(asked, AskedStore::Named(_)).then_some(&target.name);
@@ -314,8 +321,11 @@ pub(crate) fn open_swift(
 }
 
 /// Returns what an embedded store is to do; `None`: answer as fast as it can.
-fn script_of(spec: &OracleTarget) -> Result<Option<Box<Script>>, ConductError> {
-    let script = spec.script.as_deref().map(read_script);
+fn script_of(
+    spec: &OracleTarget,
+    files: &AllowedDirs,
+) -> Result<Option<Box<Script>>, ConductError> {
+    let script = spec.script.as_deref().map(|path| read_script(path, files));
     script.or_else(|| spec.queue.map(queue)).transpose()
 }
 
@@ -329,9 +339,9 @@ fn queue(QueueSpec { servers, time }: QueueSpec) -> Result<Box<Script>, ConductE
     Script::from_yaml(&text).map(Box::new).map_err(of)
 }
 
-fn read_script(path: &str) -> Result<Box<Script>, ConductError> {
+fn read_script(path: &str, files: &AllowedDirs) -> Result<Box<Script>, ConductError> {
     let failed = |what, source| ConductError::Of { what, source };
-    let text = input::read_given(path.as_ref())
+    let text = input::read_named(files, path.as_ref())
         .map_err(|error| failed(format!("cannot read {path}"), error.into()))?;
     let script = Script::from_yaml(&text);
     script.map(Box::new).map_err(|error| failed(path.to_owned(), error.into()))

@@ -133,8 +133,9 @@ impl RunRequest {
     pub fn lay_out(mut self) -> Result<OpenRun, ConductError> {
         let mut placed = self.place(&BTreeMap::new())?;
         check_offers(&self.plan, &self.targets)?;
+        let allowed = &self.settings.files.allowed;
         // They are held by what makes content, and nowhere else.
-        let generators = generators(&placed, &std::mem::take(&mut self.content))?;
+        let generators = generators(&placed, &std::mem::take(&mut self.content), allowed)?;
         let run = self.id.as_str();
         let files = placed.files.take();
         let on = self.targets.iter().find_map(Target::files).cloned();
@@ -339,7 +340,8 @@ impl OpenRun {
             |set: &plimsoll_workload::plan::Set| matches!(set.members, Members::Existing(_));
         let mut found = FoundObjects::new();
         if request.plan.sets.iter().any(is_there) {
-            found = stores.survey(&request.plan, &request.targets)?;
+            let allowed = &request.settings.files.allowed;
+            found = stores.survey(&request.plan, &request.targets, allowed)?;
             self.placed = Arc::new(request.place(&found)?);
         }
         check_names(&self.placed, &request.targets, &request.time.clock)?;

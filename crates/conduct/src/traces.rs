@@ -6,10 +6,13 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
+use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_foreign::trace::{Entry, Format, Found, TraceError, scan};
 use plimsoll_workload::plan::Plan;
 use plimsoll_workload::plan::spec::TraceOf;
 use plimsoll_workload::trace::{Seen, Trace, TraceBuilder, TraceOptions};
+
+use rustix::fs::FileType;
 
 use crate::error::refused;
 use crate::{ConductError, input};
@@ -21,16 +24,24 @@ const UNREADABLE_ONE_OF: u64 = 10;
 
 /// Traces that were read, each once.
 #[derive(Clone, Debug, Default)]
-pub struct Traces(Vec<(TraceOf, Arc<Trace>)>);
+pub struct Traces {
+    read: Vec<(TraceOf, Arc<Trace>)>,
+    allowed: AllowedDirs,
+}
 
 impl Traces {
+    /// Returns those that lie in directories that are allowed; none was read yet.
+    pub const fn within(allowed: AllowedDirs) -> Self {
+        Self { read: Vec::new(), allowed }
+    }
+
     /// Returns a trace, and reads it unless it was read before.
     pub fn read(&mut self, of: &TraceOf) -> Result<Arc<Trace>, ConductError> {
-        if let Some((_, known)) = self.0.iter().find(|(known, _)| known == of) {
+        if let Some((_, known)) = self.read.iter().find(|(known, _)| known == of) {
             return Ok(Arc::clone(known));
         }
-        let read = Arc::new(read(of)?);
-        self.0.push((of.clone(), Arc::clone(&read)));
+        let read = Arc::new(read(of, &self.allowed)?);
+        self.read.push((of.clone(), Arc::clone(&read)));
         Ok(read)
     }
 
@@ -49,10 +60,15 @@ impl Traces {
     }
 }
 
-fn read(of: &TraceOf) -> Result<Trace, ConductError> {
+fn read(of: &TraceOf, allowed: &AllowedDirs) -> Result<Trace, ConductError> {
     let path = Path::new(&of.file);
     let mut builder = TraceBuilder::default();
-    match (path.is_dir(), of.format.as_deref()) {
+    let kind = input::look_at(allowed, path).map(|(_, kind)| kind);
+    let is_directory = matches!(kind, Ok(FileType::Directory));
+    if is_directory && !allowed.is_any() {
+        return refused(format!("{} is a directory; here only files are replayed", of.file));
+    }
+    match (is_directory, of.format.as_deref()) {
         (true, None | Some(OF_RUN)) => of_run::read(path, &mut builder)?,
         (true, Some(_)) => {
             return refused(format!("{} is a directory, which no trace of that form is", of.file));
@@ -60,7 +76,9 @@ fn read(of: &TraceOf) -> Result<Trace, ConductError> {
         (false, Some(OF_RUN)) => {
             return refused(format!("{} is not a directory of a run", of.file));
         }
-        (false, format) => of_file(path, format.and_then(Format::from_name), &mut builder)?,
+        (false, format) => {
+            of_file(path, format.and_then(Format::from_name), allowed, &mut builder)?
+        }
     }
     let options = TraceOptions {
         until: of.until.map(|until| until.0),
@@ -72,10 +90,11 @@ fn read(of: &TraceOf) -> Result<Trace, ConductError> {
 fn of_file(
     path: &Path,
     format: Option<Format>,
+    allowed: &AllowedDirs,
     builder: &mut TraceBuilder,
 ) -> Result<(), ConductError> {
     let content = |source| ConductError::Content { path: path.to_path_buf(), source };
-    let file: Box<dyn Read> = input::open_given(path).map_err(content)?;
+    let file: Box<dyn Read> = input::open_named(allowed, path).map_err(content)?;
     let mut lines = 0u64;
     let scanned = scan(file, format, &mut |line, found| {
         lines += 1;

@@ -39,6 +39,11 @@ impl AllowedDirs {
     /// Files are opened wherever they lie, as for the user who typed the command line.
     pub const ANY: Self = Self(None);
 
+    /// No file is opened.
+    pub fn none() -> Self {
+        Self(Some(Arc::default()))
+    }
+
     /// Opens the directories; what lies in them, and nothing else, can be opened from now on. A
     /// file stands for itself.
     pub fn only(paths: &[PathBuf]) -> Result<Self, DriverError> {

@@ -162,7 +162,8 @@ impl AllowedDirs {
         })
     }
 
-    fn stat(&self, path: &Path) -> Result<Stat, Errno> {
+    /// Returns what the kernel says of a file, a directory or whatever else is at a path.
+    pub fn stat(&self, path: &Path) -> Result<Stat, Errno> {
         let fd = self.open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         rustix::fs::fstat(fd)
     }

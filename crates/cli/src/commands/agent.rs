@@ -233,6 +233,11 @@ impl Reach for Told<'_> {
         Ok(self.access.swift_access(target, self.swift_ca_file.clone()))
     }
 
+    /// The coordinator sends what files hold, so none is read here that a plan names.
+    fn files(&self) -> AllowedDirs {
+        AllowedDirs::none()
+    }
+
     fn allowed(&self) -> AllowedHosts {
         self.machine.limited.hosts.clone()
     }

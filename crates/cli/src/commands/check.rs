@@ -12,6 +12,7 @@ use plimsoll_conduct::{
     Store, embedded, lease, remove_created,
 };
 use plimsoll_driver::{Admin, Driver, DriverError};
+use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_driver_s3::S3Driver;
 use plimsoll_driver_seaweed::{
     FILER_PORT, FilerConfig, FilerDriver, SeaweedConfig, SeaweedDriver, SeaweedRegisters, Security,
@@ -59,7 +60,8 @@ fn check_filer(place: &str, args: &CheckArgs) -> Result<ExitCode> {
     if filers.contains('@') || directory.contains('?') {
         bail!("a filer is named weed-filer://HOST[:PORT][,...][/DIRECTORY]");
     }
-    let Security { filer_keys, https, .. } = store::security(args.security.as_deref())?;
+    let Security { filer_keys, https, .. } =
+        store::security(args.security.as_deref(), &AllowedDirs::ANY)?;
     let tls = https.map(|options| TlsConfig::load(&options)).transpose()?;
     let plain = FilerConfig::new(expand_hosts(filers, FILER_PORT)?, directory)?;
     let transport = Transport::from(args.transport).direct(tls.is_some(), true)?;
@@ -104,7 +106,8 @@ fn check_seaweed(place: &str, args: &CheckArgs) -> Result<ExitCode> {
     };
     let masters = masters_of(masters, &NameServers::of_system())?;
     let time = RunTime::machine();
-    let Security { keys, grpc, https, .. } = store::security(args.security.as_deref())?;
+    let Security { keys, grpc, https, .. } =
+        store::security(args.security.as_deref(), &AllowedDirs::ANY)?;
     let tls =
         |options: Option<TlsOptions>| options.map(|options| TlsConfig::load(&options)).transpose();
     let (tls, grpc_tls) = (tls(https)?, tls(grpc)?);

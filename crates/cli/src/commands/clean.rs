@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use plimsoll_conduct::leftovers::{NamedFiles, Root, id_of, named_files, open_target, own_roots};
 use plimsoll_conduct::{RunTime, Store, lease};
+use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_driver_file::work_dir::{find, is_alive, sweep};
 use plimsoll_engine::RunClock;
 use plimsoll_model::Clock;
@@ -151,7 +152,9 @@ fn open(
     let secrets = &TargetSecrets::default();
     let (args, transport, found) = (Some(args), TransportArg::default(), Vec::new());
     let variable = environment::variable as fn(&str) -> _;
-    let mut reach = Stores { args, transport, time, seed: 0, found, security, secrets, variable };
+    let files = AllowedDirs::ANY;
+    let mut reach =
+        Stores { args, transport, time, seed: 0, found, security, secrets, variable, files };
     let store = open_target(manifest, target, &hosts, &mut reach, time);
     Ok((store.map_err(lower::with_advice)?, hosts))
 }
@@ -224,7 +227,7 @@ fn confirm_named(args: &CleanArgs, files: &NamedFiles, ui: &Ui) -> Result<()> {
 /// Removes what a run wrote to a SeaweedFS that gave it names.
 fn clean_named(args: &CleanArgs, files: &NamedFiles, ui: &Ui) -> Result<u64> {
     let security = args.security.as_deref().or(files.security().map(Path::new));
-    let removed = files.remove(store::security(security)?, &RunTime::machine());
+    let removed = files.remove(store::security(security, &AllowedDirs::ANY)?, &RunTime::machine());
     let removed = removed.map_err(lower::with_advice)?;
     let what = format::plural(removed, "file");
     ui.result(&format!("removed {what} from SeaweedFS on {}\n", files.masters))?;

@@ -12,9 +12,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{input, machine};
 use plimsoll_console::{Console, Serve, ServeError, Serving, Users};
+use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_report::format;
 
 use self::config::Config;
@@ -39,8 +40,9 @@ pub(crate) fn run(args: &ConsoleArgs) -> Result<ExitCode> {
     };
     let is_encrypted = tls.is_some();
     let host_name = machine::describe().hostname;
-    let (allow_dirs, credential_hosts) = (config.allow_dirs, config.credential_hosts);
-    let runner = LocalRunner::new(args, allow_dirs, credential_hosts)?;
+    let allowed = AllowedDirs::only(&config.allow_dirs)
+        .map_err(|error| anyhow!("{}; it has to exist (--allow-dir)", error.message))?;
+    let runner = LocalRunner::new(args, allowed, config.credential_hosts)?;
     let stop = signals::listen()?;
     let console = Console::open(config.settings, Arc::new(runner))?;
     if console.imported_count() > 0 {

@@ -51,7 +51,7 @@ pub(crate) fn run(path: &Path, text: &str, settings: &Settings<'_>) -> Result<Ex
     let name = path.display().to_string();
     let read = |path: &str| read_included(path, &name);
     let file = fio::parse(text, &name, &options(settings.reading, &read))?;
-    let lowered = lower(&directed(&file, settings.reading), settings, None, &|_| true)?;
+    let lowered = lower(&directed(&file, settings.reading), settings, None, &AllowedDirs::ANY)?;
     let workload = &lowered.workload;
     let located = |error| super::run::located(in_words(error), None, &name);
     if settings.explain || settings.check {
@@ -95,7 +95,7 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
     let ui = settings.output.ui();
     let file = directed(&line.file, &args.reading);
     let mut clients = Clients::find(&line.clients, &file, &settings, &ui).map_err(in_words)?;
-    let lowered = lower(&file, &settings, clients.as_ref(), &|_| true)?;
+    let lowered = lower(&file, &settings, clients.as_ref(), &AllowedDirs::ANY)?;
     lowered.workload.check().map_err(|error| in_words(error.into()))?;
     if settings.explain {
         if clients.is_some() {
@@ -196,17 +196,17 @@ fn of_files<'a>(lowered: &Lowered, settings: &Settings<'a>) -> conducted::Settin
 
 /// Returns what the text of a job file comes to that somebody else has sent: neither files nor
 /// variables of this machine are read for it, and whether there is a file at a path, and how large
-/// it is, is told only where `may_look` says so.
+/// it is, is told only of what is allowed.
 pub(super) fn from_text(
     text: &str,
     name: &str,
     settings: &Settings<'_>,
-    may_look: &dyn Fn(&str) -> bool,
+    allowed: &AllowedDirs,
 ) -> Result<Lowered> {
     let read = |path: &str| Err(format!("{path} would be read on this machine, which is not done"));
     let own = options(settings.reading, &read);
     let file = fio::parse(text, name, &Options { variable: &|_| None, ..own })?;
-    lower(&file, settings, None, may_look)
+    lower(&file, settings, None, allowed)
 }
 
 /// Prints what a job file comes to, and what changed on the way.
@@ -262,11 +262,11 @@ fn lower(
     file: &JobFile,
     settings: &Settings<'_>,
     clients: Option<&Clients>,
-    may_look: &dyn Fn(&str) -> bool,
+    allowed: &AllowedDirs,
 ) -> Result<Lowered> {
     let reading = settings.reading;
-    let here = |path: &str| AllowedDirs::ANY.size_bytes(Path::new(path)).filter(|_| may_look(path));
-    let is_device_here = |path: &str| may_look(path) && AllowedDirs::ANY.is_device(Path::new(path));
+    let here = |path: &str| allowed.size_bytes(Path::new(path));
+    let is_device_here = |path: &str| allowed.is_device(Path::new(path));
     let machine = fio::Machine {
         cores: clients.map_or_else(|| machine::cores() as u32, |clients| clients.fillers),
         default_directory: DEFAULT_DIRECTORY,

@@ -123,6 +123,41 @@ fn no_field_of_a_workload_reads_a_file_of_the_machine() {
     assert_eq!(there, sized(&directory.path().join("other").display().to_string()));
 }
 
+/// Opening a pipe waits for somebody at its other end.
+#[test]
+fn a_console_does_not_wait_for_a_pipe_that_a_workload_names() {
+    let directory = tempfile::tempdir().unwrap();
+    let allowed = directory.path().join("allowed");
+    std::fs::create_dir(&allowed).unwrap();
+    let pipe = allowed.join("pipe");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    std::os::unix::fs::symlink(directory.path(), allowed.join("away")).unwrap();
+    let served = Served::start(directory.path(), &format!("--allow-dir {}", allowed.display()));
+    let (path, put) = (pipe.display(), "{objects: [{put: o}]}");
+    for text in [
+        on("{null: {}}", &format!("{{o: {{trace: {{file: '{path}'}}}}}}"), "{replay: {of: o}}"),
+        on(&format!("{{oracle: {{script: '{path}'}}}}"), "{o: {count: 1, size: 1B}}", put),
+        on(
+            "{null: {}}",
+            &format!(
+                "{{o: {{count: 1, size: 9B, content: {{files: [{{path: '{path}', bytes: 9}}]}}}}}}"
+            ),
+            put,
+        ),
+    ] {
+        let said = served.submit(&text);
+        assert!(said.contains("it is not a regular file"), "{text}: {said}");
+    }
+    let away = allowed.join("away/x").display().to_string();
+    let said = served.submit(&on(
+        "{null: {}}",
+        &format!("{{o: {{trace: {{file: '{away}'}}}}}}"),
+        "{replay: {of: o}}",
+    ));
+    assert!(said.contains("the console does not allow work on"), "{said}");
+}
+
 /// A workload of COSBench's on one container.
 fn cosbench(endpoint: &str, prefix: &str, kind: &str) -> String {
     format!(

@@ -2,11 +2,11 @@
 //! and which buckets it changes.
 
 use std::ops::Deref;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use plimsoll_conduct::{BucketGlob, ConductError, with_files};
-use plimsoll_driver_file::facts::real_path;
+use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_http::{Endpoint, PORT_PLAIN, PORT_TLS, expand_hosts};
 use plimsoll_workload::plan::spec::{TargetSpec, Targets};
 use plimsoll_workload::plan::{Members, Plan, WorkloadFile};
@@ -19,22 +19,30 @@ const FILER_PORT: u16 = 8888;
 const PORTS: [(&str, u16); 4] =
     [("http", PORT_PLAIN), ("https", PORT_TLS), ("socks5", 1080), ("socks5h", 1080)];
 
-/// A submitted workload whose local files were all checked. It has no other constructor, so nothing
-/// of a submitted workload is opened before that.
-pub(super) struct Admitted(WorkloadFile);
+/// A submitted workload whose local files were all checked, with what opens them. It has no other
+/// constructor, so nothing of a submitted workload is opened before that.
+pub(super) struct Admitted {
+    file: WorkloadFile,
+    allowed: AllowedDirs,
+}
 
 impl Admitted {
     /// Checks a workload; refuses one that names files outside of these directories.
-    pub(super) fn of(file: WorkloadFile, allowed: &[PathBuf]) -> Result<Self> {
+    pub(super) fn of(file: WorkloadFile, allowed: &AllowedDirs) -> Result<Self> {
         check_files(&file, allowed)?;
         // An allowed directory may hold links to files elsewhere.
-        check_files(&*with_files(&file)?, allowed)?;
-        Ok(Self(file))
+        with_files(&file, allowed)?;
+        Ok(Self { file, allowed: allowed.clone() })
+    }
+
+    /// Returns what opens the files that it names.
+    pub(super) fn opens(&self) -> AllowedDirs {
+        self.allowed.clone()
     }
 
     /// Renames it.
     pub(super) fn rename(&mut self, name: &str) {
-        name.clone_into(&mut self.0.name);
+        name.clone_into(&mut self.file.name);
     }
 }
 
@@ -42,11 +50,11 @@ impl Deref for Admitted {
     type Target = WorkloadFile;
 
     fn deref(&self) -> &WorkloadFile {
-        &self.0
+        &self.file
     }
 }
 
-fn check_files(file: &WorkloadFile, allowed: &[PathBuf]) -> Result<(), ConductError> {
+fn check_files(file: &WorkloadFile, allowed: &AllowedDirs) -> Result<(), ConductError> {
     let mut named = file.local_files().into_iter();
     match named.find(|(_, path)| !is_allowed(path, allowed)) {
         None => Ok(()),
@@ -59,12 +67,10 @@ fn check_files(file: &WorkloadFile, allowed: &[PathBuf]) -> Result<(), ConductEr
     }
 }
 
-/// Returns whether a path is in one of these directories once links are resolved. `-`, which some
-/// fields take for the standard input, is not.
-pub(super) fn is_allowed(path: &str, allowed: &[PathBuf]) -> bool {
-    let Ok(real) = real_path(Path::new(path)) else { return false };
-    let mut roots = allowed.iter().filter_map(|root| real_path(root).ok());
-    path != "-" && roots.any(|root| real.starts_with(root))
+/// Returns whether a path lies in one of these directories now. `-`, which some fields take for the
+/// standard input, does not.
+fn is_allowed(path: &str, allowed: &AllowedDirs) -> bool {
+    path != "-" && allowed.allows(Path::new(path))
 }
 
 /// Returns every host that a workload names: stores, proxies, masters, filers and sign-in services;
@@ -171,6 +177,10 @@ pub(super) fn touched(plan: &Plan, own: &str, touch: &[BucketGlob]) -> Touched {
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "makes the files that are named")]
 mod tests {
+    use anyhow::anyhow;
+    use plimsoll_conduct::Traces;
+    use plimsoll_workload::plan::spec::TraceOf;
+
     use super::*;
 
     fn file(targets: &str) -> WorkloadFile {
@@ -185,7 +195,8 @@ mod tests {
         let inside = directory.path().join("in");
         std::fs::create_dir(&inside).unwrap();
         std::os::unix::fs::symlink("/etc", inside.join("link")).unwrap();
-        let allowed = [inside.clone()];
+        let only = |path: &Path| AllowedDirs::only(&[path.to_owned()]).unwrap();
+        let allowed = only(&inside);
         let ok = |path: &Path| is_allowed(&path.display().to_string(), &allowed);
         assert!(ok(&inside));
         for path in
@@ -193,9 +204,9 @@ mod tests {
         {
             assert!(!ok(path), "{}", path.display());
         }
-        assert!(!is_allowed(&inside.display().to_string(), &[]));
+        assert!(!is_allowed(&inside.display().to_string(), &AllowedDirs::none()));
         let here = std::path::absolute(".").unwrap();
-        assert!(is_allowed("x", std::slice::from_ref(&here)) && !is_allowed("-", &[here]));
+        assert!(is_allowed("x", &only(&here)) && !is_allowed("-", &only(&here)));
     }
 
     #[test]
@@ -209,15 +220,54 @@ mod tests {
              true}}\nstages: []\n",
             inside.display()
         );
-        let admitted = |allowed: &[PathBuf]| {
+        let only = |path: &Path| AllowedDirs::only(&[path.to_owned()]).unwrap();
+        let admitted = |allowed: &AllowedDirs| {
             let file = WorkloadFile::from_yaml("w", &text).unwrap();
             Admitted::of(file, allowed).map(drop).map_err(|error| error.to_string())
         };
         std::fs::write(inside.join("a"), "a").unwrap();
-        assert!(admitted(&[]).unwrap_err().starts_with("sets.o.named.files: the console does not"));
-        assert_eq!(admitted(std::slice::from_ref(&inside)), Ok(()));
+        assert!(
+            admitted(&AllowedDirs::none())
+                .unwrap_err()
+                .starts_with("sets.o.named.files: the console does not")
+        );
+        assert_eq!(admitted(&only(&inside)), Ok(()));
         std::os::unix::fs::symlink(&secret, inside.join("b")).unwrap();
-        assert!(admitted(std::slice::from_ref(&inside)).unwrap_err().contains("in/b`"));
+        assert!(admitted(&only(&inside)).unwrap_err().contains("in/b"));
+    }
+
+    #[test]
+    fn what_becomes_a_link_once_a_workload_was_admitted_is_not_opened() {
+        let directory = tempfile::tempdir().unwrap();
+        let (inside, outside) = (directory.path().join("in"), directory.path().join("out"));
+        for path in [&inside, &outside] {
+            std::fs::create_dir_all(path.join("names")).unwrap();
+            std::fs::write(path.join("names/a"), "a").unwrap();
+            std::fs::write(path.join("trace"), "time,op,key,size\n1,get,a,10\n").unwrap();
+        }
+        let at = inside.display();
+        let text = format!(
+            "schema: plimsoll.workload/2\nname: w\nsets:\n  o: {{named: {{files: '{at}/names'}}, \
+             shared: true}}\n  t: {{trace: {{file: '{at}/trace'}}}}\nstages: []\n"
+        );
+        let file = WorkloadFile::from_yaml("w", &text).unwrap();
+        let allowed = AllowedDirs::only(std::slice::from_ref(&inside)).unwrap();
+        let admitted = Admitted::of(file, &allowed).unwrap();
+        let trace = TraceOf::file(inside.join("trace").display().to_string());
+        let read = || {
+            let names = with_files(&admitted, &admitted.opens()).map(drop);
+            let trace = Traces::within(admitted.opens()).read(&trace).map(drop);
+            [names, trace].map(|read| read.map_err(|error| format!("{:#}", anyhow!(error))))
+        };
+        assert_eq!(read(), [Ok(()), Ok(())]);
+        for name in ["names", "trace"] {
+            std::fs::rename(inside.join(name), inside.join(format!("{name}-was"))).unwrap();
+            std::os::unix::fs::symlink(outside.join(name), inside.join(name)).unwrap();
+        }
+        for refused in read() {
+            let why = refused.unwrap_err();
+            assert!(why.ends_with("a symbolic link is in the way and is not followed"), "{why}");
+        }
     }
 
     #[test]

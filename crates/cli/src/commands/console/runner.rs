@@ -5,17 +5,18 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Error, Result, bail};
-use plimsoll_conduct::{BucketGlob, Consent, NamedHosts, RunTime, StandIn, machine};
+use plimsoll_conduct::{BucketGlob, Consent, NamedHosts, RunTime, StandIn, Traces, machine};
 use plimsoll_console::{
     Agent, AgentState, Facts, Job, Problem, Refusal, Runner, Severity, Sound, SourceKind,
     Submission, Verdict,
 };
 use plimsoll_dialects::fio::is_job_file;
+use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_http::{Endpoint, PORT_PLAIN, PORT_TLS, Scheme, expand_hosts, split_scheme};
 use plimsoll_workload::plan::spec::TargetSpec;
 use plimsoll_workload::plan::{Plan, ReadError, Source, WorkloadFile};
 
-use super::allowed::{Admitted, Touched, hosts_of, is_allowed, specs, touched};
+use super::allowed::{Admitted, Touched, hosts_of, specs, touched};
 use super::from_xml::FromXml;
 use crate::args::console::ConsoleArgs;
 use crate::args::file::{FileConductArgs, JobFileArgs};
@@ -43,7 +44,8 @@ pub(super) struct LocalRunner {
     credential_hosts: NamedHosts,
     fleet: FleetArgs,
     has_fleet: bool,
-    allow_dirs: Vec<PathBuf>,
+    /// Where files may lie that a workload names.
+    allowed: AllowedDirs,
     known: Arc<Mutex<Known>>,
 }
 
@@ -82,7 +84,7 @@ struct Unvetted {
 impl LocalRunner {
     pub(super) fn new(
         args: &ConsoleArgs,
-        allow_dirs: Vec<PathBuf>,
+        allowed: AllowedDirs,
         credential_hosts: NamedHosts,
     ) -> Result<Self> {
         let has_fleet = args.fleet.is_asked()?;
@@ -98,7 +100,7 @@ impl LocalRunner {
         let own = store.host.as_deref().and_then(|hosts| own_hosts(hosts, store.tls));
         let credential_hosts = credential_hosts.and(own.unwrap_or_default());
         let bare_store = without_credentials(store.clone());
-        Ok(Self { store, bare_store, credential_hosts, fleet, has_fleet, allow_dirs, known })
+        Ok(Self { store, bare_store, credential_hosts, fleet, has_fleet, allowed, known })
     }
 
     /// Returns whether a workload that names these hosts may use the owner's credentials.
@@ -147,6 +149,8 @@ impl LocalRunner {
             secrets: prepared.cosbench.as_ref().map(|of| of.secrets.clone()).unwrap_or_default(),
             // What COSBench writes stays until a stage of it cleans up.
             keeps_data: prepared.cosbench.is_some(),
+            allowed: prepared.file.opens(),
+            traces: Traces::within(prepared.file.opens()),
             ..Settings::plain(output, Consent::by(LEAVE, false).touching(touch))
         }
     }
@@ -163,7 +167,7 @@ impl LocalRunner {
         let read = read.map_err(|error| refused(kind, &error))?;
         let Unvetted { file, source, notes, stand_in, cosbench } = read;
         let hosts = hosts_of(&file);
-        let admitted = Admitted::of(file, &self.allow_dirs).map_err(|error| {
+        let admitted = Admitted::of(file, &self.allowed).map_err(|error| {
             in_place(kind, located(error, source.as_ref(), name), cosbench.as_deref())
         });
         let mut file = admitted?;
@@ -185,8 +189,7 @@ impl LocalRunner {
             explain: false,
             check: false,
         };
-        let may_look = |path: &str| is_allowed(path, &self.allow_dirs);
-        let lowered = fio::from_text(text, name, &settings, &may_look)?;
+        let lowered = fio::from_text(text, name, &settings, &self.allowed)?;
         Ok(Unvetted {
             notes: lowered.notes.iter().map(ToString::to_string).collect(),
             stand_in: if lowered.null { StandIn::Null } else { StandIn::Nobody },
