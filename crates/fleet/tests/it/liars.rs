@@ -108,7 +108,10 @@ fn field(pointer: &'static str, value: Value) -> Lie {
 
 /// Has the agent hand in other files than it has.
 fn hands_in(files: &'static [(&'static str, u64)]) -> Lie {
-    let of = |(name, size): &(&str, u64)| json!([name, {"name": "run/file", "word": "x", "size_bytes": size, "sha256": ""}]);
+    let of = |(name, size): &(&str, u64)| {
+        let kept = json!({"name": "run/file", "word": "x", "size_bytes": size, "sha256": ""});
+        json!([name, kept])
+    };
     field("/handed_in/files", files.iter().map(of).collect())
 }
 
