@@ -62,6 +62,11 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     done
 }
 
+/// Opens a file that only its owner reads, to append to it.
+pub(crate) fn appended_private(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).mode(0o600).open(path)
+}
+
 /// Opens a file to append to it.
 pub(crate) fn appended(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).open(path)

@@ -16,6 +16,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use thiserror::Error;
 
 use crate::archive::old::{Found, Old};
+use crate::disk;
 use crate::facts::{Facts, StageProgress};
 use crate::state::{Number, SourceKind, State};
 
@@ -171,6 +172,9 @@ pub(crate) struct Store(Mutex<Connection>);
 impl Store {
     /// Opens the database at a path, or makes it.
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+        // The database's own logs are made with the rights of its file. Where that cannot be made,
+        // opening it says why.
+        let _ = disk::appended_private(path);
         let connection = Connection::open(path)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;

@@ -21,6 +21,7 @@ use std::time::Duration;
 use async_nats::ServerAddr;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use plimsoll_conduct::input;
 use plimsoll_record::{StateDirectory, StateDirectoryError, removal};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -45,6 +46,8 @@ const START_MAX: Duration = Duration::from_secs(15);
 const START_LOOK: Duration = Duration::from_millis(10);
 /// What is kept for coordinators on this machine.
 const FLEET_FILE: &str = "fleet.json";
+/// More than that file has.
+const FLEET_FILE_BYTES_MAX: u64 = 1 << 20;
 const SERVER_CONFIG: &str = "nats.conf";
 const SERVER_LOG: &str = "nats.log";
 const SERVER_CERTIFICATES: &str = "server.pem";
@@ -351,7 +354,7 @@ pub fn local_fleet(directory: &Path) -> Result<NatsConfig, BrokerError> {
 }
 
 fn connect_file(path: &Path) -> Result<(NatsConfig, String), BrokerError> {
-    let text = match fs::read_to_string(path) {
+    let text = match input::read_text(path, FLEET_FILE_BYTES_MAX) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(BrokerError::NoFleet { path: path.to_path_buf() });
         }

@@ -91,8 +91,10 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
     if weight > WEIGHT_MAX {
         bail!("--weight {weight}: the most is {WEIGHT_MAX}");
     }
-    let stop = signals::listen()?;
+    // A token may come from a pipe that nobody writes to: until it is read, Ctrl-C ends the process
+    // as it always does.
     let leads = leads(args)?;
+    let stop = signals::listen()?;
     let (directory, key) = match &args.directory {
         Some(directory) => (directory.clone(), AgentKey::open(directory).context("--directory")?),
         None => AgentKey::open_free(&state_directory("agent")?)?,

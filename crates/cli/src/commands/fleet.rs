@@ -55,6 +55,8 @@ fn up(args: &UpArgs) -> Result<ExitCode> {
         Some(directory) => directory.clone(),
         None => fleet::state_directory("fleet")?,
     };
+    // Nor may others read what the server, a child, keeps there.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     let broker = Broker::start(BrokerSettings {
         program: found.program,
         listen: (args.listen.ip().to_string(), args.listen.port()),

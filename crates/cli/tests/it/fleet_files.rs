@@ -1,9 +1,14 @@
 //! Agents that work on files: those that all of them see, and those on disks of their own.
 
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
+
+use rustix::fs::{CWD, FileType, Mode};
+use rustix::process::Signal;
 
 use crate::fleet::{Fleet, Running, json_of};
 use crate::harness::{plimsoll, stderr};
@@ -189,4 +194,52 @@ fn the_owner_of_a_machine_says_where_runs_may_work() {
     left.extend(names_in(&allowed));
     left.sort_unstable();
     assert_eq!(left, ["there", "there", "way", "within"]);
+}
+
+fn pipe_at(path: &Path) {
+    rustix::fs::mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+}
+
+#[test]
+fn an_agent_that_waits_for_its_token_heeds_the_first_signal() {
+    let place = tempfile::tempdir().unwrap();
+    let pipe = place.path().join("pipe");
+    pipe_at(&pipe);
+    let mut agent = plimsoll(place.path()).args(["agent", "--join-file", "pipe"]).spawn().unwrap();
+    // Opening it returns when the agent has opened it, too.
+    let writer = std::fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+    let pid = rustix::process::Pid::from_child(&agent);
+    rustix::process::kill_process(pid, Signal::INT).unwrap();
+    let ended = agent.wait().unwrap();
+    drop(writer);
+    assert_eq!(ended.signal(), Some(Signal::INT.as_raw()), "{ended}");
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_fleets_file_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::create_dir(place.path().join("fleet")).unwrap();
+    pipe_at(&place.path().join("fleet/fleet.json"));
+    let output =
+        plimsoll(place.path()).args(["fleet", "agents", "--fleet=fleet"]).output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("not a regular file"), "{said}");
+}
+
+#[test]
+fn nobody_else_reads_what_a_fleet_keeps() {
+    let Some(fleet) = Fleet::start(&["a"], &[]) else { return };
+    let mut rest = vec![fleet.flag.trim_start_matches("--fleet=").into()];
+    let mut seen = 0;
+    while let Some(path) = rest.pop() {
+        // What the server removes meanwhile is not there.
+        let Ok(facts) = std::fs::symlink_metadata::<&std::path::PathBuf>(&path) else { continue };
+        assert_eq!(facts.mode() & 0o077, 0, "{}", path.display());
+        seen += 1;
+        if facts.is_dir() {
+            rest.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        }
+    }
+    assert!(seen > 5, "{seen}");
 }

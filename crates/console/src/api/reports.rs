@@ -185,7 +185,7 @@ impl InShort {
     /// Keeps it, so that it need not be worked out again.
     pub(crate) fn keep(&self, series: &Path) -> io::Result<()> {
         let text = serde_json::to_string(self)?;
-        disk::write(&Self::place(series), text.as_bytes())
+        disk::write_private(&Self::place(series), text.as_bytes())
     }
 }
 

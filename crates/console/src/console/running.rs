@@ -75,7 +75,7 @@ pub(super) fn enter(console: &Arc<Console>, entry: Entry) -> Turn {
         Err(error) => (None, Some(error.to_string())),
     };
     // Seconds are kept where that can be; a run does not depend on it.
-    let file = disk::appended(&console.series(number)).ok();
+    let file = disk::appended_private(&console.series(number)).ok();
     let store = Arc::clone(&console.store);
     let beside = archive.clone().map(|archive| archive as Arc<dyn Beside>);
     let log = archive.as_ref().map(|archive| archive.directory().join("scripts.log"));

@@ -175,6 +175,12 @@ fn secrets_lie_in_a_private_file_until_the_run_has_ended() {
     let sealed = directory.path().join("console/sealed/w1");
     let mode = sealed.metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
+    for found in disk::files_below(&directory.path().join("console")).unwrap() {
+        let Ok(facts) = directory.path().join("console").join(&found.name).metadata() else {
+            continue;
+        };
+        assert_eq!(facts.permissions().mode() & 0o077, 0, "{}", found.name);
+    }
     let config = directory.path().join("archive/w1-a_b/workload-config.xml");
     assert!(disk::read_text(&config).unwrap().contains("secretkey=*REDACTED*"));
     hand.leave.send(()).unwrap();
