@@ -1,19 +1,19 @@
 //! A fabric inside one process.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::fabric::{Address, Arrival, Fabric, FabricError, Kept, Space};
 use crate::protocol::AgentId;
-use crate::simulated::{failed, kept_in_memory};
+use crate::simulated::{Contents, failed, read_whole};
 
 #[derive(Debug, Default)]
 struct Ways {
     agents: HashMap<AgentId, Sender<Arrival>>,
     coordinators: Vec<Sender<Arrival>>,
-    contents: BTreeMap<(Space, String), Vec<u8>>,
+    contents: Contents,
 }
 
 /// A fabric inside one process, over which every message arrives once, in order.
@@ -65,27 +65,18 @@ impl Fabric for Local {
     }
 
     fn put(&self, of: &Space, name: &str, content: &mut dyn Read) -> Result<Kept, FabricError> {
-        let mut bytes = Vec::new();
-        let read = content.read_to_end(&mut bytes);
-        read.map_err(|source| failed(format!("cannot read {name}"), source))?;
-        let kept = kept_in_memory(name, &bytes);
-        self.ways().contents.insert((of.clone(), name.to_owned()), bytes);
-        Ok(kept)
+        let bytes = read_whole(name, content)?;
+        Ok(self.ways().contents.put(of, name, bytes))
     }
 
     fn get(&self, of: &Space, kept: &Kept, to: &mut dyn Write) -> Result<u64, FabricError> {
-        let key = (of.clone(), kept.name.clone());
-        let Some(bytes) = self.ways().contents.get(&key).cloned() else {
-            let (of, name) = key;
-            return Err(FabricError::Missing { of, name });
-        };
+        let bytes = self.ways().contents.get(of, kept)?;
         let written = to.write_all(&bytes).map(|()| bytes.len() as u64);
         written.map_err(|source| failed(format!("cannot keep {}", kept.name), source))
     }
 
     fn remove(&self, of: &Space, path: &str) -> Result<(), FabricError> {
-        let path = format!("{path}/");
-        self.ways().contents.retain(|(space, name), _| space != of || !name.starts_with(&path));
+        self.ways().contents.remove(of, path);
         Ok(())
     }
 }

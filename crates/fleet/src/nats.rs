@@ -23,7 +23,7 @@ use self::budget::Budgets;
 use self::objects::TakeError;
 use crate::fabric::{Address, Arrival, Fabric, FabricError, Kept, Space};
 use crate::protocol::AgentId;
-use crate::simulated::failed;
+use crate::simulated::{failed, read_whole};
 
 /// What all subjects begin with.
 pub(crate) const SUBJECTS: &str = "plimsoll";
@@ -447,10 +447,7 @@ impl Fabric for Nats {
 
     fn put(&self, of: &Space, name: &str, content: &mut dyn Read) -> Result<Kept, FabricError> {
         // What is sent again is needed from its beginning.
-        let mut bytes = Vec::new();
-        let read = content.read_to_end(&mut bytes);
-        read.map_err(|error| failed(format!("cannot read {name}"), error))?;
-        let (content, bucket) = (Bytes::from(bytes), bucket_of(of));
+        let (content, bucket) = (Bytes::from(read_whole(name, content)?), bucket_of(of));
         self.keep_trying(format!("cannot hand {name} over"), || {
             objects::put(&self.jetstream, &bucket, name, content.clone())
         })

@@ -40,7 +40,7 @@ struct Way {
     /// By moment and order of sending.
     on_way: BTreeMap<(u64, u64), Delivery>,
     sent: u64,
-    contents: BTreeMap<(Space, String), Vec<u8>>,
+    contents: Contents,
 }
 
 /// A simulated fabric.
@@ -140,35 +140,54 @@ impl Fabric for Simulated {
     }
 
     fn put(&self, of: &Space, name: &str, content: &mut dyn Read) -> Result<Kept, FabricError> {
-        let mut bytes = Vec::new();
-        let read = content.read_to_end(&mut bytes);
-        read.map_err(|source| failed(format!("cannot read {name}"), source))?;
-        let kept = kept_in_memory(name, &bytes);
-        self.way().contents.insert((of.clone(), name.to_owned()), bytes);
-        Ok(kept)
+        let bytes = read_whole(name, content)?;
+        Ok(self.way().contents.put(of, name, bytes))
     }
 
     fn get(&self, of: &Space, kept: &Kept, to: &mut dyn Write) -> Result<u64, FabricError> {
-        let key = (of.clone(), kept.name.clone());
-        let Some(bytes) = self.way().contents.get(&key).cloned() else {
-            let (of, name) = key;
-            return Err(FabricError::Missing { of, name });
-        };
+        let bytes = self.way().contents.get(of, kept)?;
         let written = to.write_all(&bytes).map(|()| bytes.len() as u64);
         written.map_err(|source| failed(format!("cannot keep {}", kept.name), source))
     }
 
     fn remove(&self, of: &Space, path: &str) -> Result<(), FabricError> {
-        let path = format!("{path}/");
-        self.way().contents.retain(|(space, name), _| space != of || !name.starts_with(&path));
+        self.way().contents.remove(of, path);
         Ok(())
     }
 }
 
-/// Returns what is told of a content in memory, where names suffice.
-pub(crate) fn kept_in_memory(name: &str, bytes: &[u8]) -> Kept {
-    let (name, word, sha256) = (name.to_owned(), String::new(), sum_of(bytes));
-    Kept { name, word, size_bytes: bytes.len() as u64, sha256 }
+/// The contents that a fabric in memory keeps, by space and name.
+#[derive(Debug, Default)]
+pub(crate) struct Contents(BTreeMap<(Space, String), Vec<u8>>);
+
+impl Contents {
+    /// Keeps a content in place of what was there. In memory a name suffices to find it.
+    pub(crate) fn put(&mut self, of: &Space, name: &str, bytes: Vec<u8>) -> Kept {
+        let (word, sha256, size_bytes) = (String::new(), sum_of(&bytes), bytes.len() as u64);
+        self.0.insert((of.clone(), name.to_owned()), bytes);
+        Kept { name: name.to_owned(), word, size_bytes, sha256 }
+    }
+
+    /// Returns a content.
+    pub(crate) fn get(&self, of: &Space, kept: &Kept) -> Result<Vec<u8>, FabricError> {
+        let key = (of.clone(), kept.name.clone());
+        let found = self.0.get(&key).cloned();
+        found.ok_or_else(|| FabricError::Missing { of: key.0, name: key.1 })
+    }
+
+    /// Removes all contents below a path.
+    pub(crate) fn remove(&mut self, of: &Space, path: &str) {
+        let path = format!("{path}/");
+        self.0.retain(|(space, name), _| space != of || !name.starts_with(&path));
+    }
+}
+
+/// Reads all of a content that is handed over.
+pub(crate) fn read_whole(name: &str, content: &mut dyn Read) -> Result<Vec<u8>, FabricError> {
+    let mut bytes = Vec::new();
+    let read = content.read_to_end(&mut bytes);
+    read.map_err(|source| failed(format!("cannot read {name}"), source))?;
+    Ok(bytes)
 }
 
 pub(crate) fn failed(
