@@ -140,6 +140,14 @@ impl Victims {
         Some(Self { _broker: broker, token, lead, told, id, agent, asked, kept, _place: place })
     }
 
+    /// Has a hostile agent join, which has a bucket of its own.
+    fn intruder(&self) -> (AgentId, NatsConfig, Raw) {
+        let (own, config) = join(&self.token, "hostile", &NewKey::make().unwrap()).unwrap();
+        self.lead.make(&Space::Of(own.clone())).unwrap();
+        let raw = Raw::connect(&config, "x", own.as_str()).unwrap();
+        (own, config, raw)
+    }
+
     /// Has something said to and by each, so that there is something to hear.
     fn talk(&self) {
         self.lead.post(&Address::Agents, b"all".to_vec()).unwrap();
@@ -246,10 +254,8 @@ fn a_token_lets_nobody_hear_or_say_anything_but_ask_to_join() {
 fn an_agent_is_nobody_but_itself() {
     let Some(victims) = Victims::new() else { return };
     let id = victims.id.as_str();
-    let (own, config) = join(&victims.token, "hostile", &NewKey::make().unwrap()).unwrap();
-    [Space::Shared, Space::Of(own.clone())].iter().for_each(|of| victims.lead.make(of).unwrap());
+    let (own, config, raw) = victims.intruder();
     let own = own.as_str();
-    let raw = Raw::connect(&config, "x", own).unwrap();
     let mut subjects = words(&[">", "*.>", "plimsoll.>", "plimsoll.ask.*", "plimsoll.tell.*"]);
     subjects.extend(words(&["plimsoll.join", "plimsoll.up.>", "$JS.>", "$O.>", "$SYS.>"]));
     subjects.push(format!("plimsoll.ask.{id}"));
@@ -290,9 +296,8 @@ fn an_agent_is_nobody_but_itself() {
 fn an_agent_has_the_server_say_nothing_to_others() {
     let Some(victims) = Victims::new() else { return };
     let id = victims.id.as_str();
-    let (own, config) = join(&victims.token, "hostile", &NewKey::make().unwrap()).unwrap();
-    [Space::Shared, Space::Of(own.clone())].iter().for_each(|of| victims.lead.make(of).unwrap());
-    let (raw, own) = (Raw::connect(&config, "x", own.as_str()).unwrap(), own.as_str());
+    let (own, _config, raw) = victims.intruder();
+    let own = own.as_str();
     // What it says in the name of a coordinator, and of another agent, lies in its own bucket.
     let ask: Ask<Order> = Ask::Roll { coordinator: 66, look: Vec::new(), number: 1 };
     let kept = format!("$O.plimsoll-of-{own}.C.x");
@@ -330,9 +335,8 @@ fn an_agent_has_the_server_say_nothing_to_others() {
 fn an_agent_has_the_server_store_nothing_over_what_others_have_put_there() {
     let Some(victims) = Victims::new() else { return };
     let id = victims.id.as_str();
-    let (own, config) = join(&victims.token, "hostile", &NewKey::make().unwrap()).unwrap();
-    [Space::Shared, Space::Of(own.clone())].iter().for_each(|of| victims.lead.make(of).unwrap());
-    let (raw, own) = (Raw::connect(&config, "x", own.as_str()).unwrap(), own.as_str());
+    let (own, _config, raw) = victims.intruder();
+    let own = own.as_str();
     // What it keeps itself asks a server to remove all else, wherever it is stored.
     let (evil, all) = (format!("$O.plimsoll-of-{own}.C.evil"), [("Nats-Rollup", "all")]);
     raw.says_with(&evil, &all, b"other bytes");
@@ -364,15 +368,15 @@ fn an_agent_has_the_server_store_nothing_over_what_others_have_put_there() {
 #[test]
 fn what_an_agent_has_put_there_is_removed_whatever_it_is() {
     let Some(victims) = Victims::new() else { return };
-    let (own, config) = join(&victims.token, "hostile", &NewKey::make().unwrap()).unwrap();
+    let (own, config, raw) = victims.intruder();
     let space = Space::Of(own.clone());
-    victims.lead.make(&space).unwrap();
-    let raw = Raw::connect(&config, "x", own.as_str()).unwrap();
     let (agent, _asked) = Nats::join(&config, Side::Agent(&own, 8)).unwrap();
     let kept = agent.put(&space, "run/part", &mut Cursor::new(CONTENT)).unwrap();
     for odd in ["M.x", "C.%%", "C.x.y", "C.cnVu.b2Rk.x", "C.cnVu"] {
         raw.says(&format!("$O.plimsoll-of-{}.{odd}", own.as_str()), b"garbage");
     }
+    // Nor can a header remove what was put there before.
+    raw.says_with(&format!("$O.plimsoll-of-{}.C.x", own.as_str()), &[("Nats-Rollup", "all")], b"x");
     raw.flush();
     let fetched = |kept: &Kept| {
         let mut content = Vec::new();
@@ -410,8 +414,7 @@ fn what_an_agent_has_put_there_is_removed_whatever_it_is() {
 #[test]
 fn names_that_are_none_are_shown_to_nobody() {
     let Some(victims) = Victims::new() else { return };
-    let (own, config) = join(&victims.token, "hostile", &NewKey::make().unwrap()).unwrap();
-    let raw = Raw::connect(&config, "x", own.as_str()).unwrap();
+    let (own, _config, raw) = victims.intruder();
     let says = |number, about: About| {
         let what = What::<Answer, LiveDoc>::Here(about);
         let tell = Tell { agent: own.clone(), incarnation: 7, number, coordinator: None, what };
@@ -442,8 +445,7 @@ fn names_that_are_none_are_shown_to_nobody() {
 fn who_floods_is_cut_short_and_others_are_heard() {
     const FLOOD: usize = 60_000;
     let Some(victims) = Victims::new() else { return };
-    let (own, config) = join(&victims.token, "hostile", &NewKey::make().unwrap()).unwrap();
-    let raw = Raw::connect(&config, "x", own.as_str()).unwrap();
+    let (own, _config, raw) = victims.intruder();
     let subject = format!("plimsoll.tell.{}", own.as_str());
     // What is larger than a message may be is not even taken.
     (0..200).for_each(|_| raw.says(&subject, &[b'['; 900_000]));
