@@ -99,7 +99,7 @@ pub fn with_files<'f>(
 fn files_in(directory: &str, allowed: &AllowedDirs) -> Result<Vec<DataFileSpec>, ConductError> {
     let failed = |source| ConductError::Content { path: directory.into(), source };
     let mut files = Vec::new();
-    for name in input::names_allowed(allowed, Path::new(directory)).map_err(failed)? {
+    for name in input::names_in(allowed, Path::new(directory)).map_err(failed)? {
         let path = Path::new(directory).join(name);
         let facts = input::look_at(allowed, &path);
         let facts = facts.map_err(|source| ConductError::Content { path: path.clone(), source })?;
@@ -161,7 +161,7 @@ fn content_files(
 /// Reads a file.
 fn bytes_of(file: &DataFileSpec, allowed: &AllowedDirs) -> Result<Vec<u8>, ConductError> {
     let DataFileSpec { path, bytes } = file;
-    let held = input::read_allowed(allowed, Path::new(path), bytes.saturating_add(1));
+    let held = input::read_bounded(allowed, Path::new(path), bytes.saturating_add(1));
     let held = held.map_err(|source| ConductError::Content { path: path.into(), source })?;
     sized(file, &held)?;
     Ok(held)

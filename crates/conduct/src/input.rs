@@ -1,13 +1,13 @@
 //! Files that the user names and that are read whole: bounded, and nothing but files.
 //!
-//! A workload may come from somebody else, so whoever reads a file that it names says where that
-//! file may lie (`AllowedDirs`).
+//! A workload may come from somebody else. A file that it names is read only if it lies in the
+//! `AllowedDirs` given with it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::path::Path;
 
-use plimsoll_driver_file::allowed_dirs::AllowedDirs;
+use plimsoll_driver_file::allowed_dirs::{AllowedDirs, LINK};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
@@ -17,16 +17,7 @@ use plimsoll_workload::plan::Position;
 ///
 /// A directory, a pipe or a device is refused: what has no end would be read without end, and who
 /// opens a pipe waits for somebody to write to it.
-pub fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    read_allowed(&AllowedDirs::ANY, path, bytes_max)
-}
-
-/// The same of a file that a workload names.
-pub(crate) fn read_allowed(
-    allowed: &AllowedDirs,
-    path: &Path,
-    bytes_max: u64,
-) -> io::Result<Vec<u8>> {
+pub fn read_bounded(allowed: &AllowedDirs, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     bounded(open_regular(allowed, path)?, bytes_max)
 }
 
@@ -51,12 +42,12 @@ fn open_regular(allowed: &AllowedDirs, path: &Path) -> io::Result<File> {
 
 fn in_words(errno: Errno) -> io::Error {
     match errno {
-        Errno::LOOP => io::Error::other("a symbolic link is in the way and is not followed"),
+        Errno::LOOP => io::Error::other(LINK),
         errno => errno.into(),
     }
 }
 
-/// Returns what the kernel says of what a workload names, and of what type it is.
+/// Returns the metadata and the type of a file that a workload names.
 pub(crate) fn look_at(allowed: &AllowedDirs, path: &Path) -> io::Result<(Stat, FileType)> {
     let stat = allowed.stat(path).map_err(in_words)?;
     Ok((stat, FileType::from_raw_mode(stat.st_mode)))
@@ -74,7 +65,7 @@ pub fn read_given(path: &Path) -> io::Result<String> {
     read_named(&AllowedDirs::ANY, path)
 }
 
-/// The same of a place that a workload names.
+/// The same for a place that a workload names.
 pub(crate) fn read_named(allowed: &AllowedDirs, path: &Path) -> io::Result<String> {
     text_of(bounded(open_named(allowed, path)?, TEXT_BYTES_MAX)?)
 }
@@ -109,18 +100,13 @@ pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     read_text_allowed(&AllowedDirs::ANY, path, bytes_max)
 }
 
-/// The same of a file that a workload names.
+/// The same for a file that a workload names.
 pub fn read_text_allowed(allowed: &AllowedDirs, path: &Path, bytes_max: u64) -> io::Result<String> {
-    text_of(read_allowed(allowed, path, bytes_max)?)
+    text_of(read_bounded(allowed, path, bytes_max)?)
 }
 
 /// Returns the names of what is in a directory, in order; one that is not a string is left out.
-pub fn names_in(path: &Path) -> io::Result<Vec<String>> {
-    names_allowed(&AllowedDirs::ANY, path)
-}
-
-/// The same of a directory that a workload names.
-pub(crate) fn names_allowed(allowed: &AllowedDirs, path: &Path) -> io::Result<Vec<String>> {
+pub fn names_in(allowed: &AllowedDirs, path: &Path) -> io::Result<Vec<String>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = allowed.open(path, flags, Mode::empty()).map_err(in_words)?;
     let entries = rustix::fs::Dir::read_from(directory)?.collect::<Result<Vec<_>, _>>()?;
@@ -149,7 +135,9 @@ mod tests {
         let path = folder.path().join("file");
         std::fs::write(&path, "12345").unwrap();
         assert_eq!(read_text(&path, 5).unwrap(), "12345");
-        let said = |path: &Path, most| read_bounded(path, most).unwrap_err().to_string();
+        let said = |path: &Path, most| {
+            read_bounded(&AllowedDirs::ANY, path, most).unwrap_err().to_string()
+        };
         assert_eq!(said(&path, 4), "it is larger than 4 bytes");
         assert_eq!(said(Path::new("/dev/zero"), 4), "it is not a regular file");
         assert_eq!(said(folder.path(), 4), "it is not a regular file");
@@ -168,10 +156,11 @@ mod tests {
         let away = folder.path().join("away");
         std::os::unix::fs::symlink("/etc", &away).unwrap();
         assert_eq!(refused(&away.join("passwd")), link);
-        assert_eq!(names_allowed(&allowed, &away).unwrap_err().to_string(), link);
-        assert_eq!(names_allowed(&allowed, folder.path()).unwrap(), ["away", "file", "pipe"]);
+        assert_eq!(names_in(&allowed, &away).unwrap_err().to_string(), link);
+        assert_eq!(names_in(&allowed, folder.path()).unwrap(), ["away", "file", "pipe"]);
         assert!(open_named(&allowed, &path).is_ok());
-        let missing = read_bounded(&folder.path().join("missing"), 4).unwrap_err();
+        let missing =
+            read_bounded(&AllowedDirs::ANY, &folder.path().join("missing"), 4).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
         std::fs::write(&path, [0xff]).unwrap();
         let not_text = read_text(&path, 5).unwrap_err().to_string();

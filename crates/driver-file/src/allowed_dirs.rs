@@ -1,8 +1,8 @@
 //! Directories that the owner of a machine allows others to work in.
 //!
-//! A path is resolved first, which says where it lies now. It is then opened from a handle of the
-//! allowed directory on, and the kernel follows no link there. Whoever may write to the directory
-//! and exchanges a part of the path for a link in between gets an error, and never a file outside.
+//! A path is resolved first, which tells where it lies now. It is then opened relative to a handle
+//! of the allowed directory, and the kernel follows no link there. If another user replaces a part
+//! of the path by a link in between, opening fails; a file outside is never opened.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,6 +15,9 @@ use rustix::io::Errno;
 
 use crate::facts::real_path;
 use crate::trouble;
+
+/// Why a path is not opened that is a link or leads out of what is allowed.
+pub const LINK: &str = "a symbolic link is in the way and is not followed";
 
 /// Where files may be opened: in these directories, or anywhere.
 #[derive(Clone, Debug, Default)]
@@ -174,8 +177,8 @@ mod tests {
 
     type Open = fn(&OwnedFd, &Path, OFlags, Mode) -> Result<OwnedFd, Errno>;
 
-    /// Whoever may write to the directory exchanges the path, or a directory on it, for a link
-    /// after it was found to lie there, and before it is opened.
+    /// Another user replaces the path, or a directory on it, by a link after the path was resolved
+    /// and before it is opened.
     #[test]
     fn a_path_that_becomes_a_link_before_it_is_opened_is_refused() {
         for open in [open_beneath as Open, open_stepwise] {

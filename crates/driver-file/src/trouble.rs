@@ -7,10 +7,12 @@ use plimsoll_driver::DriverError;
 use plimsoll_model::ErrorClass;
 use rustix::io::Errno;
 
+use crate::allowed_dirs::LINK;
+
 /// Returns the system's text of an error, without its number.
 pub(crate) fn text(errno: Errno) -> String {
     if errno == Errno::LOOP {
-        return "a symbolic link is in the way and is not followed".to_owned();
+        return LINK.to_owned();
     }
     let text = io::Error::from(errno).to_string();
     match text.find(" (os error") {

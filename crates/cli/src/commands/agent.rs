@@ -442,7 +442,7 @@ impl Workplace for Machine {
 /// Returns the runs of which parts are kept there, and where.
 fn kept_in(directory: &Path) -> Vec<(String, PathBuf)> {
     // Where nothing is, nothing is kept.
-    let Ok(names) = input::names_in(directory) else { return Vec::new() };
+    let Ok(names) = input::names_in(&AllowedDirs::ANY, directory) else { return Vec::new() };
     let run = |name: String| {
         let (run, part) = name.rsplit_once(PART)?;
         let is_part = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
