@@ -79,7 +79,7 @@ pub(crate) struct Settings<'a> {
     pub(crate) max_error_rate: f64,
     /// How often cleaning is tried.
     pub(crate) clean_tries_max: u32,
-    /// Where files may lie that the workload names.
+    /// Where the files may lie that the workload names.
     pub(crate) allowed: AllowedDirs,
     /// Traces that were read already.
     pub(crate) traces: Traces,

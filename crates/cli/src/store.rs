@@ -64,7 +64,7 @@ pub(crate) struct Stores<'a> {
     pub(crate) secrets: &'a TargetSecrets,
     /// Reads credentials of the environment.
     pub(crate) variable: fn(&str) -> Option<String>,
-    /// Where files may lie that the workload names.
+    /// Where the files may lie that the workload names.
     pub(crate) files: AllowedDirs,
 }
 
@@ -170,7 +170,7 @@ pub(crate) struct Judged<'a> {
     pub(crate) is_embedded: bool,
     /// Who asks targets that are named here, whatever the flags say.
     pub(crate) secrets: &'a TargetSecrets,
-    /// Where files may lie that the workload names.
+    /// Where the files may lie that the workload names.
     pub(crate) files: AllowedDirs,
 }
 

@@ -42,7 +42,7 @@ pub struct FileSettings {
     pub drop_machine_caches: bool,
     /// Whether what the run wrote stays.
     pub keeps_data: bool,
-    /// Where files may lie that the workload names, whatever they are for.
+    /// Where the files may lie that the workload names.
     pub allowed: AllowedDirs,
     /// Which part of it is carried out here, where not all of it.
     pub part: Option<FilesPart>,

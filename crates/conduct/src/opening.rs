@@ -84,7 +84,7 @@ pub trait Reach {
         AllowedHosts::ANY
     }
 
-    /// Returns where files may lie that the workload names.
+    /// Returns where the files may lie that the workload names.
     fn files(&self) -> AllowedDirs;
 
     /// Tells whether the caller lets buckets be created, and whether those that were stay, whatever

@@ -93,7 +93,7 @@ pub struct DirectFacts {
     pub offset_align: u32,
 }
 
-/// The same for whoever may look anywhere; see [`AllowedDirs::probe`].
+/// Probes a path wherever it lies; see [`AllowedDirs::probe`].
 pub fn probe(path: &Path) -> Result<FsFacts, DriverError> {
     AllowedDirs::ANY.probe(path)
 }
@@ -162,7 +162,7 @@ impl AllowedDirs {
         })
     }
 
-    /// Returns what the kernel says of a file, a directory or whatever else is at a path.
+    /// Returns the metadata of a path.
     pub fn stat(&self, path: &Path) -> Result<Stat, Errno> {
         let fd = self.open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         rustix::fs::fstat(fd)

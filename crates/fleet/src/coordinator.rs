@@ -55,9 +55,9 @@ pub enum LossReason {
     },
     /// It has said that it ends.
     Left,
-    /// It says that it works on, long after others were done.
+    /// It still reports work long after the others were done.
     Lagging,
-    /// It says that it works on, long after it was told to end.
+    /// It still reports work long after it was told to end.
     Unending,
     /// The coordinator has let it go.
     Dismissed,
@@ -433,8 +433,8 @@ impl<O: Clone, A, L: PartialEq> Coordinator<O, A, L> {
         todo
     }
 
-    /// Goes on without those who say that they work and keep the others waiting. Nobody waits for
-    /// an answer that an agent can put off for ever.
+    /// Drops agents that report work and keep the others waiting, so that no agent can hold up a
+    /// run for ever.
     fn look_for_laggards(&mut self, now: Moment, todo: &mut Vec<CoordinatorDo<O>>) {
         let count = |is: fn(&Standing<A>) -> bool| {
             self.members.iter().filter(|member| is(&member.standing)).count()

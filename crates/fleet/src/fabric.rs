@@ -37,12 +37,12 @@ impl fmt::Display for Space {
     }
 }
 
-/// A content that a fabric keeps, as whoever put it there tells others of it.
+/// Describes a content that a fabric keeps. Its owner sends this in a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
     /// What it is called.
     pub name: String,
-    /// What else stands where it lies; nobody can guess it.
+    /// Ends the subject under which it is kept; nobody can guess it.
     pub word: String,
     /// How long it is.
     pub size_bytes: u64,

@@ -211,8 +211,8 @@ impl Lead {
         self.step_watched(order, is_stopped, None, &mut Blind)
     }
 
-    /// The same; `watch` sees now and then what the agents tell, and nobody has to work on after
-    /// `planned_end`.
+    /// The same; `watch` regularly sees what the agents report. After `planned_end`, where it is
+    /// known, counters that grow are no reason to wait.
     fn step_watched(
         &mut self,
         order: impl FnMut(usize) -> Order,

@@ -11,10 +11,11 @@ pub struct Limits {
     pub silent_after: Duration,
     /// An agent that was not responding for so long is lost, and so is a coordinator.
     pub lost_after: Duration,
-    /// An agent that works on without progress is lost so long after at least as many others are
-    /// done, or ten times as long as they took, whichever is longer. It is warned of after a tenth.
+    /// An agent that works without progress is lost this long after at least as many others are
+    /// done, or after ten times as long as they took, whichever is longer. A warning names it after
+    /// a tenth of that.
     pub lag_max: Duration,
-    /// An agent that goes on with a step is lost so long after it was told to end it.
+    /// An agent that does not end its step is lost this long after it was told to.
     pub end_max: Duration,
 }
 
@@ -30,7 +31,7 @@ impl Limits {
 }
 
 impl Limits {
-    /// The same where one operation may take so long, which nobody cuts short.
+    /// The same limits where one operation may take this long: agents finish what is in flight.
     pub fn with_operations_of(self, longest: Duration) -> Self {
         let (lag_max, end_max) = (self.lag_max + longest, self.end_max + longest);
         Self { lag_max, end_max, ..self }

@@ -194,9 +194,8 @@ fn of_files<'a>(lowered: &Lowered, settings: &Settings<'a>) -> conducted::Settin
     }
 }
 
-/// Returns what the text of a job file comes to that somebody else has sent: neither files nor
-/// variables of this machine are read for it, and whether there is a file at a path, and how large
-/// it is, is told only of what is allowed.
+/// Translates the text of a job file that somebody else has sent. It reads neither files nor
+/// variables of this machine, and looks for files and their sizes only where that is allowed.
 pub(super) fn from_text(
     text: &str,
     name: &str,

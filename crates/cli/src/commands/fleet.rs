@@ -55,7 +55,7 @@ fn up(args: &UpArgs) -> Result<ExitCode> {
         Some(directory) => directory.clone(),
         None => fleet::state_directory("fleet")?,
     };
-    // Nor may others read what the server, a child, keeps there.
+    // The server is a child, and the files that it keeps there are private too.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     let broker = Broker::start(BrokerSettings {
         program: found.program,

@@ -314,8 +314,8 @@ fn what_takes_the_place_of_a_run_is_not_opened() {
     assert_eq!(fs::read(&victim).unwrap(), b"oursthers");
 }
 
-/// Whoever may write to an allowed directory exchanges files and directories in it for links at any
-/// moment: what a run opens, makes and sweeps lies in the directory all the same.
+/// Another user replaces files and directories in an allowed directory by links at any moment. What
+/// a run opens, creates and sweeps still lies in the directory.
 #[test]
 fn a_run_in_an_allowed_directory_reaches_nothing_outside_of_it() {
     let folder = tempfile::tempdir().unwrap();

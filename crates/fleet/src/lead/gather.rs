@@ -297,9 +297,9 @@ impl Lead {
         done: &mut [Done],
     ) -> Result<(), CallerError> {
         if !self.outcomes.is_empty() {
-            // Who asks from now on to stop gives up what is not handed in yet.
+            // Ctrl-C from now on gives up what is not handed in yet.
             recording.stop.begin_step();
-            self.have_handed_in(&recording.stop.clone())?;
+            self.have_handed_in(&recording.stop)?;
         }
         let place = recording.directory.path().join(STAGING);
         let staging = Staging::begin(&place)?;
@@ -341,7 +341,7 @@ impl Lead {
             self.complete(of, lines.remove(&of.stage).unwrap_or_default(), recording);
         }
         if !self.left().is_empty() && !self.outcomes.is_empty() {
-            self.release(&recording.stop.clone())?;
+            self.release(&recording.stop)?;
         }
         let _ = self.note_losses();
         staging.remove()?;

@@ -1,9 +1,9 @@
 //! Contents in streams of NATS: the pieces of each lie below a subject of its own, in their order.
 //!
-//! Whoever has put a content tells others what it is kept under, its size and its checksum, in a
-//! message of the fabric. Nothing about it is read from the stream: an agent can have the server
-//! store a reply there, under any subject that it knows. So the subject of a content ends in a word
-//! that nobody can guess, and streams take no `Nats-Rollup`, which would remove what lies there.
+//! The owner of a content sends its subject, size and checksum in a message of the fabric. None of
+//! that is read from the stream, because an agent can have the server store a reply there, under
+//! any subject that it knows. So the subject of a content ends in a word that nobody can guess, and
+//! streams take no `Nats-Rollup`, which would remove what lies there.
 //!
 //! Pieces are fetched one by one, without a consumer: a client that may create consumers can have
 //! the server send stored data to anybody. Others may have stored anything, so only what is asked
@@ -14,7 +14,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use async_nats::jetstream::Context;
-use async_nats::jetstream::context::{PublishAckFuture, PublishError};
+use async_nats::jetstream::context::{CreateStreamError, PublishAckFuture, PublishError};
 use async_nats::jetstream::stream::{
     Config, DirectGetErrorKind, DiscardPolicy, StorageType, Stream,
 };
@@ -52,7 +52,7 @@ pub(super) async fn make(
     context: &Context,
     bucket: &str,
     max_age: Duration,
-) -> Result<(), async_nats::jetstream::context::CreateStreamError> {
+) -> Result<(), CreateStreamError> {
     let config = Config {
         name: stream_of(bucket),
         subjects: vec![format!("$O.{bucket}.C.>")],
@@ -99,8 +99,7 @@ pub(super) async fn put(
     name: &str,
     content: Bytes,
 ) -> Result<Kept, PutError> {
-    let former = PutError::Former;
-    let stream = open(context, bucket).await.map_err(former)?;
+    let stream = open(context, bucket).await.map_err(PutError::Former)?;
     let (word, named) = (fresh_word(), subject_of(bucket, name));
     let subject = format!("{named}.{word}");
     let first = match pieces(context, &subject, &content).await {
@@ -116,7 +115,7 @@ pub(super) async fn put(
         Some(first) => all_of_name.sequence(first).await,
         None => all_of_name.await,
     };
-    removed.map_err(|error| former(error.into()))?;
+    removed.map_err(|error| PutError::Former(error.into()))?;
     let (name, size_bytes, sha256) = (name.to_owned(), content.len() as u64, sum_of(&content));
     Ok(Kept { name, word, size_bytes, sha256 })
 }
