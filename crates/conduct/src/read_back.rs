@@ -219,6 +219,7 @@ mod tests {
             end: moment,
             outcome,
             attempts: 1,
+            is_measured: true,
         })
     }
 

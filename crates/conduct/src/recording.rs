@@ -445,6 +445,9 @@ pub fn note_outcome(entry: &mut schema::Stage, outcome: &StageOutcome) {
         if own.unchecked.count > 0 {
             of.unverified_bytes = Some(own.unchecked.bytes);
         }
+        let ns = |since: Duration| since.as_nanos() as u64;
+        of.measured_from_ns = own.measured.map(|(from, _)| ns(from));
+        of.measured_until_ns = own.measured.and_then(|(_, until)| until).map(ns);
         if let (Some(schedule), Some(kept)) = (&mut of.schedule, &own.schedule) {
             note_kept(schedule, kept);
         }
@@ -456,6 +459,8 @@ pub fn note_outcome(entry: &mut schema::Stage, outcome: &StageOutcome) {
 
 /// Notes how a schedule was kept.
 fn note_kept(schedule: &mut schema::Schedule, kept: &ScheduleOutcome) {
+    let span = kept.span.map(|(from, until)| (from.as_nanos() as u64, until.as_nanos() as u64));
+    (schedule.offered_from_ns, schedule.offered_until_ns) = span.unzip();
     schedule.offered_count = Some(kept.offered_count);
     schedule.late_count = Some(kept.late_count);
     schedule.skipped_count = Some(kept.skipped_count);

@@ -507,7 +507,9 @@ fn too_many_failed(
     outcome: &JobOutcome,
     first: Option<&ErrorSample>,
 ) -> Option<String> {
-    let JobOutcome { ops_count, failed_count, .. } = *outcome;
+    // As the exit code has it: without what failed in a ramp.
+    let JobOutcome { measured_count, measured_failed_count, .. } = *outcome;
+    let (ops_count, failed_count) = (measured_count, measured_failed_count);
     let may = plan.failed_percent_max.unwrap_or(0.0);
     let percent = failed_count as f64 * 100.0 / ops_count.max(1) as f64;
     if failed_count == 0 || percent <= may {

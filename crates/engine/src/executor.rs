@@ -172,6 +172,7 @@ impl<'a> Executor<'a> {
             end: completion.end,
             outcome,
             attempts,
+            is_measured: true,
         }
     }
 

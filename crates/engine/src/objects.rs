@@ -146,6 +146,7 @@ pub(crate) async fn run_thread<'d, D: Driver>(
         timers.push(timer.transpose()?);
     }
     let started = ready().await;
+    records.borrow_mut().begin(started);
     let mut tasks: Vec<LocalBoxFuture<'_, ()>> = Vec::new();
     for ((share, sessions), timer) in shares.iter().zip(of_sessions).zip(timers) {
         match timer {

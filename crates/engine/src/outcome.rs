@@ -283,10 +283,18 @@ pub struct JobOutcome {
     pub ops_count: u64,
     /// Of these, failed.
     pub failed_count: u64,
+    /// Of all, measured: not in a ramp.
+    pub measured_count: u64,
+    /// Of these, failed.
+    pub measured_failed_count: u64,
     /// Content bytes of those that succeeded.
     pub bytes: u64,
     /// What was read of shared sets and could not be checked, as this run does not write it.
     pub unchecked: Unchecked,
+    /// What of it is measured, since the start of the stage: from the end of the first worker's ramp
+    /// to the end of the last worker's duration, where workers go on after that; `None` where
+    /// all is.
+    pub measured: Option<(Duration, Option<Duration>)>,
     /// How well its schedule was kept; `None` where it has none.
     pub schedule: Option<ScheduleOutcome>,
     /// Why it ended: the least regular reason of its workers.
@@ -337,10 +345,14 @@ impl LooksOutcome {
     }
 }
 
-/// How well the schedule of an open loop was kept.
+/// How well the schedule of an open loop was kept in its measured span: outside of ramps, and until
+/// operations were due no longer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScheduleOutcome {
-    /// Operations that were due before the stage ended.
+    /// From when on operations of the first worker counted, and until when those of the last were
+    /// due, since the start of the stage; `None` without a worker.
+    pub span: Option<(Duration, Duration)>,
+    /// Operations that were due in that time.
     pub offered_count: u64,
     /// Of these, started more than a millisecond after they were due, but for what was held back.
     pub late_count: u64,
@@ -357,6 +369,7 @@ impl ScheduleOutcome {
     #[must_use]
     pub fn merge(self, other: Self) -> Self {
         Self {
+            span: joined(self.span, other.span),
             offered_count: self.offered_count + other.offered_count,
             late_count: self.late_count + other.late_count,
             skipped_count: self.skipped_count + other.skipped_count,
@@ -364,6 +377,12 @@ impl ScheduleOutcome {
             delay_max: self.delay_max.max(other.delay_max),
         }
     }
+}
+
+/// Returns a stretch of time from the beginning of the first of two to the end of the last.
+pub(crate) fn joined<T: Ord + Copy>(one: Option<(T, T)>, other: Option<(T, T)>) -> Option<(T, T)> {
+    let both = one.into_iter().chain(other);
+    both.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
 /// Sorts by time and keeps the first few of each class.

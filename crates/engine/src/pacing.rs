@@ -13,7 +13,7 @@ use plimsoll_workload::trace::TraceTimes;
 use plimsoll_workload::{ArrivalLaw, Arrivals, Pacing, Random, mix64};
 
 use crate::outcome::EndReason;
-use crate::timing::{JobTiming, OpsLeft, share_of, start_delay};
+use crate::timing::{JobTiming, MeasuredSpan, OpsLeft, share_of, start_delay};
 
 const GAP_DOMAIN: u64 = 0x6761_7073;
 
@@ -175,6 +175,8 @@ enum Pace {
         arrivals: Box<Arrivals>,
         /// When the next operation is due.
         next: Option<Moment>,
+        /// When the last one was that was taken.
+        last: Moment,
     },
 }
 
@@ -192,7 +194,10 @@ struct Thinking {
 pub(crate) struct Pacer {
     begins: Moment,
     deadline: Option<Moment>,
+    measured: MeasuredSpan,
     pace: Pace,
+    /// Until when operations were due, once none is any more.
+    offered_until: Option<Moment>,
     thinking: Option<Thinking>,
     /// After failures, when the next operation may start.
     not_before: Option<Moment>,
@@ -221,6 +226,8 @@ impl Pacer {
         Self {
             begins,
             deadline: lasts.map(|lasts| begins.after(lasts)),
+            measured: timing.measured_span(begins, end.duration),
+            offered_until: None,
             pace: Pace::new(&timing.pacing, place, begins),
             thinking,
             not_before: None,
@@ -234,7 +241,7 @@ impl Pacer {
     /// Has operations come at the instants of a trace.
     #[must_use]
     pub(crate) fn at_times(mut self, times: TraceTimes) -> Self {
-        if let Pace::Open { arrivals, next } = &mut self.pace {
+        if let Pace::Open { arrivals, next, .. } = &mut self.pace {
             **arrivals = arrivals.as_ref().clone().at_times(times);
             *next = arrivals.next().map(|at| self.begins.after(at));
         }
@@ -371,8 +378,9 @@ impl Pacer {
                     cap.start(now, op.bytes(), gaps.as_mut());
                 }
             }
-            Pace::Open { arrivals, next } => {
+            Pace::Open { arrivals, next, last } => {
                 let intended = *next;
+                *last = intended.unwrap_or(*last);
                 *next = arrivals.next().map(|at| self.begins.after(at));
                 return intended;
             }
@@ -403,23 +411,54 @@ impl Pacer {
     /// Takes note that there is no work any more, so that what is due from now on is not offered.
     pub(crate) fn out_of_work(&mut self) {
         self.ops_left = 0;
-        if let Pace::Open { next, .. } = &mut self.pace {
-            *next = None;
+        if let Pace::Open { next, last, .. } = &mut self.pace {
+            // What would have been due next was not; a trace ends with its last operation.
+            let until = next.take().unwrap_or(*last);
+            self.offered_until.get_or_insert(until);
         }
     }
 
-    /// Returns how many operations were due by `over`, and within the worker's limits, and never
+    /// Returns from when to when its operations were due in its measured span, once none is due any
+    /// more.
+    pub(crate) fn offered(&self) -> Option<(Moment, Moment)> {
+        let MeasuredSpan { from, until } = self.measured;
+        let ended = self.offered_until?;
+        Some((from, until.map_or(ended, |until| until.min(ended)).max(from)))
+    }
+
+    /// Returns the operations that were due by `over`, and within the worker's limits, and never
     /// started. Nothing is due any more after that.
-    pub(crate) fn take_skipped(&mut self, over: Moment) -> u64 {
+    pub(crate) fn take_skipped(&mut self, over: Moment) -> Skipped {
         let over = self.in_time(over);
-        let Pace::Open { arrivals, next } = &mut self.pace else { return 0 };
-        let mut due = 0;
-        while next.is_some_and(|at| at < over) {
-            due += 1;
+        let mut skipped = Skipped::default();
+        let Pace::Open { arrivals, next, .. } = &mut self.pace else { return skipped };
+        while let Some(at) = next.filter(|at| *at < over && skipped.due < self.ops_left) {
+            skipped.due += 1;
+            skipped.in_ramp += u64::from(at < self.measured.from);
+            skipped.measured += u64::from(self.measured.holds(at));
             *next = arrivals.next().map(|at| self.begins.after(at));
         }
-        *next = None;
-        due.min(self.ops_left)
+        let until = next.take().map_or(over, |at| at.min(over));
+        self.offered_until.get_or_insert(until);
+        skipped
+    }
+}
+
+/// Operations of a worker that were due and never started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Skipped {
+    /// All of them.
+    pub(crate) due: u64,
+    /// The first of them, which were due before its measured span.
+    in_ramp: u64,
+    /// Those after these that were due in it.
+    measured: u64,
+}
+
+impl Skipped {
+    /// Returns how many of the first so many were due in the measured span.
+    pub(crate) fn measured_of(self, first: u64) -> u64 {
+        first.min(self.due).saturating_sub(self.in_ramp).min(self.measured)
     }
 }
 
@@ -439,7 +478,7 @@ impl Pace {
                 let mut arrivals =
                     Box::new(Arrivals::new(open, place.arrivals_seed, workers.get(), worker));
                 let next = arrivals.next().map(|at| begins.after(at));
-                Self::Open { arrivals, next }
+                Self::Open { arrivals, next, last: begins }
             }
             JobPacing::CappedEach { read, write, arrivals } => {
                 let cap = |limit: &Option<Cap>| limit.map(|limit| CapState { limit, due: begins });

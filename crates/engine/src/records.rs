@@ -18,11 +18,12 @@ use rtrb::Producer;
 use crate::clock::block_for;
 use crate::live::ThreadCounters;
 use crate::outcome::{
-    ERRORS_KEPT_PER_CLASS, EndReason, ErrorSample, LooksOutcome, ScheduleOutcome, Unchecked,
+    ERRORS_KEPT_PER_CLASS, EndReason, ErrorSample, LooksOutcome, ScheduleOutcome, Unchecked, joined,
 };
 use crate::past::PastSender;
 use crate::server_names::{NamedVersion, ServerNames};
-use crate::timing::{Stops, Verdict};
+use crate::timing::{MeasuredSpan, Stops, Verdict};
+use crate::watch::WatchedJob;
 
 /// An operation that starts later than this after its intended moment is late.
 const LATE_ABOVE: Duration = Duration::from_millis(1);
@@ -46,10 +47,11 @@ pub(crate) struct Finished {
 pub(crate) struct JobTally {
     pub(crate) ops_count: u64,
     pub(crate) failed_count: u64,
+    pub(crate) measured_failed_count: u64,
     pub(crate) bytes: u64,
     pub(crate) unchecked: Unchecked,
-    /// How operations kept to the moments at which they were due; those that were offered are not
-    /// counted here.
+    /// How operations that are measured kept to the moments at which they were due; those that were
+    /// skipped are not among the offered ones.
     pub(crate) kept: ScheduleOutcome,
     pub(crate) ended_by: EndReason,
     /// The sum of all planned operations' hashes.
@@ -65,6 +67,7 @@ impl JobTally {
     pub(crate) fn add(&mut self, mut other: Self) {
         self.ops_count += other.ops_count;
         self.failed_count += other.failed_count;
+        self.measured_failed_count += other.measured_failed_count;
         self.bytes += other.bytes;
         self.unchecked.add(other.unchecked);
         self.kept = self.kept.merge(other.kept);
@@ -72,6 +75,43 @@ impl JobTally {
         self.stream_hash = self.stream_hash.wrapping_add(other.stream_hash);
         self.server_names.append(other.server_names);
         self.changes.append(&mut other.changes);
+    }
+}
+
+/// Which operations of a job are measured.
+#[derive(Debug, Default)]
+pub(crate) struct MeasuredJob {
+    /// The number in the stage of the first worker that records.
+    number_first: u32,
+    /// By number from there on, in a stage that begins at moment 0; empty where all count.
+    spans: Vec<MeasuredSpan>,
+}
+
+impl MeasuredJob {
+    /// Returns those of a job of a stage that lasts so long at most.
+    pub(crate) fn of(job: &WatchedJob<'_>, stage_duration: Option<Duration>) -> Self {
+        let timing = job.timing;
+        let span = |number| timing.measured_span(job.begins(number), stage_duration);
+        let delay = timing.start_delay.end();
+        let is_whole = [timing.ramp, timing.ramp_down, *delay].iter().all(Duration::is_zero);
+        let spans = (0..job.numbers).filter(|_| !is_whole).map(span).collect();
+        Self { number_first: job.number_first, spans }
+    }
+
+    /// Returns from when to when one of its workers is measured, since the start of the stage;
+    /// `None` where that is the whole of it.
+    pub(crate) fn span(&self) -> Option<(Duration, Option<Duration>)> {
+        let since = |at: Moment| at.since(Moment::EPOCH);
+        let from = self.spans.iter().map(|span| span.from).min()?;
+        let until = self.spans.iter().filter_map(|span| span.until).max();
+        Some((since(from), until.map(since)))
+    }
+
+    /// Tells whether an operation is measured that was due so long after the start of the stage.
+    fn holds(&self, worker: WorkerId, due: Duration) -> bool {
+        let span = worker.0.checked_sub(self.number_first);
+        let span = span.and_then(|at| self.spans.get(at as usize));
+        span.is_none_or(|span| span.holds(Moment::EPOCH.after(due)))
     }
 }
 
@@ -156,6 +196,10 @@ pub(crate) struct ThreadRecords<'a> {
     past: Option<PastSender>,
     counters: &'a ThreadCounters,
     stops: Stops<'a>,
+    /// By [`JobId`].
+    measured: &'a [MeasuredJob],
+    /// When the stage began.
+    started: Moment,
     outcome: ThreadOutcome,
 }
 
@@ -165,12 +209,16 @@ impl<'a> ThreadRecords<'a> {
         past: Option<PastSender>,
         counters: &'a ThreadCounters,
         stops: Stops<'a>,
-        jobs: impl Iterator<Item = JobId>,
+        measured: &'a [MeasuredJob],
     ) -> Self {
-        let jobs = jobs.map(|job| usize::from(job.0) + 1).max().unwrap_or_default();
-        let jobs = std::iter::repeat_with(JobTally::default).take(jobs).collect();
+        let jobs = measured.iter().map(|_| JobTally::default()).collect();
         let outcome = ThreadOutcome { jobs, ..ThreadOutcome::default() };
-        Self { outlet, past, counters, stops, outcome }
+        Self { outlet, past, counters, stops, measured, started: Moment::EPOCH, outcome }
+    }
+
+    /// Takes note that the stage begins.
+    pub(crate) fn begin(&mut self, started: Moment) {
+        self.started = started;
     }
 
     /// Returns what the thread hands in, whose last worker ended at `ended`.
@@ -217,6 +265,14 @@ impl<'a> ThreadRecords<'a> {
         self.job(job).kept.skipped_count += count;
     }
 
+    /// Takes note from when to when operations of a worker were due in its measured span.
+    pub(crate) fn note_offered(&mut self, job: JobId, offered: Option<(Moment, Moment)>) {
+        let Some((from, until)) = offered else { return };
+        let offered = Some((from.since(self.started), until.since(self.started)));
+        let span = &mut self.job(job).kept.span;
+        *span = joined(*span, offered);
+    }
+
     /// Takes note of how ends were stamped.
     pub(crate) fn note_looks(&mut self, looks: Option<LooksOutcome>) {
         self.outcome.looks = looks;
@@ -247,7 +303,8 @@ impl<'a> ThreadRecords<'a> {
         let kept = self.job(job).kept;
         self.keep(finished);
         // How late it was says nothing of the schedule.
-        self.job(job).kept = ScheduleOutcome { held_count: kept.held_count + 1, ..kept };
+        let (held_count, offered_count) = (kept.held_count + 1, kept.offered_count + 1);
+        self.job(job).kept = ScheduleOutcome { held_count, offered_count, ..kept };
     }
 
     #[inline]
@@ -268,8 +325,12 @@ impl<'a> ThreadRecords<'a> {
     pub(crate) fn count(&mut self, record: &OpRecord) {
         let OpRecord { stage, job, kind, endpoint, .. } = *record;
         let sample = sample(record);
+        let due = record.intended.since(self.started);
+        let is_measured = self.measured[usize::from(job.0)].holds(record.worker, due);
         let tally = self.job(job);
-        if record.start > record.intended {
+        tally.kept.offered_count += u64::from(is_measured);
+        tally.measured_failed_count += u64::from(is_measured && !record.outcome.is_ok());
+        if record.start > record.intended && is_measured {
             let delay = record.start.since(record.intended);
             tally.kept.late_count += u64::from(delay > LATE_ABOVE);
             tally.kept.delay_max = tally.kept.delay_max.max(delay);
@@ -284,7 +345,11 @@ impl<'a> ThreadRecords<'a> {
                 past.send(timeline);
             }
         });
-        self.push(PackedOp::from(record));
+        let mut packed = PackedOp::from(record);
+        if !is_measured {
+            packed.leave_out();
+        }
+        self.push(packed);
     }
 
     /// Counts a failure, keeps its text if it is one of the first of its class, and ends the stage
@@ -369,6 +434,7 @@ mod tests {
             end: Moment::from_ns(end),
             outcome: ErrorClass::Ok,
             attempts: 1,
+            is_measured: true,
         })
     }
 

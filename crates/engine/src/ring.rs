@@ -223,6 +223,7 @@ impl<'a, R: Ring> RingThread<'a, R> {
     /// Has the stage begin at `started`.
     fn begin(&mut self, started: Moment) {
         self.started = started;
+        self.records.begin(started);
         for index in 0..self.workers.len() {
             let worker = WorkerId(self.workers[index].number.0 - self.facts.number_first);
             self.workers[index].pacer = self.pacer(worker, started);
@@ -315,6 +316,7 @@ impl<'a, R: Ring> RingThread<'a, R> {
         for (worker, ended) in self.workers.iter_mut().zip(&self.ended) {
             worker.count_skipped(over);
             self.records.note_skipped(worker.job, worker.skipped_count);
+            self.records.note_offered(worker.job, worker.offered());
             self.records.note_ended(worker.job, ended.unwrap_or_default());
         }
         self.records.note_looks(self.looks.outcome());
@@ -536,6 +538,7 @@ impl<'a, R: Ring> RingThread<'a, R> {
             end: end.max(start),
             outcome,
             attempts: 1,
+            is_measured: true,
         };
         let Some((wrong, error)) = failure else { return self.records.count(&record) };
         let (is_unchecked, server_name) = (false, None);

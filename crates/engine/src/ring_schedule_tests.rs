@@ -79,6 +79,29 @@ fn a_failure_does_not_make_the_arrivals_after_it_late() {
 }
 
 #[test]
+fn a_schedule_is_counted_from_the_end_of_its_ramp_until_nothing_is_due() {
+    let offered = |job: &str| {
+        let job = format!(
+            "workers: 2, depth: 4, {job}, pacing: {{open: {{rate: 100/s, arrivals: constant, \
+             max_in_flight: 8}}}}"
+        );
+        // Each fifth takes 2 s, so that all is over long after the last one was due.
+        let ran = run(&job, 100, "", |number| (if number % 5 == 4 { 2_000 } else { 1 }, Right));
+        let measured = ran.records.iter().filter(|op| op.is_measured).count() as u64;
+        let kept = ran.outcome.schedule.unwrap();
+        assert_eq!(measured + kept.skipped_count, kept.offered_count, "{job}");
+        let (from, until) = kept.span.unwrap();
+        (from.as_millis(), until.as_millis(), kept.offered_count)
+    };
+    assert_eq!(offered("duration: 10s"), (0, 10_000, 1_000));
+    assert_eq!(offered("duration: 10s, ramp: 5s"), (5_000, 15_000, 1_000));
+    assert_eq!(offered("duration: 10s, ramp_down: 5s"), (0, 10_000, 1_000));
+    assert_eq!(offered("duration: 10s, start_delay: 3s..3s, ramp: 5s"), (8_000, 18_000, 1_000));
+    // Of each worker the one that would be due next is not.
+    assert_eq!(offered("ops: 1000"), (0, 10_010, 1_000));
+}
+
+#[test]
 fn each_job_is_held_against_its_own_schedule() {
     let job = |name: &str, pacing: &str| {
         let work = blocks(100, "").replace("on: f", &format!("on: {name}"));
@@ -95,14 +118,17 @@ fn each_job_is_held_against_its_own_schedule() {
     assert_eq!(ran.records.len(), 1_600 + 100 + 10);
     // Of the thousand that were to come, one each ms, one each 10 ms did: the hundredth, due at 99
     // ms, at 990. The other job had room for all of its ten.
+    let until = |ms| Some((Duration::ZERO, Duration::from_millis(ms)));
     let missed = ScheduleOutcome {
+        span: until(1_000),
         offered_count: 1_000,
         late_count: 99,
         skipped_count: 900,
         held_count: 0,
         delay_max: Duration::from_millis(990 - 99),
     };
-    let kept = ScheduleOutcome { offered_count: 10, ..ScheduleOutcome::default() };
+    let kept =
+        ScheduleOutcome { span: until(1_000), offered_count: 10, ..ScheduleOutcome::default() };
     let of_jobs: Vec<_> = ran.outcome.jobs.iter().map(|job| (job.job, job.schedule)).collect();
     let expected = [(JobId(0), None), (JobId(1), Some(missed)), (JobId(2), Some(kept))];
     assert_eq!(of_jobs, expected);

@@ -21,7 +21,7 @@ use crate::objects::{ObjectsRun, deal, run_thread};
 use crate::outcome::{EngineError, OpSink, OpSinkError, StageOutcome};
 use crate::past::{Past, PastSender};
 use crate::pump::runtime;
-use crate::records::{Outlet, ThreadOutcome, ThreadRecords};
+use crate::records::{MeasuredJob, Outlet, ThreadOutcome, ThreadRecords};
 use crate::ring::{FilesJob, RingConfig, RingFacts, RingThread, teams, virtual_teams};
 use crate::server_names::ServerNames;
 use crate::sources::shared_upload::SharedUpload;
@@ -133,8 +133,7 @@ impl<R> FilesJobs<'_, R> {
                 number_first,
                 numbers: job.workers.len() as u32,
                 numbers_each: 1,
-                ramp: job.timing.ramp,
-                start_delay: job.timing.start_delay.clone(),
+                timing: &job.timing,
                 seed: self.plan.seed.0,
             }
         });
@@ -185,9 +184,10 @@ pub fn run_stage<D: Driver, R: RingDriver>(
         stage_duration: work.limits.duration,
         stage_ops_left: ops_left.as_ref(),
     });
-    let (objects, files, jobs) = (&*objects, files.as_ref(), &*work.run_jobs());
+    let measured = &*work.measured();
+    let (objects, files, jobs) = (&*objects, files.as_ref(), &*work.run_jobs(measured));
     let (sender, past) = Past::of(sink);
-    let staged = Staged { work, objects, files, jobs, context, stops, past: sender };
+    let staged = Staged { work, objects, files, jobs, context, stops, past: sender, measured };
     match context.virtual_time {
         Some(time) => staged.run_virtual(time, sink, past),
         None => staged.run_threads(config.threads, sink, past),
@@ -247,6 +247,17 @@ impl<D: Driver, R: RingDriver> StageWork<'_, D, R> {
         jobs
     }
 
+    /// Returns which operations of each job are measured, by the job's id.
+    fn measured(&self) -> Vec<MeasuredJob> {
+        let mut measured = Vec::new();
+        for job in self.watched() {
+            let at = usize::from(job.id.0);
+            measured.resize_with(measured.len().max(at + 1), MeasuredJob::default);
+            measured[at] = MeasuredJob::of(&job, self.limits.duration);
+        }
+        measured
+    }
+
     fn watch(&self, started: Moment) -> Option<Watch> {
         Watch::new(&self.watched(), &self.limits.stop_rules, started)
     }
@@ -257,9 +268,12 @@ impl<D: Driver, R: RingDriver> StageWork<'_, D, R> {
         StageRules::new(&self.watched(), &self.limits.stop_rules)
     }
 
-    fn run_jobs(&self) -> Vec<RunJob> {
-        let run_job =
-            |id: JobId, timing: &JobTiming| RunJob { id, is_open: timing.open_loop().is_some() };
+    fn run_jobs(&self, measured: &[MeasuredJob]) -> Vec<RunJob> {
+        let run_job = |id: JobId, timing: &JobTiming| RunJob {
+            id,
+            is_open: timing.open_loop().is_some(),
+            measured: measured[usize::from(id.0)].span(),
+        };
         let objects = self.objects.iter().map(|job| run_job(job.id, &job.timing));
         let files = self.files.iter().flat_map(|files| &files.jobs);
         objects.chain(files.map(|job| run_job(job.id, &job.timing))).collect()
@@ -275,8 +289,7 @@ fn watched<'j, D>(job: &'j ObjectsJob<'_, D>) -> WatchedJob<'j> {
         number_first: job.number_first + job.workers.start * numbers_each,
         numbers: job.workers.len() as u32 * numbers_each,
         numbers_each,
-        ramp: job.timing.ramp,
-        start_delay: job.timing.start_delay.clone(),
+        timing: &job.timing,
         seed: job.work.seed.0,
     }
 }
@@ -298,14 +311,14 @@ struct Staged<'a, D, R> {
     context: &'a StageContext<'a>,
     stops: Stops<'a>,
     past: Option<PastSender>,
+    measured: &'a [MeasuredJob],
 }
 
 impl<'a, D: Driver, R: RingDriver> Staged<'a, D, R> {
     /// Returns where thread `index` keeps what it does.
     fn records(&self, index: usize, outlet: Outlet<'a>) -> ThreadRecords<'a> {
         let counters = self.context.live.thread(index);
-        let jobs = self.jobs.iter().map(|job| job.id);
-        ThreadRecords::new(outlet, self.past.clone(), counters, self.stops, jobs)
+        ThreadRecords::new(outlet, self.past.clone(), counters, self.stops, self.measured)
     }
 
     /// Returns who is told what stop rules see, where somebody else judges them.

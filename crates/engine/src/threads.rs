@@ -138,6 +138,8 @@ pub(crate) struct RunJob {
     pub(crate) id: JobId,
     /// Whether its operations come on a schedule.
     pub(crate) is_open: bool,
+    /// What of it is measured, as [`JobOutcome::measured`].
+    pub(crate) measured: Option<(Duration, Option<Duration>)>,
 }
 
 /// Adds up what the threads of a stage hand in.
@@ -212,14 +214,17 @@ pub(crate) fn sum(
 
 fn job_outcome(job: &RunJob, tally: JobTally) -> JobOutcome {
     let JobTally { ops_count, failed_count, bytes, kept, .. } = tally;
-    let offered_count = ops_count + kept.skipped_count;
+    let offered_count = kept.offered_count + kept.skipped_count;
     let names = (!tally.server_names.is_empty()).then_some(tally.server_names);
     JobOutcome {
         job: job.id,
         ops_count,
         failed_count,
+        measured_count: kept.offered_count,
+        measured_failed_count: tally.measured_failed_count,
         bytes,
         unchecked: tally.unchecked,
+        measured: job.measured,
         schedule: job.is_open.then_some(ScheduleOutcome { offered_count, ..kept }),
         ended_by: tally.ended_by,
         stream_hash: tally.stream_hash,

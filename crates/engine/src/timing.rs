@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use plimsoll_model::WorkerId;
+use plimsoll_model::{Moment, WorkerId};
 use plimsoll_workload::plan::{self, Amount, JobPacing, Think};
 use plimsoll_workload::{OpenLoop, Pacing, Random, StopRule};
 
@@ -54,7 +54,34 @@ impl Default for JobTiming {
     }
 }
 
+/// When what a worker does counts: from the end of its ramp to the end of its duration, where it
+/// goes on after that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MeasuredSpan {
+    pub(crate) from: Moment,
+    pub(crate) until: Option<Moment>,
+}
+
+impl MeasuredSpan {
+    /// Tells whether an operation counts that was due at `at`.
+    pub(crate) fn holds(&self, at: Moment) -> bool {
+        at >= self.from && self.until.is_none_or(|until| at < until)
+    }
+}
+
 impl JobTiming {
+    /// Returns when what a worker does counts that begins at `begins`.
+    pub(crate) fn measured_span(
+        &self,
+        begins: Moment,
+        stage_duration: Option<Duration>,
+    ) -> MeasuredSpan {
+        let from = begins.after(self.ramp);
+        let duration = [self.duration, stage_duration].into_iter().flatten().min();
+        let until = duration.filter(|_| !self.ramp_down.is_zero());
+        MeasuredSpan { from, until: until.map(|duration| from.after(duration)) }
+    }
+
     /// Returns that of a job of a plan, in a stage that lasts so long at most.
     pub fn of_job(job: &plan::Job, stage_duration: Option<Duration>) -> Self {
         Self {

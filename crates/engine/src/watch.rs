@@ -1,6 +1,5 @@
 //! Watches what is recorded for the moment at which a stop rule holds.
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use plimsoll_model::{JobId, Moment, OpKind, OpRecord, PackedOp, WorkerId};
@@ -12,7 +11,7 @@ use plimsoll_workload::{Metric, Precision, StopRule};
 
 use crate::outcome::EndReason;
 use crate::seen::{JobSeen, PartSeen, RuleSeen};
-use crate::timing::{Verdict, start_delay};
+use crate::timing::{JobTiming, Verdict, start_delay};
 
 /// How often the rules are looked at.
 const CHECK: Duration = Duration::from_secs(1);
@@ -139,9 +138,17 @@ pub(crate) struct WatchedJob<'a> {
     pub(crate) numbers: u32,
     /// How many numbers each worker has.
     pub(crate) numbers_each: u32,
-    pub(crate) ramp: Duration,
-    pub(crate) start_delay: RangeInclusive<Duration>,
+    pub(crate) timing: &'a JobTiming,
     pub(crate) seed: u64,
+}
+
+impl WatchedJob<'_> {
+    /// Returns when the worker begins that has a number, counted from the first of the job that
+    /// records, in a stage that begins at moment 0.
+    pub(crate) fn begins(&self, at: u32) -> Moment {
+        let number = self.number_first + at / self.numbers_each * self.numbers_each;
+        Moment::EPOCH.after(start_delay(&self.timing.start_delay, self.seed, WorkerId(number)))
+    }
 }
 
 /// What the rules have seen of a job.
@@ -184,14 +191,15 @@ impl Watch {
     }
 
     /// Takes note of what was recorded. Failed operations were done by an active worker, but
-    /// nothing else came of them; what began in a ramp counts for nothing.
+    /// nothing else came of them; what is not measured counts for nothing.
     pub(crate) fn observe(&mut self, ops: &[PackedOp]) {
-        for op in ops.iter().map(OpRecord::from) {
+        for op in ops.iter().map(OpRecord::from).filter(|op| op.is_measured) {
             let since = |moment: Moment| moment.as_ns().saturating_sub(self.started.as_ns());
             let (start_ns, end_ns) = (since(op.start), since(op.end));
             let Some(job) = self.jobs.iter_mut().find(|job| job.id == op.job) else { continue };
             let worker = op.worker.0 - job.number_first;
-            if !job.active.ended(worker, start_ns, end_ns) || !op.outcome.is_ok() {
+            job.active.ended(worker, end_ns);
+            if !op.outcome.is_ok() {
                 continue;
             }
             let latency_ns = op.latency().as_nanos() as u64;
@@ -335,39 +343,30 @@ fn meets(asked: &Precision, batches: &mut Batches, from_ns: u64, to_ns: u64) -> 
 /// recorded, as the operations of one worker are recorded in the order in which they end.
 #[derive(Clone)]
 struct ActiveRange {
-    /// By number: when the worker's ramp is over, and the last end since.
-    workers: Vec<(u64, Option<u64>)>,
+    /// By number: the worker's last end.
+    workers: Vec<Option<u64>>,
     not_begun: usize,
     from_ns: u64,
 }
 
 impl ActiveRange {
     fn new(job: &WatchedJob<'_>) -> Self {
-        let ramp_end = |at: u32| {
-            let number = job.number_first + at / job.numbers_each * job.numbers_each;
-            let delay = start_delay(&job.start_delay, job.seed, WorkerId(number));
-            (delay + job.ramp).as_nanos() as u64
-        };
-        let workers = (0..job.numbers).map(|at| (ramp_end(at), None)).collect();
+        let workers = vec![None; job.numbers as usize];
         Self { workers, not_begun: job.numbers as usize, from_ns: 0 }
     }
 
-    /// Takes note of an operation of a worker; false if it is part of the ramp.
-    fn ended(&mut self, worker: u32, start_ns: u64, end_ns: u64) -> bool {
-        let (ramp_end, last_end) = &mut self.workers[worker as usize];
-        if start_ns < *ramp_end {
-            return false;
-        }
+    /// Takes note of an operation of a worker.
+    fn ended(&mut self, worker: u32, end_ns: u64) {
+        let last_end = &mut self.workers[worker as usize];
         if last_end.is_none() {
             self.not_begun -= 1;
             self.from_ns = self.from_ns.max(end_ns);
         }
         *last_end = Some(last_end.map_or(end_ns, |last| last.max(end_ns)));
-        true
     }
 
     fn range(&self) -> Option<(u64, u64)> {
-        let to_ns = self.workers.iter().map(|(_, last_end)| *last_end).min().flatten()?;
+        let to_ns = self.workers.iter().copied().min().flatten()?;
         (self.not_begun == 0).then_some((self.from_ns, to_ns))
     }
 }

@@ -111,6 +111,7 @@ fn a_worker_that_has_ended_nothing_keeps_it_running() {
     let (outcome, _) = measure(&spec, ok_in_100_ms);
     assert!(outcome.ended_because.is_some());
     let workload = Laid::of(&spec);
+    let timing = JobTiming::default();
     let two = WatchedJob {
         id: JobId::default(),
         name: "measure",
@@ -118,8 +119,7 @@ fn a_worker_that_has_ended_nothing_keeps_it_running() {
         number_first: 0,
         numbers: 2,
         numbers_each: 1,
-        ramp: Duration::ZERO,
-        start_delay: Duration::ZERO..=Duration::ZERO,
+        timing: &timing,
         seed: 7,
     };
     let mut two = Watch::new(&[two], workload.stop_rules(), Moment::EPOCH).unwrap();

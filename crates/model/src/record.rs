@@ -41,6 +41,8 @@ pub struct OpRecord {
     pub outcome: ErrorClass,
     /// How many tries it took; 1 without retries.
     pub attempts: u8,
+    /// Whether it was due in the measured span of its job, and not in a ramp of its worker.
+    pub is_measured: bool,
 }
 
 /// What a first look at an operation needs of its record: who did what at which address, from when
@@ -148,6 +150,8 @@ impl<const BYTES: usize> Between<BYTES> {
 const ATTEMPTS_SHIFT: u32 = 56;
 const ENDPOINT_SHIFT: u32 = 48;
 const STAGE_SHIFT: u32 = 24;
+/// The bit of an operation that is not measured; kinds have fewer.
+const IN_RAMP: u8 = 1 << 7;
 
 /// An `OpRecord` in 64 bytes, one cache line, for the queues between workers and recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +171,8 @@ pub struct PackedOp {
     end: Between<6>,
     assigned: Between<5>,
     job: u8,
-    kind: OpKind,
+    /// The number of the kind, with [`IN_RAMP`] above it.
+    kind: u8,
     outcome: ErrorClass,
 }
 
@@ -197,9 +202,17 @@ impl From<&OpRecord> for PackedOp {
             end: Between::new(op.start, op.end),
             assigned: Between::optional(op.start, op.assigned),
             job: op.job.0,
-            kind: op.kind,
+            kind: op.kind as u8 | if op.is_measured { 0 } else { IN_RAMP },
             outcome: op.outcome,
         }
+    }
+}
+
+impl PackedOp {
+    /// Marks it as one that was not due in the measured span of its job.
+    #[inline]
+    pub fn leave_out(&mut self) {
+        self.kind |= IN_RAMP;
     }
 }
 
@@ -212,7 +225,7 @@ impl From<&PackedOp> for OpRecord {
             stage: StageId((packed.worker >> STAGE_SHIFT) as u8),
             job: JobId(packed.job),
             worker: WorkerId(lower(STAGE_SHIFT, u64::from(packed.worker)) as u32),
-            kind: packed.kind,
+            kind: OpKind::from_number(packed.kind & !IN_RAMP).expect("packed from a kind"),
             endpoint: EndpointId((packed.bytes >> ENDPOINT_SHIFT) as u16),
             object: ObjectId::from_u64(packed.object),
             objects_count: packed.objects_count,
@@ -225,6 +238,7 @@ impl From<&PackedOp> for OpRecord {
             end: packed.end.after(start),
             outcome: packed.outcome,
             attempts: (packed.intended_ns >> ATTEMPTS_SHIFT) as u8,
+            is_measured: packed.kind & IN_RAMP == 0,
         }
     }
 }
@@ -251,6 +265,7 @@ mod tests {
             end: Moment::from_ns(9_000_000_000_000),
             outcome: ErrorClass::Truncated,
             attempts: 2,
+            is_measured: true,
         }
     }
 
@@ -274,6 +289,13 @@ mod tests {
         };
         for op in [whole, sparse, largest] {
             assert_eq!(OpRecord::from(&PackedOp::from(&op)), op);
+            let in_ramp = OpRecord { is_measured: false, ..op };
+            let mut packed = PackedOp::from(&op);
+            packed.leave_out();
+            assert_eq!(
+                [packed, PackedOp::from(&in_ramp)].map(|of| OpRecord::from(&of)),
+                [in_ramp; 2]
+            );
         }
     }
 

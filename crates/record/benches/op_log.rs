@@ -106,6 +106,7 @@ fn stream(load: Load) -> Vec<PackedOp> {
                 ErrorClass::Ok
             },
             attempts: 1,
+            is_measured: true,
         });
     }
     ops.sort_by_key(|op| op.end);

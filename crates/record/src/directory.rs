@@ -379,6 +379,7 @@ mod tests {
             end: Moment::from_ns(ns + 1),
             outcome: ErrorClass::Ok,
             attempts: 1,
+            is_measured: true,
         };
         let end_of_time = Moment::from_ns(u64::MAX);
         writer.append(&[op(1)]).unwrap();

@@ -17,7 +17,7 @@ mod writer;
 use std::sync::Arc;
 
 use parquet::schema::parser::parse_message_type;
-use parquet::schema::types::TypePtr;
+use parquet::schema::types::{Type, TypePtr};
 
 pub use reader::{OpLog, Salvage};
 pub use writer::{OpLogTotals, OpLogWriter, PART_AGE_MAX, PART_ROWS_MAX, SAVE_AGE};
@@ -121,15 +121,20 @@ const COLUMNS: &str = "message plimsoll_op {
     REQUIRED BYTE_ARRAY outcome (STRING);
     REQUIRED INT32 attempts (INTEGER(8, false));
     OPTIONAL INT64 assigned_ns;
+    REQUIRED BOOLEAN measured;
 }";
+/// How many of them the oldest logs have: each version has one more, `assigned_ns` and `measured`.
+const COLUMNS_MIN: usize = 16;
 
 /// Returns the columns as Parquet sees them, as they are written today.
 fn schema() -> TypePtr {
     Arc::new(parse_message_type(COLUMNS).expect("the columns are a schema"))
 }
 
-/// Returns the columns of logs that were written before moments of assignment were known.
-fn schema_without_assigned() -> TypePtr {
-    let older = COLUMNS.replace("    OPTIONAL INT64 assigned_ns;\n", "");
-    Arc::new(parse_message_type(&older).expect("the columns are a schema"))
+/// Tells whether these are the columns that are written today, or those of an older log.
+fn has_written(columns: &Type) -> bool {
+    let (found, written) = (columns.get_fields(), schema());
+    found.len() >= COLUMNS_MIN
+        && columns.name() == written.name()
+        && written.get_fields().get(..found.len()) == Some(found)
 }

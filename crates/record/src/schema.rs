@@ -391,7 +391,15 @@ pub struct Schedule {
     pub arrivals: String,
     /// How many operations could be under way at once.
     pub max_in_flight: u32,
-    /// How many operations were due before the end of the stage.
+    /// From when on operations that were due counted, since the start of the stage: from the end of
+    /// the first worker's ramp. Absent in older records, whose counts are of ramps as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_from_ns: Option<u64>,
+    /// Until when, since the start of the stage: to the end of the duration, or to the moment at
+    /// which something else ended the schedule; operations under way are not waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_until_ns: Option<u64>,
+    /// How many operations were due in that time.
     pub offered_count: Option<u64>,
     /// How many of these were issued more than 1 ms after they were due.
     pub late_count: Option<u64>,
@@ -428,6 +436,9 @@ impl Schedule {
             sum.rate = Self::joined(&sum.rate, &each.rate, false);
             sum.arrivals = Self::joined(&sum.arrivals, &each.arrivals, true);
             sum.max_in_flight = sum.max_in_flight.saturating_add(each.max_in_flight);
+            let spans = sum.offered_span().into_iter().chain(each.offered_span());
+            let span = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+            (sum.offered_from_ns, sum.offered_until_ns) = span.unzip();
             sum.offered_count = both(sum.offered_count, each.offered_count);
             sum.late_count = both(sum.late_count, each.late_count);
             sum.skipped_count = both(sum.skipped_count, each.skipped_count);
@@ -435,6 +446,12 @@ impl Schedule {
             sum.delay_max_ns = sum.delay_max_ns.zip(each.delay_max_ns).map(|(a, b)| a.max(b));
             sum
         })
+    }
+
+    /// Returns from when to when its operations were due that are counted, since the start of the
+    /// stage, in nanoseconds; `None` where an older version did not note it.
+    pub fn offered_span(&self) -> Option<(u64, u64)> {
+        self.offered_from_ns.zip(self.offered_until_ns)
     }
 
     /// Returns the rates of the runs that were merged into this one, or its own alone.

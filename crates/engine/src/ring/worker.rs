@@ -127,11 +127,17 @@ impl FileWorker {
         }
     }
 
+    /// Returns from when to when its operations were due, once none is due any more.
+    pub(super) fn offered(&self) -> Option<(Moment, Moment)> {
+        self.pacer.offered()
+    }
+
     /// Counts the operations that were due by `over`, or by the worker's own deadline, and never
     /// issued, as far as there was work for them.
     pub(super) fn count_skipped(&mut self, over: Moment) {
-        let due = self.pacer.take_skipped(over);
+        let skipped = self.pacer.take_skipped(over);
         let drawn = u64::from(self.pending.is_some());
-        self.skipped_count += due.min(drawn + self.stream.work_left(due));
+        let left = drawn + self.stream.work_left(skipped.due);
+        self.skipped_count += skipped.measured_of(left);
     }
 }

@@ -178,12 +178,17 @@ impl<'a, 'd> Schedule<'a, 'd> {
     /// Hands in what is known at the end, and counts what was due before `over` and never issued,
     /// as far as there was work for it.
     pub(crate) fn finish(&mut self, over: Moment) {
+        // A replay, which is all that holds operations back, is measured from its beginning on.
         let mut skipped = self.freed.len() as u64;
         let job = self.context.facts.job;
         for ArrivalStream { stream, pacer, is_done, .. } in &mut self.streams {
             // What is drawn from here on is never done.
             self.context.records.borrow_mut().note_changes(job, stream.changes());
-            let mut due = if *is_done { 0 } else { pacer.take_skipped(over) };
+            if *is_done {
+                pacer.out_of_work();
+            }
+            let own = pacer.take_skipped(over);
+            let mut due = own.due;
             skipped += stream.held_count();
             if stream.may_end() {
                 let mut take = || {
@@ -192,7 +197,8 @@ impl<'a, 'd> Schedule<'a, 'd> {
                 };
                 due = (0..due).take_while(|_| take()).count() as u64;
             }
-            skipped += due;
+            skipped += own.measured_of(due);
+            self.context.records.borrow_mut().note_offered(job, pacer.offered());
         }
         self.context.records.borrow_mut().note_skipped(job, skipped);
     }

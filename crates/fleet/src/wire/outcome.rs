@@ -53,11 +53,18 @@ struct JobDoc {
     job: u8,
     ops: u64,
     failed: u64,
+    #[serde(default)]
+    measured: u64,
+    #[serde(default)]
+    measured_failed: u64,
     bytes: u64,
     #[serde(default)]
     unchecked: u64,
     #[serde(default)]
     unchecked_bytes: u64,
+    /// What of it is measured, since the start of the stage; absent where all is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    measured_ns: Option<(u64, Option<u64>)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     schedule: Option<ScheduleDoc>,
     ended_by: String,
@@ -66,6 +73,9 @@ struct JobDoc {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct ScheduleDoc {
+    /// From when to when operations were due that are counted, since the start of the stage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    span_ns: Option<(u64, u64)>,
     offered: u64,
     late: u64,
     skipped: u64,
@@ -94,6 +104,7 @@ fn ns(time: Duration) -> u64 {
 impl ScheduleDoc {
     fn of(schedule: &ScheduleOutcome) -> Self {
         Self {
+            span_ns: schedule.span.map(|(from, until)| (ns(from), ns(until))),
             offered: schedule.offered_count,
             late: schedule.late_count,
             skipped: schedule.skipped_count,
@@ -103,6 +114,9 @@ impl ScheduleDoc {
 
     fn schedule(&self) -> ScheduleOutcome {
         ScheduleOutcome {
+            span: self.span_ns.map(|(from_ns, until_ns)| {
+                (Duration::from_nanos(from_ns), Duration::from_nanos(until_ns))
+            }),
             offered_count: self.offered,
             late_count: self.late,
             skipped_count: self.skipped,
@@ -119,9 +133,12 @@ impl JobDoc {
             job: job.job.0,
             ops: job.ops_count,
             failed: job.failed_count,
+            measured: job.measured_count,
+            measured_failed: job.measured_failed_count,
             bytes: job.bytes,
             unchecked: job.unchecked.count,
             unchecked_bytes: job.unchecked.bytes,
+            measured_ns: job.measured.map(|(from, until)| (ns(from), until.map(ns))),
             schedule: job.schedule.as_ref().map(ScheduleDoc::of),
             ended_by: job.ended_by.name().to_owned(),
             stream_hash: job.stream_hash,
@@ -133,8 +150,13 @@ impl JobDoc {
             job: JobId(self.job),
             ops_count: self.ops,
             failed_count: self.failed,
+            measured_count: self.measured,
+            measured_failed_count: self.measured_failed,
             bytes: self.bytes,
             unchecked: Unchecked { count: self.unchecked, bytes: self.unchecked_bytes },
+            measured: self
+                .measured_ns
+                .map(|(from, until)| (Duration::from_nanos(from), until.map(Duration::from_nanos))),
             schedule: self.schedule.as_ref().map(ScheduleDoc::schedule),
             ended_by: EndReason::from_name(&self.ended_by)?,
             stream_hash: self.stream_hash,

@@ -56,6 +56,23 @@ impl<T: Number + Default> Values<T> {
     }
 }
 
+impl Values<bool> {
+    /// Appends them as they stand in a page: a bit each, the lowest first.
+    fn encode(&self, out: &mut Vec<u8>) -> Encoding {
+        let bits = |bits: &[bool]| {
+            bits.iter().enumerate().fold(0, |byte, (at, bit)| byte | u8::from(*bit) << at)
+        };
+        match &self.each[..] {
+            [] => {
+                let byte = if self.first { u8::MAX } else { 0 };
+                out.resize(out.len() + self.count.div_ceil(8), byte);
+            }
+            each => out.extend(each.chunks(8).map(bits)),
+        }
+        Encoding::PLAIN
+    }
+}
+
 /// A column in which rows may have no value.
 struct Optional<T> {
     /// By row: 1 where there is one, else 0.
@@ -143,6 +160,7 @@ pub(super) struct Columns {
     outcome: Texts,
     attempts: Values<i32>,
     assigned: Optional<i64>,
+    measured: Values<bool>,
 }
 
 impl Columns {
@@ -168,6 +186,7 @@ impl Columns {
             outcome: Texts::new(ErrorClass::ALL.map(ErrorClass::name)),
             attempts: Values::new(),
             assigned: Optional::new(),
+            measured: Values::new(),
         }
     }
 
@@ -216,6 +235,7 @@ impl Columns {
         self.outcome.numbers.push(op.outcome as u16);
         self.attempts.push(op.attempts.into());
         self.assigned.push(op.assigned.map(ns));
+        self.measured.push(op.is_measured);
     }
 
     /// Adds the waiting rows to a row group, as a page of each column; they wait on until they are
@@ -227,7 +247,7 @@ impl Columns {
     ) -> Result<(), ParquetError> {
         type Fill<'a> = &'a dyn Fn(&mut Vec<u8>, &mut Dictionary) -> Encoding;
         // In the order of the schema.
-        let columns: [Fill<'_>; 17] = [
+        let columns: [Fill<'_>; 18] = [
             &|out, _| self.stage.encode(out),
             &|out, _| self.job.encode(out),
             &|out, _| self.worker.encode(out),
@@ -245,6 +265,7 @@ impl Columns {
             &|out, dictionary| self.outcome.encode(out, dictionary),
             &|out, _| self.attempts.encode(out),
             &|out, _| self.assigned.encode(out),
+            &|out, _| self.measured.encode(out),
         ];
         for (index, fill) in columns.into_iter().enumerate() {
             group.page(index, self.rows, packer, fill)?;
@@ -264,6 +285,7 @@ impl Columns {
         let large = [object_number, bytes, last_byte_sent, first_byte_to_end, assigned];
         large.into_iter().for_each(Optional::clear);
         self.object_owner.clear();
+        self.measured.clear();
         self.rows = 0;
     }
 }

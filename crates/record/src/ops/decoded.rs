@@ -1,7 +1,7 @@
 //! Rows of a row group, decoded column by column.
 
 use parquet::column::reader::ColumnReaderImpl;
-use parquet::data_type::{DataType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, DataType, Int32Type, Int64Type};
 use plimsoll_model::{
     EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpOutline, OpRecord, StageId, WorkerId,
 };
@@ -214,8 +214,9 @@ pub(super) struct Decoded<'a> {
     first_byte_to_end: Column<Int64Type>,
     outcome: Texts<ErrorClass>,
     attempts: Column<Int32Type>,
-    /// Older logs have no such column.
+    /// Older logs have no such columns.
     assigned: Option<Column<Int64Type>>,
+    measured: Option<Column<BoolType>>,
 }
 
 impl<'a> Batch<'a> for Decoded<'a> {
@@ -237,6 +238,7 @@ impl<'a> Batch<'a> for Decoded<'a> {
             outcome: Texts::new(group, 14)?,
             attempts: small(15)?,
             assigned: group.has_column(16).then(|| large(16)).transpose()?,
+            measured: group.has_column(17).then(|| Column::new(group, 17)).transpose()?,
         })
     }
 
@@ -259,6 +261,7 @@ impl<'a> Batch<'a> for Decoded<'a> {
         for column in known.into_iter().chain(&mut self.assigned) {
             column.read_known(rows)?;
         }
+        self.measured.as_mut().map_or(Ok(()), |column| column.read(rows))?;
         let (start, end) = (&self.outlines.start.values, &self.outlines.end.values);
         check_differences(&self.schedule_delay.values, start, "schedule_delay_ns")?;
         check_differences(&self.first_byte_to_end.values, end, "first_byte_to_end_ns")
@@ -286,6 +289,7 @@ impl Decoded<'_> {
             outcome: &self.outcome.meanings[..count],
             attempts: &self.attempts.values[..count],
             assigned: self.assigned.as_ref().map(|column| column.rows(count)),
+            measured: self.measured.as_ref().map(|column| &column.values[..count]),
         }
     }
 }
@@ -332,6 +336,7 @@ struct Rows<'a> {
     outcome: &'a [ErrorClass],
     attempts: &'a [i32],
     assigned: Option<Values<'a, i64>>,
+    measured: Option<&'a [bool]>,
 }
 
 impl Rows<'_> {
@@ -360,6 +365,8 @@ impl Rows<'_> {
             end: moment(end),
             outcome: self.outcome[row],
             attempts: self.attempts[row] as u8,
+            // In an older log the workload alone says it.
+            is_measured: self.measured.is_none_or(|measured| measured[row]),
         }
     }
 }

@@ -13,8 +13,8 @@ use parquet::schema::types::ColumnDescPtr;
 
 use super::pages::unfolded_bytes;
 use super::{
-    KEY_ENDPOINTS, KEY_RUN_ID, KEY_SCHEMA, OPS_SCHEMA, PART_ROWS_MAX, TAIL_DIGITS, is_closed,
-    open_name, part_name, schema, schema_without_assigned, tail_name,
+    KEY_ENDPOINTS, KEY_RUN_ID, KEY_SCHEMA, OPS_SCHEMA, PART_ROWS_MAX, TAIL_DIGITS, has_written,
+    is_closed, open_name, part_name, tail_name,
 };
 use crate::RecordError;
 use crate::folder::Folder;
@@ -170,7 +170,7 @@ fn metadata_value<'a>(metadata: &'a FileMetaData, key: &str) -> Option<&'a str> 
 /// Checks that the columns are those that are written.
 fn check_columns(metadata: &ParquetMetaData) -> Result<(), String> {
     let found = metadata.file_metadata().schema();
-    match *found == *schema() || *found == *schema_without_assigned() {
+    match has_written(found) {
         true => Ok(()),
         false => Err("its columns are not those of an op log".to_owned()),
     }

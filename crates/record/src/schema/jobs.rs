@@ -29,6 +29,14 @@ pub struct StageJob {
     pub workers_count: u32,
     /// What decides when its operations start.
     pub loop_model: LoopModel,
+    /// From when on what was due counts, since the start of the stage: from the end of the first
+    /// worker's ramp. Absent where all counts, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_from_ns: Option<u64>,
+    /// Until when, since the start of the stage: to the end of the last worker's duration. Absent
+    /// where no worker goes on after that, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_until_ns: Option<u64>,
     /// How it kept its schedule; absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Schedule>,
@@ -102,6 +110,8 @@ impl StageJob {
             worker_first: 0,
             workers_count,
             loop_model,
+            measured_from_ns: None,
+            measured_until_ns: None,
             schedule: None,
             interface: None,
             verification: None,
@@ -171,6 +181,8 @@ impl StageJob {
         let alike = own().all(|each| each.verification == first.verification);
         Some(Self {
             workers_count: own().fold(0, |sum, each| sum.saturating_add(each.workers_count)),
+            measured_from_ns: own().map(|each| each.measured_from_ns).min().flatten(),
+            measured_until_ns: own().map(|each| each.measured_until_ns).max().flatten(),
             schedule: Schedule::sum(own().filter_map(|each| each.schedule.as_ref())),
             interface: match is_alike(|each| each.interface.as_ref()) {
                 true => first.interface.clone(),
@@ -213,6 +225,8 @@ impl Schedule {
             rate: open.profile.to_string(),
             arrivals: open.arrivals.to_string(),
             max_in_flight: open.max_in_flight.get(),
+            offered_from_ns: None,
+            offered_until_ns: None,
             offered_count: None,
             late_count: None,
             skipped_count: None,

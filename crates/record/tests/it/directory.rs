@@ -64,6 +64,8 @@ fn what_an_older_run_lacks_is_absent_and_what_is_there_comes_back() {
         rate: "100/s..5000/s over 2m".to_owned(),
         arrivals: "poisson".to_owned(),
         max_in_flight: 1_024,
+        offered_from_ns: None,
+        offered_until_ns: None,
         offered_count: Some(306_000),
         late_count: Some(7),
         skipped_count: Some(0),

@@ -107,6 +107,7 @@ fn get(stage: u8, endpoint: u16, start_ms: u64) -> OpRecord {
         end: at(start_ms + 250),
         outcome: ErrorClass::Ok,
         attempts: 1,
+        is_measured: true,
     }
 }
 
@@ -221,6 +222,8 @@ fn schedules_and_wrong_content_add_up() {
             rate: rate.to_owned(),
             arrivals: "constant".to_owned(),
             max_in_flight: 10,
+            offered_from_ns: None,
+            offered_until_ns: None,
             offered_count: offered,
             late_count: late,
             skipped_count: skipped,
@@ -243,6 +246,8 @@ fn schedules_and_wrong_content_add_up() {
         rate: "100/s + 200/s + 300/s".to_owned(),
         arrivals: "constant".to_owned(),
         max_in_flight: 30,
+        offered_from_ns: None,
+        offered_until_ns: None,
         offered_count: Some(5_400),
         late_count: Some(6),
         skipped_count: Some(1),

@@ -101,6 +101,7 @@ fn columns_come_back_whether_they_are_calm_mixed_or_wild() {
                 end,
                 outcome: ErrorClass::ALL[random.of(f, 3) as usize],
                 attempts: random.of(d, 8) as u8,
+                is_measured: random.of(d, 2) == 0,
             }
         };
         // Batches of which the last one is not full, nor its last block.

@@ -56,6 +56,7 @@ fn op(
         end: at(start_ms + ms),
         outcome,
         attempts: 1,
+        is_measured: true,
     }
 }
 

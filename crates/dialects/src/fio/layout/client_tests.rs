@@ -136,6 +136,7 @@ fn op(stage: u8, worker: u32, start_ms: u64, end_ms: u64) -> OpRecord {
         end: at(end_ms),
         outcome: ErrorClass::Ok,
         attempts: 1,
+        is_measured: true,
     }
 }
 

@@ -53,11 +53,18 @@ impl OutcomeDoc {
         let jobs_fit = self.jobs.iter().all(|job| {
             let schedule = job.schedule.as_ref().is_none_or(|of| {
                 let most = of.offered.max(of.late).max(of.skipped);
-                most <= ops_max && of.delay_max_ns <= NS_MAX
+                let is_span = |(from_ns, until_ns)| from_ns <= until_ns && until_ns <= NS_MAX;
+                of.span_ns.is_none_or(is_span) && most <= ops_max && of.delay_max_ns <= NS_MAX
             });
             let counts = job.failed <= job.ops && job.ops <= ops_max && job.bytes <= BYTES_MAX;
             let counts = counts && job.unchecked <= job.ops && job.unchecked_bytes <= job.bytes;
-            is_job(job.job) && counts && schedule
+            let counts = counts
+                && job.measured <= job.ops
+                && job.measured_failed <= job.measured.min(job.failed);
+            let measured = job.measured_ns.is_none_or(|(from, until)| {
+                from <= NS_MAX && until.is_none_or(|until| from <= until && until <= NS_MAX)
+            });
+            is_job(job.job) && counts && schedule && measured
         });
         let errors_fit = self.errors.iter().all(|error| {
             // One without an address has the highest number.

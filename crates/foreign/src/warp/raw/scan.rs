@@ -310,6 +310,7 @@ impl<'n> Mapper<'n> {
             end: Moment::from_ns(end),
             outcome,
             attempts: 1,
+            is_measured: true,
         };
         Ok(Mapped { op, file: text(row.field(columns.file)), error, flaws })
     }

@@ -102,6 +102,7 @@ prop_compose! {
             // About half of them succeed.
             outcome: ErrorClass::ALL.get(outcome).copied().unwrap_or(ErrorClass::Ok),
             attempts: 1,
+            is_measured: true,
         }
     }
 }

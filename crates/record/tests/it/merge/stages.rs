@@ -154,6 +154,8 @@ fn what_is_known_of_stages_on_files_adds_up() {
         rate: rate.to_owned(),
         arrivals: "constant".to_owned(),
         max_in_flight: 4,
+        offered_from_ns: None,
+        offered_until_ns: None,
         offered_count: Some(offered),
         late_count: Some(1),
         skipped_count: Some(0),
