@@ -118,7 +118,7 @@ impl Times {
 
 /// Returns a percentile, `None` for want of samples: from the median on at least one has to lie
 /// above it, or it is the maximum by another name; before it at least one below.
-fn percentile(times: &Histogram, percent: f64) -> Option<Duration> {
+pub(crate) fn percentile(times: &Histogram, percent: f64) -> Option<Duration> {
     let samples_min = match percent {
         ..50.0 => (100.0 / percent).floor() as u64 + 1,
         // Nudged down, as 100 - 99.9 is not exactly a tenth.

@@ -41,7 +41,8 @@ pub struct LoadLineReport {
     pub carried_ops_per_sec_max: Option<f64>,
     /// The lowest rate that was offered and did not.
     pub missed_ops_per_sec_min: Option<f64>,
-    /// The highest rate at which operations succeeded in any probe.
+    /// The rate at which operations succeeded in the probe that shows the highest one most surely: the
+    /// one with the highest lower end of its 95 % interval, by its tenths.
     pub capacity_ops_per_sec: Option<f64>,
     /// Where more load begins to cost more than it gives; null from too few probes.
     pub knee: Option<KneeFigure>,
@@ -118,11 +119,11 @@ pub struct ProbeFigure {
     pub achieved_ops_per_sec: Option<f64>,
     /// The latency, from the intended start to the end, of those that were due there and succeeded.
     pub latency_ns_mean: Option<f64>,
-    /// Its median.
+    /// Its median; null from fewer than 2, as others from too few.
     pub latency_ns_p50: Option<u64>,
-    /// Its 99th percentile.
+    /// Its 99th percentile, from 100 on.
     pub latency_ns_p99: Option<u64>,
-    /// Its 99.9th percentile.
+    /// Its 99.9th percentile, from 1,000 on.
     pub latency_ns_p99_9: Option<u64>,
     /// `kept`, `missed`, `overloaded` where what was waiting grew as long as it lasted, or `cut`
     /// where it ended before its time; null for a closed loop.
@@ -319,9 +320,9 @@ impl ProbeFigure {
             ops_failed_count: point.failed_count,
             achieved_ops_per_sec: point.achieved_per_sec,
             latency_ns_mean: point.latency_ns_mean,
-            latency_ns_p50: point.latency_ns.map(|[p50, ..]| p50),
-            latency_ns_p99: point.latency_ns.map(|[_, p99, _]| p99),
-            latency_ns_p99_9: point.latency_ns.map(|[.., p99_9]| p99_9),
+            latency_ns_p50: point.latency_ns[0],
+            latency_ns_p99: point.latency_ns[1],
+            latency_ns_p99_9: point.latency_ns[2],
             outcome: outcome.map(str::to_owned),
         }
     }

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use plimsoll_model::{JobId, Moment, OpRecord, StageId};
 use plimsoll_stats::{
-    Histogram, LoadLine, LoadLineGoal, LoadLineSearch, Metastable, Percentile, Probe, ProbeCounts,
-    ProbePart, ProbeRole,
+    Histogram, LoadLine, LoadLineGoal, LoadLineSearch, Metastable, Probe, ProbeCounts, ProbePart,
+    ProbeRole, student_t_quantile,
 };
 use plimsoll_workload::plan::Search;
 
 use super::{ProbeAsked, ProbeCounter, Slo};
 use crate::OpSource;
+use crate::times::percentile;
 
 /// So many probes of an open loop make a curve of which a knee can be told.
 const KNEE_PROBES_MIN: usize = 4;
@@ -74,8 +75,8 @@ pub struct CurvePoint {
     pub achieved_per_sec: Option<f64>,
     /// The latency of those that were due and succeeded, in nanoseconds: the mean,
     pub latency_ns_mean: Option<f64>,
-    /// and the 50th, 99th and 99.9th percentile.
-    pub latency_ns: Option<[u64; 3]>,
+    /// and the 50th, 99th and 99.9th percentile; `None` of too few.
+    pub latency_ns: [Option<u64>; 3],
     /// Whether what was waiting grew as long as it lasted.
     pub is_overloaded: bool,
     /// Whether it shows by itself, beyond chance, that something is not kept at its rate; `None` in
@@ -108,7 +109,8 @@ pub struct LoadLineAnalysis {
     pub carried_max: Option<f64>,
     /// The lowest one that did not.
     pub missed_min: Option<f64>,
-    /// The highest rate at which operations succeeded in any probe, in operations per second.
+    /// The rate at which operations succeeded in the probe that shows the highest one most surely,
+    /// in operations per second: the maximum of all would grow with every short probe.
     pub capacity: Option<f64>,
     /// Where more load begins to cost more than it gives.
     pub knee: Option<Knee>,
@@ -116,6 +118,17 @@ pub struct LoadLineAnalysis {
     pub metastable: Option<Metastable>,
     /// The probes, in order of time.
     pub points: Vec<CurvePoint>,
+}
+
+/// Returns the rate of which a probe shows with 95 % that operations succeeded at it at least, by
+/// its equal stretches.
+fn surely_achieved(counts: &ProbeCounts, counted_for: f64) -> f64 {
+    let parts: Vec<f64> = counts.succeeded_by_part().iter().map(|count| *count as f64).collect();
+    let count = parts.len() as f64;
+    let mean = parts.iter().sum::<f64>() / count;
+    let squares: f64 = parts.iter().map(|part| (part - mean).powi(2)).sum();
+    let error = (squares / (count - 1.0) / count).sqrt();
+    (mean - student_t_quantile(0.975, count - 1.0) * error) * count / counted_for
 }
 
 /// What is gathered of a probe while the record is read.
@@ -212,6 +225,7 @@ pub fn find_load_line<S: OpSource + ?Sized>(
     })?;
     let rate_first = probes.iter().find_map(|probe| probe.rate).unwrap_or(asked.rate_max);
     let (mut search, mut points) = (asked.search(rate_first), Vec::new());
+    let mut capacity: Option<(f64, f64)> = None;
     for (probe, gathered) in probes.iter().zip(gathered) {
         let counts = gathered.counter.finish(probe.skipped_count);
         let mut point = point(probe, &counts, &gathered.latency, gathered.failed_count);
@@ -222,6 +236,12 @@ pub fn find_load_line<S: OpSource + ?Sized>(
         if point.probe.is_cut {
             // Nobody knows how much of its time it went on.
             point.achieved_per_sec = None;
+        }
+        if let Some(achieved) = point.achieved_per_sec {
+            let counted_for = ProbeCounter::counted_for(probe.lasts).as_secs_f64();
+            let surely = surely_achieved(&counts, counted_for);
+            let is_more = capacity.is_none_or(|(most, _)| surely > most);
+            capacity = if is_more { Some((surely, achieved)) } else { capacity };
         }
         points.push(point);
     }
@@ -251,7 +271,7 @@ pub fn find_load_line<S: OpSource + ?Sized>(
         line: search.line(),
         carried_max,
         missed_min,
-        capacity: points.iter().filter_map(|point| point.achieved_per_sec).max_by(f64::total_cmp),
+        capacity: capacity.map(|(_, achieved)| achieved),
         knee: knee(&points),
         metastable: search.metastable(),
         points,
@@ -265,9 +285,7 @@ fn point(
     failed_count: u64,
 ) -> CurvePoint {
     let counted_for = ProbeCounter::counted_for(probe.lasts).as_secs_f64();
-    let percentile = |percentile| latency.percentile(percentile);
-    let [p50, p99, p99_9] = [Percentile::P50, Percentile::P99, Percentile::P99_9].map(percentile);
-    let all = || Some([p50?, p99?, p99_9?]);
+    let known = |percent| percentile(latency, percent).map(|time| time.as_nanos() as u64);
     CurvePoint {
         probe: probe.clone(),
         due_count: counts.due_count(),
@@ -275,7 +293,7 @@ fn point(
         achieved_per_sec: (counted_for > 0.0)
             .then(|| counts.succeeded_count() as f64 / counted_for),
         latency_ns_mean: latency.mean(),
-        latency_ns: all(),
+        latency_ns: [50.0, 99.0, 99.9].map(known),
         is_overloaded: probe.rate.is_some() && counts.is_overloaded(),
         is_too_high: None,
         is_missed: false,

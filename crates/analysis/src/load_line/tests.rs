@@ -121,8 +121,10 @@ fn the_line_lies_between_what_was_carried_and_what_was_not() {
     // Up to 100/s each more operation costs nothing: 100/s in 10 ms are the most of rate over time.
     let knee = found.knee.unwrap();
     assert_eq!((knee.low, knee.rate, knee.high), (80.0, 100.0, 110.0));
-    let p99 = found.points[0].latency_ns.unwrap()[1];
-    assert!(p99.abs_diff(10 * MS) <= MS / 100, "{p99}");
+    // From 45 operations, of which one is the 99th percentile as well as the maximum.
+    let [p50, p99, _] = found.points[0].latency_ns;
+    assert!(p50.unwrap().abs_diff(10 * MS) <= MS / 100, "{p50:?}");
+    assert_eq!(p99, None);
 }
 
 #[test]
@@ -140,4 +142,59 @@ fn a_probe_in_which_less_was_due_than_was_to_be_tells_nothing() {
 fn no_probe_gives_no_line() {
     let found = find_load_line(&Vec::new(), &asked(), &[]).unwrap();
     assert_eq!((found.line, found.capacity, found.knee), (None, None, None));
+}
+
+#[test]
+fn what_was_skipped_misses_only_conditions_of_its_kind() {
+    let asked = ProbeAsked {
+        slos: slos(&["errors<=1%", "delete.p99<=1s"]),
+        job: JobId(0),
+        lasts: Duration::from_millis(1_000),
+    };
+    let mut counter = ProbeCounter::new(asked, Moment::EPOCH);
+    // Of 100 a DELETE is one.
+    for due_ms in 100..1_000 {
+        let kind = if due_ms % 100 == 0 { OpKind::Delete } else { OpKind::Get };
+        counter.add(&OpRecord { kind, ..op(due_ms, 1) });
+    }
+    let counts = counter.finish(200);
+    let missed = |bound: usize| counts.bounds[bound].iter().map(|part| part.missed).sum::<u64>();
+    assert_eq!([missed(0), missed(1)], [200, 2]);
+}
+
+#[test]
+fn percentiles_of_too_few_operations_are_not_told() {
+    for (rate, known) in
+        [(80, [true, false, false]), (120, [true, true, false]), (1_200, [true; 3])]
+    {
+        let (probes, ops) = probes(&[rate]);
+        let found = find_load_line(&ops, &asked(), &probes).unwrap();
+        assert_eq!(found.points[0].latency_ns.map(|ns| ns.is_some()), known, "{rate}");
+    }
+}
+
+#[test]
+fn a_short_lucky_probe_is_not_the_capacity() {
+    // 1,000/s for 10 s, which ended evenly; then for 1 s in which bursts make 1,044/s.
+    let (mut probes, mut ops) = (probes(&[1, 1]).0, Vec::new());
+    for (at, (lasts, rate)) in [(10_000, 1_000), (1_000, 1_044)].into_iter().enumerate() {
+        let started = at as u64 * 20_000;
+        let probe = &mut probes[at];
+        (probe.rate, probe.started) = (Some(rate as f64), Moment::from_ns(started * MS));
+        (probe.ended, probe.lasts) =
+            (Moment::from_ns((started + lasts) * MS), Duration::from_millis(lasts));
+        let due = |number: u64| {
+            let even = number * 1_000 / rate;
+            // In every other 90 ms of the short one twice as many are due.
+            let part = (even.saturating_sub(100)) / 90;
+            let moved = if at == 1 && even >= 100 { part % 2 * 90 } else { 0 };
+            started + even - moved
+        };
+        ops.extend(
+            (0..rate * lasts / 1_000)
+                .map(|number| OpRecord { stage: StageId(at as u8), ..op(due(number), 1) }),
+        );
+    }
+    let found = find_load_line(&ops, &asked(), &probes).unwrap();
+    assert!((found.capacity.unwrap() - 1_000.0).abs() < 2.0, "{:?}", found.capacity);
 }

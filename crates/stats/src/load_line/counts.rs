@@ -82,12 +82,20 @@ impl ProbeCounts {
         part.missed += u64::from(is_missed);
     }
 
-    /// Takes note of operations that were due near the end and never began.
+    /// Takes note of operations that were due near the end and never began. Nobody drew what they
+    /// were to be: each bound has its share of them, by the operations it is about of those due.
     pub fn skip(&mut self, count: u64) {
+        let due = self.due_count();
         self.due[PROBE_PARTS] += count;
         for parts in &mut self.bounds {
-            parts[PROBE_PARTS - 1].ended += count;
-            parts[PROBE_PARTS - 1].missed += count;
+            let about: u64 = parts.iter().map(|part| part.ended).sum();
+            let own = match due {
+                // Nothing says what they were.
+                0 => count,
+                due => (count as f64 * about as f64 / due as f64).round() as u64,
+            };
+            parts[PROBE_PARTS - 1].ended += own;
+            parts[PROBE_PARTS - 1].missed += own;
         }
     }
 
@@ -115,6 +123,11 @@ impl ProbeCounts {
     /// Returns how many operations ended in them, whenever they were due, and succeeded.
     pub fn succeeded_count(&self) -> u64 {
         self.succeeded[1..=PROBE_PARTS].iter().sum()
+    }
+
+    /// Returns how many succeeded in each stretch that counts.
+    pub fn succeeded_by_part(&self) -> &[u64] {
+        &self.succeeded[1..=PROBE_PARTS]
     }
 
     /// Tells whether what was waiting, or under way, grew as long as the probe lasted.
