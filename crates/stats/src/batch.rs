@@ -16,7 +16,7 @@ pub const BATCH_NS_MIN: u64 = 1_000_000_000;
 const SIGNIFICANCE: f64 = 0.05;
 /// Batches whose figures lie no further apart than this are the same: a histogram cannot tell them
 /// apart.
-const RESOLUTION: f64 = 0.001;
+pub(crate) const RESOLUTION: f64 = 0.001;
 /// Operations are shared between batches in millionths.
 const MICRO: u64 = 1_000_000;
 const NS_PER_SEC: f64 = 1e9;

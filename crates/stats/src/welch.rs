@@ -3,6 +3,8 @@
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
+use crate::batch::RESOLUTION;
+
 /// Intervals are to cover the truth with this probability.
 const CONFIDENCE: f64 = 0.95;
 /// A detectable effect is found with this probability.
@@ -99,7 +101,8 @@ impl Welch {
     /// - detectable (t(97.5 %, ν) + t(80 %, ν)) · e. Source: H. S. Bloom, *Minimum Detectable
     ///   Effects*, Evaluation Review 19 (5), 1995.
     ///
-    /// Where no sample varies, the interval is the difference itself.
+    /// No interval is narrower than what a histogram can tell apart, ± 0.1 % of the larger mean: runs
+    /// that hardly vary, as in virtual time, may all lie in one bin.
     pub fn compare(before: &[f64], after: &[f64]) -> Option<Self> {
         let (mean_before, mean_after) = (mean(before)?, mean(after)?);
         let (deviation_before, deviation_after) = (std_dev(before)?, std_dev(after)?);
@@ -109,13 +112,15 @@ impl Welch {
         let squares = [deviation_before.powi(2), deviation_after.powi(2)];
         let parts = [squares[0] / before.len() as f64, squares[1] / after.len() as f64];
         let variance = parts[0] + parts[1];
+        let least = RESOLUTION * mean_before.abs().max(mean_after.abs());
+        let around = |half| Interval { low: difference - half, high: difference + half };
         if variance <= 0.0 {
             return Some(Self {
                 difference,
-                interval: Interval { low: difference, high: difference },
+                interval: around(least),
                 freedom: pooled_freedom,
                 effect: None,
-                detectable: 0.0,
+                detectable: least,
             });
         }
         // Of the parts' shares and not of the parts, as the squares of tiny parts would be 0.
@@ -128,10 +133,10 @@ impl Welch {
         let correction = 1.0 - 3.0 / (4.0 * pooled_freedom - 1.0);
         Some(Self {
             difference,
-            interval: Interval { low: difference - t * error, high: difference + t * error },
+            interval: around((t * error).max(least)),
             freedom,
             effect: Some(correction * difference / pooled),
-            detectable: (t + student_t_quantile(POWER, freedom)) * error,
+            detectable: ((t + student_t_quantile(POWER, freedom)) * error).max(least),
         })
     }
 }
@@ -282,14 +287,21 @@ mod tests {
     }
 
     #[test]
-    fn what_never_varies_differs_exactly_or_not_at_all() {
+    fn what_never_varies_is_known_to_a_bin_of_a_histogram() {
         let tenth = [0.1; 3];
         let same = Welch::compare(&tenth, &tenth).unwrap();
-        assert_eq!((same.difference, same.effect, same.detectable), (0.0, None, 0.0));
-        assert!(same.interval.contains(0.0) && same.interval.half_width() == 0.0);
+        assert_eq!((same.difference, same.effect), (0.0, None));
+        assert_eq!((same.interval.half_width(), same.detectable), (0.1 * 0.001, 0.1 * 0.001));
         let other = Welch::compare(&tenth, &[0.3; 5]).unwrap();
-        assert_eq!(other.interval, Interval { low: 0.3 - 0.1, high: 0.3 - 0.1 });
+        let difference = 0.3 - 0.1;
+        let (low, high) = (difference - 0.3 * 0.001, difference + 0.3 * 0.001);
+        assert_eq!(other.interval, Interval { low, high });
         assert_eq!(other.freedom, 6.0);
+        // Next to each other in a histogram: nobody can tell which is larger.
+        let next = Welch::compare(&[1.0230; 3], &[1.0239; 3]).unwrap();
+        assert!(next.interval.contains(0.0));
+        let zero = Welch::compare(&[0.0; 3], &[0.0; 3]).unwrap();
+        assert_eq!(zero.interval.half_width(), 0.0);
     }
 
     #[test]
