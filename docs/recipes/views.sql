@@ -9,18 +9,15 @@
 -- in brackets: `run[[]1]` is the run `run[1]`. Nothing here checks the checksums of the files:
 -- `plimsoll analyze` does, and so does `plimsoll_bench.connect` in Python.
 --
--- In a pattern `*`, `?` and `[` stand for others; where the path of a run holds one of them, write it
--- in brackets: `run[[]1]` is the run `run[1]`. Nothing here checks the checksums of the files:
--- `plimsoll analyze` does, and so does `plimsoll_bench.connect` in Python.
---
 -- The variable may be set anew at any time: the views read it when they are asked.
 --
 --   runs          a row for each run: what run.json says of it
 --   jobs          a row for each job of each stage, with its stage
 --   operations    every operation of every stage, failed ones too, with names and times in units
+--                 (`measured`: outside of ramps, so that the report counts it)
 --   spans         from when to when each row of the report was measured, and by which rule
---   measured_all  the operations of the measured stages, failed ones too, with `share`: which part of
---                 each lies in the measured span. For rates and errors
+--   measured_all  the measured operations of the measured stages, failed ones too, with `share`:
+--                 which part of each lies in the measured span. For rates and errors
 --   measured      the successes that lie wholly in the measured span: those whose latencies are in
 --                 the report. For percentiles
 --   summary       a row for each run, stage, row and kind: counts, rates and percentiles
@@ -38,7 +35,8 @@ SELECT CASE WHEN workload->>'schema' = 'plimsoll.files/1'
             ELSE parse_dirpath(filename) END AS run_dir, run_id, state, started_unix_ns,
        make_timestamp_ns(started_unix_ns) AS started_at, tool.version AS version,
        seed, workload->>'name' AS workload,
-       -- Ramps and late beginnings of jobs: the report leaves them out, and `spans` does not.
+       -- Ramps and late beginnings of jobs. Of an older run, whose op log does not say which
+       -- operations are in one, `spans` has them, and the report leaves them out.
        coalesce(len(json_extract(workload, '$.stages[*].jobs[*].ramp'))
                 + len(json_extract(workload, '$.stages[*].jobs[*].ramp_down'))
                 + len(json_extract(workload, '$.stages[*].jobs[*].start_delay')), 0) > 0 AS has_ramps,
@@ -61,7 +59,8 @@ FROM read_json(
                         workers_count BIGINT,
                         jobs STRUCT("name" VARCHAR, work VARCHAR, "group" INTEGER,
                                     interface VARCHAR, loop_model VARCHAR,
-                                    workers_count BIGINT)[])[]'
+                                    workers_count BIGINT, measured_from_ns BIGINT,
+                                    measured_until_ns BIGINT)[])[]'
     });
 
 CREATE OR REPLACE VIEW jobs AS
@@ -75,7 +74,8 @@ listed AS (
            coalesce(stage.started_ns, stage_list[stage."index"].ended_ns, 0) AS stage_started_ns,
            coalesce(stage.jobs, [struct_pack(
                "name" := stage.name, work := NULL, "group" := NULL, interface := NULL,
-               loop_model := stage.loop_model, workers_count := stage.workers_count)]) AS jobs
+               loop_model := stage.loop_model, workers_count := stage.workers_count,
+               measured_from_ns := NULL, measured_until_ns := NULL)]) AS jobs
     FROM stages
 ), numbered AS (
     SELECT run_dir, run_id, has_ramps, stage, stage_started_ns, unnest(jobs) AS job,
@@ -97,7 +97,10 @@ SELECT run_dir, run_id, stage."index" AS stage_index, stage.name AS stage,
            PARTITION BY run_dir, stage."index", row_key ORDER BY job_index
            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS row_name,
        job.interface IS NOT NULL AS on_files, job.loop_model = 'open' AS is_open,
-       job.workers_count AS workers_count, has_ramps
+       job.workers_count AS workers_count, has_ramps,
+       -- From when to when what was due counts: with ramps not all of the stage.
+       stage_started_ns + coalesce(job.measured_from_ns, 0) AS measured_from_ns,
+       stage_started_ns + job.measured_until_ns AS measured_until_ns
 FROM keyed;
 
 CREATE OR REPLACE VIEW operations AS
@@ -117,43 +120,55 @@ SELECT jobs.run_id, jobs.run_dir, jobs.stage_index, jobs.stage, jobs.stage_kind,
        ops.first_byte_to_end_ns / 1e6 AS receive_ms,
        ops.bytes, ops.objects_count, ops.object_owner, ops.object_number, ops.attempts,
        ops.start_ns, ops.end_ns,
-       ops.end_ns - ops.start_ns + ops.schedule_delay_ns AS latency_ns
-FROM read_parquet(plimsoll_places('/ops/*.parquet'), filename = true, union_by_name = true) AS ops
+       ops.end_ns - ops.start_ns + ops.schedule_delay_ns AS latency_ns,
+       coalesce(ops.measured, true) AS measured,
+       jobs.has_ramps AND ops.measured IS NULL AS is_of_old_ramps
+FROM (
+    FROM read_parquet(plimsoll_places('/ops/*.parquet'), filename = true, union_by_name = true)
+    -- Older logs have no such column.
+    UNION ALL BY NAME SELECT NULL::BOOLEAN AS measured WHERE false
+) AS ops
 JOIN jobs ON jobs.run_dir = parse_dirpath(parse_dirpath(ops.filename))
          AND jobs.stage_index = ops.stage AND jobs.job_index = ops.job
 JOIN runs ON runs.run_dir = jobs.run_dir;
 
 CREATE OR REPLACE VIEW spans AS
 WITH ends AS (
-    SELECT run_dir, stage_index, row_key, worker, min(end_ns) AS first_end, max(end_ns) AS last_end
-    FROM operations WHERE stage_kind = 'measure' GROUP BY ALL
+    SELECT run_dir, stage_index, row_key, worker, min(end_ns) AS first_end, max(end_ns) AS last_end,
+           bool_or(is_of_old_ramps) AS is_of_old_ramps
+    FROM operations WHERE stage_kind = 'measure' AND measured GROUP BY ALL
 ), laid AS (
     SELECT run_dir, stage_index, row_key, max(first_end) AS all_ran, min(last_end) AS first_done,
-           max(last_end) AS last_done
+           max(last_end) AS last_done, bool_or(is_of_old_ramps) AS is_of_old_ramps
     FROM ends GROUP BY ALL
 ), of_rows AS (
     SELECT run_dir, run_id, stage_index, stage, iteration_index, row_key,
            row_name, bool_or(on_files) AS on_files,
-           bool_or(is_open) AS is_open, min(stage_started_ns) AS stage_started_ns,
-           max(stage_ended_ns) AS stage_ended_ns, sum(workers_count) AS workers_count,
+           bool_or(is_open) AS is_open, min(measured_from_ns) AS row_began,
+           -- With a ramp-down what is under way when the duration ends counts up to there.
+           least(max(stage_ended_ns), max(measured_until_ns)) AS row_ended,
+           max(measured_until_ns) AS measured_until_ns, sum(workers_count) AS workers_count,
            bool_or(has_ramps) AS has_ramps
     FROM jobs WHERE stage_kind = 'measure' GROUP BY ALL
-), both_ends AS (
-    SELECT of_rows.*, greatest(all_ran, stage_started_ns) AS all_ran, first_done, last_done,
-           coalesce(stage_ended_ns, last_done) AS ended,
-           NOT on_files AND NOT is_open
-           AND first_done > greatest(all_ran, stage_started_ns)
-           AND first_done - greatest(all_ran, stage_started_ns)
-               >= (coalesce(stage_ended_ns, last_done) - stage_started_ns) // 10 AS all_workers
+), cut AS (
+    SELECT of_rows.*, is_of_old_ramps, greatest(all_ran, row_began) AS all_ran,
+           least(first_done, measured_until_ns) AS first_done,
+           least(last_done, measured_until_ns) AS last_done
     FROM of_rows JOIN laid USING (run_dir, stage_index, row_key)
+), both_ends AS (
+    SELECT *, coalesce(row_ended, last_done) AS ended,
+           NOT on_files AND NOT is_open AND first_done > all_ran
+           AND first_done - all_ran >= (coalesce(row_ended, last_done) - row_began) // 10
+               AS all_workers
+    FROM cut
 )
 SELECT run_dir, run_id, stage_index, stage, iteration_index, row_key, row_name, workers_count,
-       CASE WHEN has_ramps THEN 'ramps-included' WHEN on_files THEN 'from-ramps' WHEN is_open THEN 'schedule'
+       CASE WHEN is_of_old_ramps THEN 'ramps-included' WHEN on_files THEN 'from-ramps' WHEN is_open THEN 'schedule'
             WHEN all_workers THEN 'all-workers' ELSE 'full-too-short' END AS rule,
-       CASE WHEN all_workers THEN all_ran ELSE stage_started_ns END AS began_ns,
+       CASE WHEN all_workers THEN all_ran ELSE row_began END AS began_ns,
        CASE WHEN all_workers THEN first_done WHEN on_files THEN last_done ELSE ended END AS ended_ns,
        (CASE WHEN all_workers THEN first_done WHEN on_files THEN last_done ELSE ended END
-        - CASE WHEN all_workers THEN all_ran ELSE stage_started_ns END) / 1e9 AS length_s,
+        - CASE WHEN all_workers THEN all_ran ELSE row_began END) / 1e9 AS length_s,
        has_ramps
 FROM both_ends;
 
@@ -165,7 +180,7 @@ SELECT operations.*, spans.rule, spans.began_ns, spans.ended_ns, spans.length_s,
                  / (end_ns - start_ns)
             ELSE (end_ns > began_ns AND end_ns <= ended_ns)::INTEGER END AS share
 FROM operations JOIN spans USING (run_dir, stage_index, row_key)
-WHERE operations.stage_kind = 'measure';
+WHERE operations.stage_kind = 'measure' AND measured;
 
 CREATE OR REPLACE VIEW measured AS
 SELECT * FROM measured_all

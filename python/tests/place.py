@@ -12,7 +12,7 @@ RECIPES = ROOT / "docs" / "recipes"
 #: and of the whole span in NAME.full.json.
 PLACE = Path(os.environ["PLIMSOLL_TEST_RUNS"])
 #: What each of them is for.
-MIXED, AFTER, OPEN, FILES, ERRORS, MERGED, STAGES = (
+MIXED, AFTER, OPEN, FILES, ERRORS, MERGED, STAGES, RAMPS = (
     "mixed",
     "after",
     "open",
@@ -20,10 +20,11 @@ MIXED, AFTER, OPEN, FILES, ERRORS, MERGED, STAGES = (
     "errors",
     "merged",
     "stages",
+    "ramps",
 )
 #: One in which no operation succeeded.
 FAILING = "failing"
-ALL = (MIXED, AFTER, OPEN, FILES, ERRORS, MERGED, STAGES)
+ALL = (MIXED, AFTER, OPEN, FILES, ERRORS, MERGED, STAGES, RAMPS)
 
 
 class Key(NamedTuple):

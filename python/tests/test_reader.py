@@ -7,12 +7,25 @@ import tempfile
 import unittest
 import warnings
 from pathlib import Path
+from unittest import mock
 
 import plimsoll_bench
 from plimsoll_bench import Histogram
 from plimsoll_bench._checksum import crc64_nvme
 
-from .place import ALL, ERRORS, FILES, MIXED, OPEN, PLACE, RECIPES, STAGES, figures, is_same_time
+from .place import (
+    ALL,
+    ERRORS,
+    FILES,
+    MIXED,
+    OPEN,
+    PLACE,
+    RAMPS,
+    RECIPES,
+    STAGES,
+    figures,
+    is_same_time,
+)
 
 #: How many operations are compared column by column.
 SAMPLE = 500
@@ -45,7 +58,7 @@ class Reader(unittest.TestCase):
         self.assertFalse(run.has_ramps)
 
     def test_every_engine_gives_the_same_operations(self) -> None:
-        for name in (MIXED, OPEN, FILES, ERRORS):
+        for name in (MIXED, OPEN, FILES, ERRORS, RAMPS):
             run = plimsoll_bench.load(PLACE / name)
             for measured in (False, True):
                 by_engine = {engine: records(run, engine, measured=measured) for engine in ENGINES}
@@ -199,13 +212,17 @@ class Reader(unittest.TestCase):
             ops_ok = sum(kind["stage_total"]["ops_ok_count"] for kind in told)
             self.assertEqual(found.fetchone(), (samples, ops_ok, True))
 
-    def test_a_run_with_ramps_says_so(self) -> None:
-        run = plimsoll_bench.load(PLACE / MIXED)
-        run.manifest["workload"]["stages"][1]["jobs"][0]["ramp"] = "1s"
+    def test_ramps_are_left_out_and_an_older_run_says_that_they_are_not(self) -> None:
+        run = plimsoll_bench.load(PLACE / RAMPS)
         self.assertTrue(run.has_ramps)
-        self.assertEqual({span.rule for span in run.spans()}, {"ramps-included"})
-        with self.assertWarnsRegex(UserWarning, "ramp"):
-            run.operations(measured=True)
+        self.assertEqual({span.rule for span in run.spans()}, {"all-workers", "schedule"})
+        marked = run.operations().column("measured").to_pylist()
+        self.assertIn(False, marked)
+        self.assertIn(True, marked)
+        with mock.patch("plimsoll_bench._engines.marks_measured", return_value=False):
+            self.assertEqual({span.rule for span in run.spans()}, {"ramps-included"})
+            with self.assertWarnsRegex(UserWarning, "ramp"):
+                run.operations(measured=True)
 
 
 class Histograms(unittest.TestCase):

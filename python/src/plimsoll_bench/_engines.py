@@ -22,21 +22,36 @@ def operations(run: Run, engine: str, spans: list[Span] | None) -> Any:
     return table.to_pandas() if engine == "pandas" else table
 
 
+def marks_measured(run: Run, engine: str) -> bool:
+    """Tell whether the op log marks the operations that the report counts."""
+    if engine == "polars":
+        import polars as pl
+
+        return "measured" in pl.scan_parquet(run._parts(), glob=False).collect_schema().names()
+    return "measured" in _dataset(run).schema.names
+
+
 def ends(run: Run, engine: str) -> dict[WorkerKey, Ends]:
-    """Return when the first and the last operation of each worker ended, by stage and job."""
+    """Return when the first and the last measured operation of each worker ended."""
+    marks = marks_measured(run, engine)
     if engine == "polars":
         import polars as pl
 
         ended = pl.col("end_ns")
         found = (
             pl.scan_parquet(run._parts(), glob=False)
+            .filter(pl.col("measured") if marks else pl.lit(True))
             .group_by(_GROUP)
             .agg(ended.min().alias("first"), ended.max().alias("last"))
             .collect()
             .to_dicts()
         )
     else:
-        grouped = _dataset(run).to_table(columns=[*_GROUP, "end_ns"]).group_by(_GROUP)
+        import pyarrow.compute as pc
+
+        only = pc.field("measured") if marks else None
+        ended = _dataset(run).to_table(columns=[*_GROUP, "end_ns"], filter=only)
+        grouped = ended.group_by(_GROUP)
         table = grouped.aggregate([("end_ns", "min"), ("end_ns", "max")])
         found = table.rename_columns({"end_ns_min": "first", "end_ns_max": "last"}).to_pylist()
     return {(row["stage"], row["job"], row["worker"]): (row["first"], row["last"]) for row in found}
@@ -124,6 +139,7 @@ def _polars(run: Run, spans: list[Span] | None) -> Any:
         "start_ns",
         "end_ns",
         (end - start + delay).alias("latency_ns"),
+        (pl.col("measured") if marks_measured(run, "polars") else pl.lit(True)).alias("measured"),
     )
     if spans is None:
         return frame
@@ -136,7 +152,7 @@ def _polars(run: Run, spans: list[Span] | None) -> Any:
             & (end > span.began_ns)
             & (end <= span.ended_ns)
         )
-    return frame.filter(pl.col("ok") & inside)
+    return frame.filter(pl.col("ok") & pl.col("measured") & inside)
 
 
 def _dataset(run: Run) -> Any:
@@ -149,7 +165,8 @@ def _arrow(run: Run, spans: list[Span] | None) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    table = _dataset(run).to_table(filter=None if spans is None else _inside(spans))
+    marks = marks_measured(run, "pyarrow")
+    table = _dataset(run).to_table(filter=None if spans is None else _inside(spans, marks))
     column = table.column
     start, end, delay = column("start_ns"), column("end_ns"), column("schedule_delay_ns")
     sent, receive = column("last_byte_sent_ns"), column("first_byte_to_end_ns")
@@ -196,6 +213,8 @@ def _arrow(run: Run, spans: list[Span] | None) -> Any:
         "receive_ms": ms(receive),
         **{name: column(name) for name in _AS_RECORDED},
         "latency_ns": latency,
+        # Where the log does not say it, all are.
+        "measured": column("measured") if marks else pa.array([True] * len(table), pa.bool_()),
     }
     return pa.table(columns)
 
@@ -217,9 +236,12 @@ _AS_RECORDED = [
 ]
 
 
-def _inside(spans: list[Span]) -> Any:
+def _inside(spans: list[Span], marks: bool) -> Any:
     import pyarrow.compute as pc
 
+    is_counted = pc.field("outcome") == "ok"
+    if marks:
+        is_counted = is_counted & pc.field("measured")
     inside = pc.scalar(False)
     for span in spans:
         inside = inside | (
@@ -229,4 +251,4 @@ def _inside(spans: list[Span]) -> Any:
             & (pc.field("end_ns") > span.began_ns)
             & (pc.field("end_ns") <= span.ended_ns)
         )
-    return (pc.field("outcome") == "ok") & inside
+    return is_counted & inside

@@ -44,6 +44,9 @@ class Job:
     group: int | None
     #: Whether it works on files, not on objects.
     on_files: bool
+    #: From when to when what was due counts, since the start of the stage; all of it without ramps.
+    measured_from_ns: int = 0
+    measured_until_ns: int | None = None
 
 
 @dataclass(frozen=True)
@@ -158,8 +161,8 @@ class Run:
     def has_ramps(self) -> bool:
         """Tell whether a job has a ramp or a delayed start.
 
-        The report leaves them out; here they are in the span, whose rule then is
-        ``ramps-included``, as the delay of each worker is drawn anew from the seed.
+        The report leaves them out, and so do spans where the op log marks the operations that
+        count; in older logs ramps are in the span, whose rule then is ``ramps-included``.
         """
         jobs = [
             job
@@ -186,21 +189,23 @@ class Run:
                 f"{self.path} is an older record on files, which names no jobs; `plimsoll analyze` "
                 "reads it"
             )
-        if measured and self.has_ramps:
+        spans = self.spans(engine) if measured else None
+        if any(span.rule == "ramps-included" for span in spans or []):
             warnings.warn(
                 f"{self.path}: a job has a ramp or begins late; the report leaves that out, and "
-                "here it is included",
+                "here it is included, as the op log of this older run does not mark it",
                 stacklevel=2,
             )
         if engine == "duckdb":
             return _connected([self]).table("measured" if measured else "operations")
-        return _engines.operations(self, engine, self.spans(engine) if measured else None)
+        return _engines.operations(self, engine, spans)
 
     def spans(self, engine: Engine = "pyarrow") -> list[Span]:
         """Return the measured span of each row of the report, worked out of the op log."""
         if engine == "duckdb":
             return _engines.duckdb_spans(self, _connected([self]))
-        return lay(self.stages, _engines.ends(self, engine), self.has_ramps)
+        includes_ramps = self.has_ramps and not _engines.marks_measured(self, engine)
+        return lay(self.stages, _engines.ends(self, engine), includes_ramps)
 
     @cached_property
     def lanes(self) -> tuple[Lane, ...]:
@@ -289,6 +294,8 @@ def _stage(stage: dict[str, Any], ended_before_ns: int) -> Stage:
                 workers_count=job.get("workers_count", stage.get("workers_count", 0)),
                 group=job.get("group"),
                 on_files=job.get("interface") is not None,
+                measured_from_ns=job.get("measured_from_ns") or 0,
+                measured_until_ns=job.get("measured_until_ns"),
             )
             for index, job in enumerate(jobs)
         ),

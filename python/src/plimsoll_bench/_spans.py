@@ -25,7 +25,7 @@ class Span:
     #: The jobs of the row, by their index in the stage.
     job_indices: tuple[int, ...]
     #: ``all-workers``, ``full-too-short``, ``schedule`` or ``from-ramps``, as in the report;
-    #: ``ramps-included`` in a run with ramps, which the report leaves out.
+    #: ``ramps-included`` in an older run with ramps, whose op log does not mark them.
     rule: str
     #: Nanoseconds since the run's epoch.
     began_ns: int
@@ -37,8 +37,10 @@ class Span:
         return (self.ended_ns - self.began_ns) / 1e9
 
 
-def lay(stages: Iterable[Stage], ends: Mapping[WorkerKey, Ends], has_ramps: bool) -> list[Span]:
-    """Return the span of each row of the measured stages in which an operation ended."""
+def lay(
+    stages: Iterable[Stage], ends: Mapping[WorkerKey, Ends], includes_ramps: bool
+) -> list[Span]:
+    """Return the span of each row of the measured stages in which a measured operation ended."""
     spans = []
     for stage in stages:
         if not stage.is_measured:
@@ -51,23 +53,30 @@ def lay(stages: Iterable[Stage], ends: Mapping[WorkerKey, Ends], has_ramps: bool
                     by_worker[worker] = (min(first, known[0]), max(last, known[1]))
             if by_worker:
                 spans.append(_span(stage, row, list(by_worker.values())))
-    if has_ramps:
+    if includes_ramps:
         return [replace(span, rule="ramps-included") for span in spans]
     return spans
 
 
 def _span(stage: Stage, row: tuple[int, ...], ends: list[Ends]) -> Span:
-    last_done = max(last for _, last in ends)
-    began = stage.started_ns
-    ended = stage.ended_ns if stage.ended_ns is not None else last_done
     jobs = [stage.jobs[index] for index in row]
+    began = stage.started_ns + min(job.measured_from_ns for job in jobs)
+    untils = [job.measured_until_ns for job in jobs if job.measured_until_ns is not None]
+    # With a ramp-down what is under way when the duration ends counts up to there.
+    until = stage.started_ns + max(untils) if untils else None
+    last_done = _cut(max(last for _, last in ends), until)
+    ended = _cut(stage.ended_ns if stage.ended_ns is not None else last_done, until)
     if any(job.on_files for job in jobs):
         return Span(stage.index, row, "from-ramps", began, max(last_done, began))
     if any(job.loop_model == "open" for job in jobs):
         return Span(stage.index, row, "schedule", began, ended)
     all_ran = max(began, max(first for first, _ in ends))
-    first_done = min(last for _, last in ends)
+    first_done = _cut(min(last for _, last in ends), until)
     # A span below a tenth of the stage is too short to stand for it.
     if first_done <= all_ran or first_done - all_ran < (ended - began) // 10:
         return Span(stage.index, row, "full-too-short", began, ended)
     return Span(stage.index, row, "all-workers", all_ran, first_done)
+
+
+def _cut(moment: int, until: int | None) -> int:
+    return moment if until is None else min(moment, until)

@@ -30,6 +30,27 @@ stages:
 - {name: again, ops: 300, jobs: [{workers: 2, work: {objects: [{get: a}]}}]}
 ";
 
+/// Stages whose jobs have ramps, which are in no figure.
+const RAMPS: &str = "schema: plimsoll.workload/2
+name: ramps
+sets: {a: {count: 40, size: 2KiB}}
+stages:
+- {name: load, prepares: true, jobs: [{workers: 2, work: {fill: a}}]}
+- name: closed
+  duration: 500ms
+  jobs: [{workers: 3, ramp: 300ms, ramp_down: 200ms, work: {objects: [{get: a}]}}]
+- name: both
+  duration: 500ms
+  jobs:
+  - name: asked
+    workers: 2
+    ramp: 200ms
+    ramp_down: 300ms
+    pacing: {open: {rate: 300/s, arrivals: constant, max_in_flight: 16}}
+    work: {objects: [{get: a}]}
+  - {name: late, workers: 2, start_delay: 100ms..200ms, work: {objects: [{stat: a}]}}
+";
+
 /// Makes a run of that name.
 fn made(target: &Target, place: &Path, name: &str, line: &str) {
     let output = run(target.command(place, &format!("{line} -q --run-dir {name}")));
@@ -60,6 +81,8 @@ fn runs(place: &Path) {
     printed(place, "merge part-1 part-2 -o merged -q");
     fs::write(place.join("stages.yaml"), STAGES).unwrap();
     made(&target, place, "stages", "run stages.yaml");
+    fs::write(place.join("ramps.yaml"), RAMPS).unwrap();
+    made(&target, place, "ramps", "run ramps.yaml");
     printed(place, "file iops --dir . --jobs 2 --file-size 1MiB --ops 500 -q --run-dir files");
     let failing = scripted(Some(Script::from_yaml(FAULTS).unwrap()));
     let errors = "s3 get --objects 40 --obj.size 4KiB --concurrent 4 --duration 1s";
@@ -67,7 +90,9 @@ fn runs(place: &Path) {
     let refusing = FAULTS.replace("slow_down: 0.2, half_body: 0.05", "slow_down: 1.0");
     let refusing = scripted(Some(Script::from_yaml(&refusing).unwrap()));
     made(&refusing, place, "failing", errors);
-    for name in ["mixed", "after", "open", "merged", "stages", "files", "errors", "failing"] {
+    for name in
+        ["mixed", "after", "open", "merged", "stages", "ramps", "files", "errors", "failing"]
+    {
         reported(place, name);
     }
     for name in ["mixed", "open", "errors"] {
