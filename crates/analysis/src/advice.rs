@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_model::{ErrorClass, OpKind};
+use plimsoll_model::{ErrorClass, Moment, OpKind};
 
 use crate::accumulator::Accumulator;
 use crate::{Cliff, Ledger, Question, RowAnalysis, RowAsked, Span, SpanRule, Times, ns};
@@ -25,7 +25,8 @@ pub enum Advice {
         /// How long the stage took.
         took: Duration,
     },
-    /// The span holds fewer than five whole segments.
+    /// The span holds fewer than five whole segments, and is shorter than what was asked for, where
+    /// that is known.
     ShortSpan {
         /// Its length.
         span: Duration,
@@ -118,13 +119,19 @@ impl Advice {
 /// Fewer whole segments than this say little about the fastest and the slowest.
 const SEGMENTS_MIN: u64 = 5;
 
+/// A span of this part of what was asked for is what was asked for: nothing but the first and the
+/// last operation of a worker is missing of it.
+const AS_ASKED: f64 = 0.9;
+
 /// Fewer whole segments in a row than this without a success are no outage.
 const SEGMENTS_WITHOUT_MIN: usize = 2;
 
-/// Returns all advice on a row; `counted` is all of its operations.
+/// Returns all advice on a row, which asked for what counts from a moment on; `counted` is all of
+/// its operations.
 pub(crate) fn collect(
     analysis: &RowAnalysis,
     (question, row): (&Question<'_>, &RowAsked),
+    asked_from: Moment,
     counted: &Accumulator,
 ) -> Vec<Advice> {
     let totals = &analysis.total.stage;
@@ -146,7 +153,9 @@ pub(crate) fn collect(
         SpanRule::FullTooShort => advice.push(Advice::FullSpanUsed { skipped: is_skipped }),
         SpanRule::AllWorkers | SpanRule::FullAsked | SpanRule::Schedule | SpanRule::FromRamps => {}
     }
-    if analysis.segments_count < SEGMENTS_MIN {
+    let asked = row.ends.map(|ends| ends.since(asked_from.min(ends)));
+    let is_as_asked = asked.is_some_and(|asked| analysis.span.length() >= asked.mul_f64(AS_ASKED));
+    if analysis.segments_count < SEGMENTS_MIN && !is_as_asked {
         advice.push(Advice::ShortSpan { span: analysis.span.length() });
     }
     if let Some(asked) = question.segment.filter(|asked| *asked < analysis.segment) {

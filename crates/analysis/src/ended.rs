@@ -131,6 +131,7 @@ mod tests {
             end: at(end_ms),
             outcome,
             attempts: 1,
+            is_measured: true,
         }
     }
 

@@ -129,6 +129,42 @@ impl StageTotals {
     pub fn ended(&self) -> u64 {
         self.ops_ok + self.failed.count()
     }
+
+    /// Returns which share of them failed.
+    pub fn failed_share(&self) -> FailedShare {
+        FailedShare { failed: self.failed.count(), ended: self.ended() }
+    }
+}
+
+/// Operations that failed and all that ended, both over the same operations: those that count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FailedShare {
+    /// How many failed.
+    pub failed: u64,
+    /// How many ended, failed ones included.
+    pub ended: u64,
+}
+
+impl FailedShare {
+    /// Returns the share, 0 to 1; `None` where none ended.
+    pub fn rate(self) -> Option<f64> {
+        (self.ended > 0).then(|| self.failed as f64 / self.ended as f64)
+    }
+
+    /// Returns the share without a part of its operations.
+    #[must_use]
+    pub fn without(self, part: Self) -> Self {
+        Self { failed: self.failed - part.failed, ended: self.ended - part.ended }
+    }
+}
+
+impl std::iter::Sum for FailedShare {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, each| Self {
+            failed: sum.failed + each.failed,
+            ended: sum.ended + each.ended,
+        })
+    }
 }
 
 /// What successes got done per second; an operation across a border counts with its share by time.

@@ -43,6 +43,7 @@ fn op(start_us: u64, end_us: u64) -> OpRecord {
         end: at(end_us),
         outcome: ErrorClass::Ok,
         attempts: 1,
+        is_measured: true,
     }
 }
 

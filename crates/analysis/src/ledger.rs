@@ -41,6 +41,11 @@ pub struct Ledger {
     pub failures_by_class: Vec<ClassFailures>,
     /// How many outages there were.
     pub outages_count: u64,
+    /// How long all outages of the whole row took together, without what clients stood still in
+    /// them.
+    #[serde(rename = "away_ns", serialize_with = "serial::ns")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
+    pub away: Duration,
     /// The outages in the order of time, at most a hundred.
     pub outages: Vec<Outage>,
     /// When the latency was far above the usual; null where that cannot be judged.
@@ -57,6 +62,7 @@ impl Ledger {
     pub fn forget_silences(&mut self) {
         self.gap_longest = None;
         self.outages_count = 0;
+        self.away = Duration::ZERO;
         self.outages.clear();
     }
 

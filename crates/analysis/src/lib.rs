@@ -33,6 +33,8 @@ mod window;
 #[cfg(test)]
 mod apart_tests;
 #[cfg(test)]
+mod ramps_tests;
+#[cfg(test)]
 mod rows_tests;
 #[cfg(test)]
 mod tests;
@@ -52,8 +54,8 @@ pub use detail::{
 };
 pub use ended::EndedInterval;
 pub use figures::{
-    Done, Failures, Figures, LATE_AFTER, Parts, Rates, SegmentRate, SegmentRates, SpanCounts,
-    StageTotals,
+    Done, FailedShare, Failures, Figures, LATE_AFTER, Parts, Rates, SegmentRate, SegmentRates,
+    SpanCounts, StageTotals,
 };
 pub use in_flight::{FullLoad, InFlight, Level};
 pub use ledger::{
@@ -101,18 +103,20 @@ impl From<StageId> for Stages {
 pub struct WorkerRow {
     /// The row.
     pub row: u32,
-    /// The first moment at which an operation may start that counts: the end of the worker's ramp;
+    /// The first moment at which an operation may be due that counts: the end of the worker's ramp;
     /// without one, the moment at which the worker began.
     pub measured_from: Moment,
-    /// The first moment at which an operation that starts does not count any more: the end of the
+    /// The first moment at which an operation that is due does not count any more: the end of the
     /// worker's duration, where it goes on after that.
     pub measured_until: Option<Moment>,
 }
 
 impl WorkerRow {
-    /// Tells whether an operation of the worker counts.
-    fn counts(&self, op: &OpRecord) -> bool {
-        op.start >= self.measured_from && self.measured_until.is_none_or(|until| op.start < until)
+    /// Tells whether an operation of the worker counts. In an open loop it is due when the schedule
+    /// says so, so that none is left out for starting late.
+    pub fn counts(&self, op: &OpRecord) -> bool {
+        let (due, until) = (op.intended, self.measured_until);
+        due >= self.measured_from && until.is_none_or(|until| due < until)
     }
 }
 
@@ -125,8 +129,8 @@ pub struct RowAsked {
     pub span: Span,
     /// Takes it as an open loop: all of it is measured, and schedule delays are kept.
     pub open: bool,
-    /// When its workers were to end, where that is known. In a stage of several rows each of them
-    /// has an end of its own.
+    /// When its measuring was to end, where that is known: of an open loop when its schedule had.
+    /// In a stage of several rows each of them has an end of its own.
     pub ends: Option<Moment>,
 }
 
@@ -378,9 +382,7 @@ impl RowAnalysis {
     /// Returns the part of all operations of the row that failed, 0 to 1; `None` when there was
     /// none.
     pub fn error_rate(&self) -> Option<f64> {
-        let totals = &self.total.stage;
-        let ended = totals.ended();
-        (ended > 0).then(|| totals.failed.count() as f64 / ended as f64)
+        self.total.stage.failed_share().rate()
     }
 
     /// Returns the figures of one kind.

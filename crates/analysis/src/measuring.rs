@@ -79,7 +79,7 @@ impl<'a> Measuring<'a> {
         let several = stage.has_several_endpoints();
         let rows = stage.rows(question).into_iter().zip(question.rows.each());
         let rows = rows.map(|(survey, asked)| {
-            let watch = RowWatch::new(question, survey.asked_until(), several);
+            let watch = RowWatch::new(question, survey.asked_for(question, asked), several);
             MeasuringRow::new(question, survey, *asked, watch)
         });
         Self { question, rows: rows.collect() }
@@ -170,6 +170,7 @@ impl<'a> MeasuringRow<'a> {
     ) -> RowAnalysis {
         let steadiness = ledger.as_ref().and_then(|(_, steadiness)| *steadiness);
         let steadiness = steadiness.filter(|_| !self.asked.open);
+        let asked_from = self.survey.asked_for(question, &self.asked).from;
         let (survey, series, frame) = (self.survey, &self.series, self.series.frame());
         let total = series.merged(|_, _| true);
         let kinds = series.kinds().into_iter().map(|kind| {
@@ -204,7 +205,7 @@ impl<'a> MeasuringRow<'a> {
             advice: Vec::new(),
             details: series.details(),
         };
-        analysis.advice = advice::collect(&analysis, (question, &self.asked), &total);
+        analysis.advice = advice::collect(&analysis, (question, &self.asked), asked_from, &total);
         if analysis.ledger.as_ref().is_some_and(|ledger| ledger.outages_count > 0) {
             // The ledger says so exactly.
             analysis.advice.retain(|of| !matches!(of, Advice::NothingSucceeded { .. }));

@@ -37,6 +37,7 @@ fn op(worker: u32, kind: OpKind, start_ms: u64, end_ms: u64) -> OpRecord {
         end: at(end_ms),
         outcome: ErrorClass::Ok,
         attempts: 1,
+        is_measured: true,
     }
 }
 

@@ -283,13 +283,28 @@ impl StageSurvey {
             if let Some(mut ends) = ends.filter(|ends| ends.last_start >= worker.measured_from) {
                 if let Some(until) = worker.measured_until {
                     ends.last = ends.last.min(until);
+                    ends.last_start = ends.last_start.min(until);
                     row.measured_until = row.measured_until.max(worker.measured_until);
+                    let first = row.all_until.map_or(until, |first| first.min(until));
+                    row.all_until = Some(first);
                 }
+                row.all_from = row.all_from.max(Some(worker.measured_from));
                 row.add(worker.measured_from, ends, question.client(number));
             }
         }
         all
     }
+}
+
+/// From when to when a row asked for what counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AskedFor {
+    pub(crate) from: Moment,
+    /// Not before that.
+    pub(crate) until: Moment,
+    /// From when to when all of its workers were measured.
+    pub(crate) all_from: Moment,
+    pub(crate) all_until: Moment,
 }
 
 /// What the workers of a row did by themselves.
@@ -301,6 +316,10 @@ pub(crate) struct RowSurvey {
     measured_from: Option<Moment>,
     /// The latest end of what counts, where workers go on after that.
     measured_until: Option<Moment>,
+    /// The latest end of a ramp, and the earliest end of what counts: between them all workers are
+    /// measured.
+    all_from: Option<Moment>,
+    all_until: Option<Moment>,
     /// When every worker had ended an operation.
     all_ran: Option<Moment>,
     pub(crate) first_done: Option<Moment>,
@@ -319,6 +338,8 @@ impl RowSurvey {
             active: 0,
             measured_from: None,
             measured_until: None,
+            all_from: None,
+            all_until: None,
             all_ran: None,
             first_done: None,
             last_done: None,
@@ -341,10 +362,20 @@ impl RowSurvey {
         self.clients.insert(client);
     }
 
-    /// Returns until when the row asked for anything: all had begun that was to, and a worker had
-    /// nothing left to do. What is under way then is waited for by nobody but itself.
-    pub(crate) fn asked_until(&self) -> Option<Moment> {
-        self.first_done.max(self.last_started)
+    /// Returns from when to when the row asked for what counts: until all had begun that was to,
+    /// and a worker had nothing left to do. What is under way then is waited for by nobody but
+    /// itself, nor is anything asked for once a schedule has ended.
+    pub(crate) fn asked_for(&self, question: &Question<'_>, row: &RowAsked) -> AskedFor {
+        let skipped_to = question.started.after(question.skip);
+        let from = self.measured_from.map_or(skipped_to, |from| from.max(skipped_to));
+        let until = match row.open {
+            true => row.ends.or(self.last_started),
+            false => self.first_done.max(self.last_started),
+        };
+        let until = until.map_or(question.ended, |until| until.min(question.ended)).max(from);
+        let all_from = self.all_from.map_or(from, |at| at.clamp(from, until));
+        let all_until = self.all_until.map_or(until, |at| at.clamp(all_from, until));
+        AskedFor { from, until, all_from, all_until }
     }
 
     pub(crate) fn measured_span(&self, question: &Question<'_>, row: &RowAsked) -> MeasuredSpan {

@@ -43,7 +43,11 @@ const VARIES_MIN: f64 = 0.1;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Steadiness {
-    /// How long the warm-up was, by MSER-5; null where it does not end in the first half, which
+    /// From the start of the stage to where the row is looked at: to the end of its last ramp.
+    #[serde(rename = "started_after_ns", serialize_with = "serial::ns")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
+    pub started_after: Duration,
+    /// How long the warm-up was from there on, by MSER-5; null where it does not end in the first half, which
     /// differs from the second.
     #[serde(rename = "warm_up_ns", serialize_with = "serial::ns_if_known")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
@@ -82,9 +86,14 @@ pub struct Cliff {
     pub rate_after: f64,
 }
 
-/// Returns how steady a row was whose successes, interval by interval, were these; `None` where
-/// there are too few to say. `service` is what the slower kinds of its operations usually take.
-pub(crate) fn steadiness(oks: &[u64], interval: Duration, service: Duration) -> Option<Steadiness> {
+/// Returns how steady a row was whose successes, interval by interval from so long after the start
+/// of the stage on, were these; `None` where there are too few to say. `service` is what the slower
+/// kinds of its operations usually take.
+pub(crate) fn steadiness(
+    oks: &[u64],
+    (started_after, interval): (Duration, Duration),
+    service: Duration,
+) -> Option<Steadiness> {
     let series: Vec<f64> = oks.iter().map(|oks| *oks as f64).collect();
     let warm_up = mser5(&series)?;
     let cut = match warm_up {
@@ -102,12 +111,13 @@ pub(crate) fn steadiness(oks: &[u64], interval: Duration, service: Duration) -> 
     let drift = drift(rest).filter(|_| cliff.is_none() && period.is_none());
     let seconds = interval.as_secs_f64();
     Some(Steadiness {
+        started_after,
         warm_up: cut.map(time),
         warm_up_shift: cut.and_then(|cut| shift(&series, cut)),
         interval,
         drift,
         cliff: cliff.map(|(at, before, after)| Cliff {
-            after: time(first + at),
+            after: started_after + time(first + at),
             before: before / seconds,
             rate_after: after / seconds,
         }),
@@ -262,7 +272,7 @@ mod tests {
 
     fn of(level: impl Fn(usize) -> f64) -> Steadiness {
         let oks: Vec<u64> = (0..400).map(|index| noisy(index, level(index))).collect();
-        steadiness(&oks, INTERVAL, Duration::from_millis(1)).unwrap()
+        steadiness(&oks, (Duration::ZERO, INTERVAL), Duration::from_millis(1)).unwrap()
     }
 
     #[test]
@@ -308,7 +318,7 @@ mod tests {
         assert_eq!(found.cliff, None);
         // Workers that go in step with operations of a second are no pauses.
         let oks: Vec<u64> = (0..400).map(|index| if index % 10 == 0 { 100 } else { 0 }).collect();
-        let found = steadiness(&oks, INTERVAL, Duration::from_secs(1)).unwrap();
+        let found = steadiness(&oks, (Duration::ZERO, INTERVAL), Duration::from_secs(1)).unwrap();
         assert_eq!(found.period, None);
     }
 
@@ -342,7 +352,7 @@ mod tests {
             for (spread, lasting) in [(0.0, 0.0), (0.2, 0.0), (0.2, 2.0), (0.4, 2.0)] {
                 for seed in 0..100_u64 {
                     let oks = sound(seed << 32, count, level, spread, lasting);
-                    let found = steadiness(&oks, INTERVAL, service).unwrap();
+                    let found = steadiness(&oks, (Duration::ZERO, INTERVAL), service).unwrap();
                     rows += 1;
                     unsteady += usize::from(found.warm_up.is_none());
                     let any = found.cliff.is_some()
@@ -370,9 +380,11 @@ mod tests {
                 };
                 noisy.iter().enumerate().map(of).collect::<Vec<u64>>()
             };
-            let found = steadiness(&change(0.6, 300, 500), INTERVAL, service).unwrap();
+            let found =
+                steadiness(&change(0.6, 300, 500), (Duration::ZERO, INTERVAL), service).unwrap();
             cliffs += usize::from(found.cliff.is_some());
-            let found = steadiness(&change(0.3, 0, 50), INTERVAL, service).unwrap();
+            let found =
+                steadiness(&change(0.3, 0, 50), (Duration::ZERO, INTERVAL), service).unwrap();
             warm_ups += usize::from(found.warm_up_shift.is_some_and(|shift| shift < -0.05));
         }
         assert!(cliffs >= 95 && warm_ups >= 95, "{cliffs} cliffs, {warm_ups} warm-ups");
@@ -380,6 +392,6 @@ mod tests {
 
     #[test]
     fn few_intervals_tell_nothing() {
-        assert_eq!(steadiness(&[5; 49], INTERVAL, INTERVAL), None);
+        assert_eq!(steadiness(&[5; 49], (Duration::ZERO, INTERVAL), INTERVAL), None);
     }
 }

@@ -29,6 +29,7 @@ pub(crate) fn op(worker: u32, start_ms: u64, end_ms: u64) -> OpRecord {
         end: Moment::from_ns(end_ms * MS),
         outcome: ErrorClass::Ok,
         attempts: 1,
+        is_measured: true,
     }
 }
 
@@ -521,4 +522,18 @@ proptest! {
         // Each operation is rounded at two borders.
         prop_assert!((got - bytes).abs() <= 2.0 * ops.len() as f64, "{} for {}", got, bytes);
     }
+}
+
+#[test]
+fn a_span_as_long_as_was_asked_for_is_not_called_too_short() {
+    // 10 ms each, for 5 s: the span is 4.98 s, which holds four whole seconds.
+    let ops: Vec<OpRecord> = (0..2).flat_map(|worker| back_to_back(worker, 0, 5_000, 10)).collect();
+    let is_short = |ends_ms: Option<u64>| {
+        let ends = ends_ms.map(|ms| Moment::from_ns(ms * MS));
+        let row = RowAsked { workers: 2, span: Span::AllWorkers, open: false, ends };
+        let question = Question { rows: Rows::One(row), ..question(5_000, 2) };
+        let advice = analysis(&ops, &question).advice;
+        advice.iter().any(|of| matches!(of, Advice::ShortSpan { .. }))
+    };
+    assert_eq!([Some(5_000), Some(10_000), None].map(is_short), [false, true, true]);
 }

@@ -37,6 +37,7 @@ pub(crate) fn op(kind: OpKind, worker: u32, start_ms: u64, took_ms: u64) -> OpRe
         end: start.after(Duration::from_millis(took_ms)),
         outcome: ErrorClass::Ok,
         attempts: 1,
+        is_measured: true,
     }
 }
 
@@ -157,6 +158,7 @@ pub(crate) fn stalled() -> Report {
         rate_peak: Some(OpRate(1_000.0)),
         arrivals: "constant".to_owned(),
         max_in_flight: 20,
+        started_after: Duration::ZERO,
         lasted: Some(Duration::from_secs(2)),
         offered_count: Some(2_000),
         late_count: Some(89),

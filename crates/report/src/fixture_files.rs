@@ -34,6 +34,7 @@ pub(crate) fn op(worker: u32, kind: OpKind, start_us: u64, took_us: u64, bytes: 
         end: start.after(Duration::from_micros(took_us)),
         outcome: ErrorClass::Ok,
         attempts: 1,
+        is_measured: true,
     }
 }
 
@@ -237,6 +238,7 @@ fn mixed_with_series() -> Report {
         rate_peak: Some(OpRate(100.0)),
         arrivals: "constant".to_owned(),
         max_in_flight: 1,
+        started_after: Duration::ZERO,
         lasted: Some(Duration::from_secs(1)),
         offered_count: Some(100),
         late_count: Some(100),

@@ -124,6 +124,7 @@ fn an_open_loop_has_its_schedule_and_both_times() {
         "rate": "1000/s",
         "arrivals": "constant",
         "in_flight_count_max": 20,
+        "started_after_ns": 0,
         "duration_ns": 2_000_000_000,
         "rate_offered_ops_per_sec": 1_000.0,
         "rate_peak_ops_per_sec": 1_000.0,

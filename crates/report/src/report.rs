@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_analysis::verdict::Verdict;
-use plimsoll_analysis::{KindAnalysis, RowAnalysis, StepFigures};
+use plimsoll_analysis::{FailedShare, KindAnalysis, RowAnalysis, StepFigures};
 use plimsoll_model::{EndpointId, Interface, Moment, OpKind, RunId, Seed, WallTime};
 use serde::Serialize;
 
@@ -127,6 +127,9 @@ pub struct StageReport {
     /// Which repetition it is, 0-based.
     #[serde(rename = "iteration_index")]
     pub iteration: u32,
+    /// Which one it is of the stages of the run that have its name and repetition, 1-based.
+    #[serde(skip)]
+    pub number_of_title: u32,
     /// Whether it is a result, and not only makes what others need.
     pub is_result: bool,
     /// Which stage of the workload is the search that it is a probe of, 0-based; absent where it is
@@ -304,9 +307,9 @@ impl RowReport {
         }
     }
 
-    /// Returns how many operations failed, those in ramps included.
-    pub fn failed_count(&self) -> u64 {
-        self.analysis.total.stage.failed.count() + self.analysis.ramp.failed.count()
+    /// Returns which share of its operations failed, without those in ramps.
+    pub fn failed_share(&self) -> FailedShare {
+        self.analysis.total.stage.failed_share()
     }
 
     /// Tells whether the load came as it should have: not more than 1 % of the operations of an
@@ -323,6 +326,7 @@ impl StageReport {
         Self {
             name: name.to_owned(),
             iteration: 0,
+            number_of_title: 1,
             is_result: true,
             probe_of: None,
             is_read_back: false,
@@ -348,9 +352,14 @@ impl StageReport {
         }
     }
 
-    /// Returns how many operations failed, those in ramps included.
+    /// Returns which share of its operations failed, without those in ramps.
+    pub fn failed_share(&self) -> FailedShare {
+        self.rows.iter().map(RowReport::failed_share).sum()
+    }
+
+    /// Returns how many operations failed, without those in ramps.
     pub fn failed_count(&self) -> u64 {
-        self.rows.iter().map(RowReport::failed_count).sum()
+        self.failed_share().failed
     }
 
     /// Returns how many operations succeeded, without those in ramps.
@@ -360,8 +369,9 @@ impl StageReport {
 
     /// Returns how many operations ended, those in ramps included.
     pub fn ended_count(&self) -> u64 {
-        let ramps: u64 = self.rows.iter().map(|row| row.analysis.ramp.ops_ok).sum();
-        self.ops_ok() + ramps + self.failed_count()
+        let ramps = self.rows.iter().map(|row| row.analysis.ramp);
+        let ramps: u64 = ramps.map(|ramp| ramp.ops_ok + ramp.failed.count()).sum();
+        self.failed_share().ended + ramps
     }
 
     /// Tells whether operations were left out.
@@ -466,7 +476,7 @@ impl Report {
         }
     }
 
-    /// Returns how many operations failed, over all stages, those in ramps included.
+    /// Returns how many operations failed, over all stages, without those in ramps.
     pub fn failed_count(&self) -> u64 {
         self.stages.iter().map(StageReport::failed_count).sum()
     }

@@ -72,11 +72,17 @@ pub struct ScheduleReport {
     /// How many operations may have been under way at once.
     #[serde(rename = "in_flight_count_max")]
     pub max_in_flight: u32,
-    /// How long operations arrived.
+    /// From the start of the stage to the first moment at which an operation could arrive that
+    /// counts: the end of the first ramp.
+    #[serde(rename = "started_after_ns", serialize_with = "serial::ns")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
+    pub started_after: Duration,
+    /// How long operations arrived from then on: until the end of the duration, or until something
+    /// else ended the schedule; those under way then are not waited for.
     #[serde(rename = "duration_ns", serialize_with = "serial::ns_if_known")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub lasted: Option<Duration>,
-    /// How many arrived.
+    /// How many arrived in that time.
     pub offered_count: Option<u64>,
     /// How many of them were issued more than 1 ms after their intended start.
     pub late_count: Option<u64>,

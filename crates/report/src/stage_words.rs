@@ -65,7 +65,7 @@ fn schedule_told(row: &RowReport, of: &JobSchedule, named: bool) -> ScheduleTold
     let observed = Observed {
         service_mean: mean,
         service_max: kinds().filter_map(|kind| kind.figures.service().max).max(),
-        failed_count: row.failed_count(),
+        failed_count: row.failed_share().failed,
         stood_still: stood_still(&row.analysis),
         full_load: in_flight.and_then(|of_row| of_row.full_load(of.schedule.max_in_flight)),
         cpu_share: None,
@@ -99,6 +99,28 @@ pub(crate) fn rate(kind: OpKind, per_sec: f64) -> String {
     format!("{} {unit}", number(per_sec))
 }
 
+/// Returns the rate of all rows of a stage together, of which one does operations of a kind:
+/// operations of all over the time from the beginning of the first span to the end of the last, as
+/// jobs need not have run at once. `None` where there is none, or where units differ.
+pub(crate) fn rate_of_rows(stage: &StageReport, kind: OpKind) -> Option<String> {
+    if stage.kinds().any(|(_, of)| is_on_blocks(of.kind) != is_on_blocks(kind)) {
+        return None;
+    }
+    let spans = || stage.rows.iter().map(|row| row.analysis.span);
+    let start = spans().map(|span| span.start).min()?;
+    let lasted = spans().map(|span| span.end).max()?.since(start).as_secs_f64();
+    let ops = stage.rows.iter().map(|row| {
+        let rates = row.analysis.total.rates?;
+        Some(rates.ops.0 * row.analysis.span.length().as_secs_f64())
+    });
+    let ops: f64 = ops.sum::<Option<f64>>()?;
+    Some(match &stage.rows[..] {
+        // Not rounded twice.
+        [only] => rate(kind, only.analysis.total.rates?.ops.0),
+        _ => rate(kind, ops / lasted),
+    })
+}
+
 /// Returns the throughput of a kind; nothing where none is moved.
 pub(crate) fn throughput_of(kind: &KindAnalysis, per_sec: Option<f64>) -> String {
     match kind.figures.stage.bytes {
@@ -107,9 +129,18 @@ pub(crate) fn throughput_of(kind: &KindAnalysis, per_sec: Option<f64>) -> String
     }
 }
 
-/// Returns what a stage is called, with the number of its repetition from the second on.
-pub(crate) fn name(stage: &StageReport) -> String {
-    stage_title(&stage.name, stage.iteration)
+/// Returns what a stage is called, with the number of its repetition from the second on, and that
+/// among stages of one name: no two stages of a run are called alike.
+pub fn name(stage: &StageReport) -> String {
+    numbered_title(&stage_title(&stage.name, stage.iteration), stage.number_of_title)
+}
+
+/// Returns a title with its 1-based number among equal ones, from the second on: `main #2`.
+pub fn numbered_title(title: &str, number: u32) -> String {
+    match number {
+        0 | 1 => title.to_owned(),
+        number => format!("{title} #{number}"),
+    }
 }
 
 /// Returns a stage's name with the number of its repetition, which is 0-based, from the second on.

@@ -124,7 +124,7 @@ pub(crate) fn span(report: &RowView<'_>) -> String {
         SpanRule::FullTooShort if analysis.workers_active == 0 => {
             format!("nothing, in {}", duration(stage))
         }
-        SpanRule::FromRamps => format!("{} of {}", duration(span), duration(stage)),
+        SpanRule::FromRamps => part,
         SpanRule::FullTooShort if report.stage.clients_apart => {
             format!("{part}, as the clients were not all at it at the same time")
         }

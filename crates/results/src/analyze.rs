@@ -266,9 +266,19 @@ impl Record {
         };
         let entry = &manifest.stages[stage.index];
         let of_clients = clients.at(stage.index, entry);
+        let spans = |job: usize| {
+            let schedule = entry.jobs[job].schedule.as_ref();
+            of_clients.iter().map(move |client| client.measured_span(job, schedule))
+        };
+        // The last end of all, where that of each is known.
+        let ends = |jobs: &[usize]| {
+            let spans = jobs.iter().flat_map(|job| spans(*job));
+            let ends = spans.map(|span| span.map(|(_, ends)| ends));
+            ends.reduce(|all, each| Some(all?.max(each?))).flatten()
+        };
         if let ([job], false) = (&entry.jobs[..], needs_workers(entry, &of_clients, asked)) {
             let open = job.loop_model == LoopModel::Open;
-            let row = RowAsked { workers: stage.workers, span, open, ends: None };
+            let row = RowAsked { workers: stage.workers, span, open, ends: ends(&[0]) };
             let rows = vec![RowJobs { jobs: vec![0], worker: None, agent: None }];
             return Laid { rows, asked: vec![row], workers: Vec::new() };
         }
@@ -283,14 +293,11 @@ impl Record {
             let of_row = workers.iter().flatten().filter(|worker| worker.row as usize == index);
             let jobs = || row.jobs.iter().map(|job| &entry.jobs[*job]);
             let on_files = jobs().any(|job| job.interface.is_some());
-            let spans = row.jobs.iter().flat_map(|job| {
-                of_clients.iter().map(|client| client.planned_span(*job).map(|(_, ends)| ends))
-            });
             RowAsked {
                 workers: of_row.count() as u32,
                 span: if on_files { Span::FromRamps } else { span },
                 open: jobs().any(|job| job.loop_model == LoopModel::Open),
-                ends: spans.reduce(|all, each| Some(all?.max(each?))).flatten(),
+                ends: ends(&row.jobs),
             }
         };
         let asked: Vec<RowAsked> = rows.iter().enumerate().map(row).collect();

@@ -195,12 +195,17 @@ impl ClientStage<'_> {
         planned.is_none_or(|job| is_plain(job) && job.start_delay.end().is_zero())
     }
 
-    /// Returns when what a worker does begins to count; `None` where the client never began.
-    fn measured_from(&self, job: usize, worker: WorkerId) -> Option<(Moment, Moment)> {
+    /// Returns when what a worker of a job does begins to count, by its number among its own;
+    /// `None` where the client never began.
+    fn measured_from(&self, job: usize, own: MergedJob, worker: u32) -> Option<(Moment, Moment)> {
         let started = self.started?;
         let planned = self.planned.and_then(|(_, stage)| stage.jobs.get(job));
         let from = planned.map_or(started, |job| {
-            started.after(start_delay(job, self.seed, worker)).after(job.ramp)
+            // Where each worker has several sessions with numbers, they begin together.
+            let each = (own.workers_count / job.workers).max(1);
+            // The delay was drawn for the number that it had in its own run.
+            let number = WorkerId(own.worker_first + worker / each * each);
+            started.after(start_delay(job, self.seed, number)).after(job.ramp)
         });
         Some((started, from))
     }
@@ -212,14 +217,29 @@ impl ClientStage<'_> {
         [job.duration, stage.duration].into_iter().flatten().min()
     }
 
-    /// Returns when a job was to begin and to end at the latest, ramp included; `None` where it has
-    /// no duration, or where that is not known.
-    pub(crate) fn planned_span(&self, job: usize) -> Option<(Moment, Moment)> {
+    /// Returns from when to when a job was measured, workers' own spans joined: the record says it
+    /// of a schedule, and the plan when the others were to end; `None` where neither is known.
+    pub(crate) fn measured_span(
+        &self,
+        job: usize,
+        schedule: Option<&schema::Schedule>,
+    ) -> Option<(Moment, Moment)> {
+        let started = self.started?;
+        let after = |ns| started.after(Duration::from_nanos(ns));
+        if let Some((from, until)) = schedule.and_then(schema::Schedule::offered_span) {
+            return Some((after(from), after(until)));
+        }
         let (_, stage) = self.planned?;
-        let (started, job) = (self.started?, stage.jobs.get(job)?);
+        let job = stage.jobs.get(job)?;
         let duration = [job.duration, stage.duration].into_iter().flatten().min()?;
-        let began = started.after(*job.start_delay.start());
-        Some((began, started.after(*job.start_delay.end()).after(job.ramp).after(duration)))
+        let from = |delay: &Duration| started.after(*delay).after(job.ramp);
+        Some((from(job.start_delay.start()), from(job.start_delay.end()).after(duration)))
+    }
+
+    /// Returns how long the ramps of a job last, before what is measured and after it.
+    pub(crate) fn ramps(&self, job: usize) -> (Duration, Duration) {
+        let job = self.planned.and_then(|(_, stage)| stage.jobs.get(job));
+        job.map_or_else(Default::default, |job| (job.ramp, job.ramp_down))
     }
 }
 
@@ -264,8 +284,7 @@ pub fn lay_out(
             let own = own.unwrap_or_else(|| MergedJob::from(job));
             for worker in 0..own.workers_count {
                 let number = own.worker_first + worker;
-                // The delay was drawn for the number that the worker had in its own run.
-                let from = client.measured_from(index, WorkerId(number));
+                let from = client.measured_from(index, own, worker);
                 // Of a client that did not begin the stage there is nothing to count.
                 let Some((started, measured_from)) = from else { continue };
                 let shared = match (rows, job.group) {

@@ -126,6 +126,49 @@ fn a_worker_counts_from_the_end_of_the_delay_that_was_drawn_for_it() {
 }
 
 #[test]
+fn the_record_marks_what_the_report_counts() {
+    let open = "pacing: {open: {rate: 50/s, arrivals: poisson, max_in_flight: 3}}";
+    let each = "pacing: {capped_each: {write: 100/s}}";
+    for jobs in [
+        &[&*format!("workers: 1, ramp: 2s, ramp_down: 3s, duration: 5s, {each}")][..],
+        &[&*format!("workers: 1, start_delay: 1s..4s, ramp: 2s, duration: 5s, {open}")],
+        &[&*format!("workers: 1, ramp: 2s, ops: 300, {open}")],
+        &[
+            &*format!("workers: 1, start_delay: 0s..4s, ramp: 1s, duration: 3s, {each}"),
+            &*format!("workers: 1, ramp: 2s, ramp_down: 1s, duration: 4s, {open}"),
+            &*format!("workers: 1, duration: 2s, {each}"),
+        ],
+    ] {
+        let file = workload(jobs);
+        let (records, manifest) = run(&file);
+        let (stage, clients) = (&manifest.stages[0], Clients::of(&manifest));
+        let (_, workers) = lay_out(stage, &clients.at(0, stage), Rows::Jobs, &[], |_, _| ());
+        let counts = |op: &OpRecord| workers[op.worker.0 as usize].as_ref().unwrap().counts(op);
+        let differs = records.iter().find(|op| op.is_measured != counts(op));
+        assert_eq!(differs, None, "{jobs:?}");
+        for measured in [true, false] {
+            assert!(records.iter().any(|op| op.is_measured == measured), "{jobs:?}");
+        }
+    }
+}
+
+#[test]
+fn sessions_of_a_worker_begin_with_it() {
+    let file = workload(&["workers: 2, ops: 9, start_delay: 0s..30s"]);
+    let mut manifest = of_workload(&file, 6, LoopModel::Closed);
+    manifest.stages[0].jobs[0].workers_count = 6;
+    manifest.stages[0].started_ns = Some(0);
+    let (stage, clients) = (&manifest.stages[0], Clients::of(&manifest));
+    let (_, workers) = lay_out(stage, &clients.at(0, stage), Rows::Jobs, &[], |_, _| ());
+    let began: Vec<Moment> = workers.iter().flatten().map(|of| of.measured_from).collect();
+    let drawn = |number| {
+        let delay = start_delay(&delays_of(&file, 0), 7, WorkerId(number));
+        [Moment::EPOCH.after(delay); 3]
+    };
+    assert_eq!(began, [drawn(0), drawn(3)].concat());
+}
+
+#[test]
 fn workers_of_merged_runs_count_from_their_own_clients_beginning() {
     const SECOND: u64 = 1_000_000_000;
     let delayed = |workers: u32| {
@@ -201,6 +244,8 @@ fn the_job_that_missed_its_schedule_is_named() {
             rate: rate.to_owned(),
             arrivals: "constant".to_owned(),
             max_in_flight: 1,
+            offered_from_ns: None,
+            offered_until_ns: None,
             offered_count: Some(1_000),
             late_count: Some(late_count),
             skipped_count: Some(0),
@@ -214,7 +259,7 @@ fn the_job_that_missed_its_schedule_is_named() {
     assert_eq!((rows.len(), workers.len()), (3, 3));
     let told = rows
         .iter()
-        .flat_map(|row| crate::report::schedules(entry, &at, row, Duration::from_nanos(1_000)));
+        .flat_map(|row| crate::schedules::schedules(entry, &at, row, Duration::from_nanos(1_000)));
     let told: Vec<_> = told.map(|of| (of.job.clone(), of.schedule.is_kept())).collect();
     assert_eq!(told, [("job1".to_owned(), false), ("job2".to_owned(), true)]);
 }

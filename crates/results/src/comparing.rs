@@ -12,7 +12,7 @@ use plimsoll_analysis::compare::{
 use plimsoll_report::format::count;
 use plimsoll_report::html::{Curve, curves};
 use plimsoll_report::{
-    AgentReport, LoadLineReport, OpLogCheck, Report, RunState, StageReport, lost, stage_title,
+    AgentReport, LoadLineReport, OpLogCheck, Report, RunState, StageReport, lost, stage_name,
     state_warning, verdict,
 };
 use plimsoll_stats::Interval;
@@ -146,7 +146,7 @@ fn figures(name: String, report: &Report, is_foreign: bool) -> RunFigures {
     // Of a foreign file the last stage is what was measured.
     let first = if is_foreign { results.len().saturating_sub(1) } else { 0 };
     for stage in &results[first..] {
-        let title = stage_title(&stage.name, stage.iteration);
+        let title = stage_name(stage);
         for row in &stage.rows {
             let job = match &stage.rows[..] {
                 [_] => String::new(),
@@ -179,4 +179,74 @@ fn flags(command: Option<&str>) -> Parameters {
         telling.then(|| (name.to_owned(), value.to_owned()))
     });
     words.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::testdata;
+
+    /// Returns the report of a committed run as if its measured stage had come again, so much
+    /// slower.
+    fn twice(times_slower: f64) -> Report {
+        let record = Record::open(&testdata("s3-get")).unwrap();
+        let mut report = record.report(&Asked::default()).unwrap();
+        let mut again = report.results().next().unwrap().clone();
+        again.number_of_title = 2;
+        for row in &mut again.rows {
+            for kind in &mut row.analysis.kinds {
+                let rates = kind.figures.rates.as_mut().unwrap();
+                rates.ops.0 /= times_slower;
+            }
+        }
+        report.stages.push(again);
+        report
+    }
+
+    #[test]
+    fn each_of_several_stages_of_one_name_is_compared() {
+        let side = |times_slower| Side {
+            figures: (0..3)
+                .map(|_| figures("run".to_owned(), &twice(times_slower), false))
+                .collect(),
+            ..Side::default()
+        };
+        let compared = side(1.0).compare(side(5.0), Margin::default()).0;
+        let places: Vec<Option<&str>> =
+            compared.kinds.iter().map(|kind| kind.of.as_deref()).collect();
+        assert_eq!(places, [Some("measure"), Some("measure #2")]);
+        let rate = |at: usize| {
+            let row = compared.kinds[at].row(plimsoll_analysis::compare::Metric::Rate).unwrap();
+            row.percent.unwrap().round()
+        };
+        assert_eq!([rate(0), rate(1)], [0.0, -80.0]);
+        // A side that has but one says so of the other.
+        let mut single = side(1.0);
+        single.figures.iter_mut().for_each(|run| run.kinds.truncate(1));
+        let compared = single.compare(side(1.0), Margin::default()).0;
+        let presence: Vec<_> = compared.kinds.iter().map(|kind| kind.presence).collect();
+        use plimsoll_analysis::compare::Presence;
+        assert_eq!(presence, [Presence::Both, Presence::AfterOnly]);
+        // An export names each.
+        let names: Vec<Option<String>> = figures("run".to_owned(), &twice(1.0), false)
+            .kinds
+            .into_iter()
+            .map(|of| of.of)
+            .collect();
+        assert_eq!(names.len(), 2);
+        assert_ne!(names[0], names[1]);
+    }
+
+    #[test]
+    fn titles_of_stages_of_one_name_are_numbered() {
+        let mut record = Record::open(&testdata("s3-get")).unwrap();
+        let Origin::Run { manifest, .. } = &mut record.origin else { panic!("a run of ours") };
+        let mut manifest = manifest.clone();
+        for stage in &mut manifest.stages {
+            stage.name = "main".to_owned();
+        }
+        let stages = crate::open::run_stages(&manifest, &record.survey);
+        let titles: Vec<&str> = stages.iter().map(|stage| &*stage.title).collect();
+        assert_eq!(titles, ["main", "main #2"]);
+    }
 }

@@ -1,5 +1,6 @@
 //! What is not as it should be of a result; any of it makes the exit code 1.
 
+use plimsoll_analysis::FailedShare;
 use plimsoll_report::{OpLogCheck, Report, StageReport, format};
 
 /// Returns what is not as it should be; `max_error_rate` is in percent.
@@ -14,7 +15,7 @@ pub fn flaws(report: &Report, max_error_rate: f64) -> Vec<String> {
     // What probes beyond the line miss is what they were made for.
     for stage in report.stages.iter().filter(|stage| stage.probe_of.is_none()) {
         // What is no result has to have none, such as a pause.
-        let is_idle = stage.ops_ok() + stage.failed_count() == 0;
+        let is_idle = stage.failed_share().ended == 0;
         if !stage.is_result && (!on_files || is_idle) {
             continue;
         }
@@ -48,8 +49,8 @@ pub fn flaws(report: &Report, max_error_rate: f64) -> Vec<String> {
 }
 
 fn of_stage(stage: &StageReport, lead: &str, max_error_rate: f64, flaws: &mut Vec<String>) {
-    let (ok, failed) = (stage.ops_ok(), stage.failed_count());
-    if ok + failed == 0 {
+    let all = stage.failed_share();
+    if all.ended == 0 {
         let flaw = match lead {
             "" => "no operation ended while measuring, so there is no result".to_owned(),
             lead => format!("{lead}no operation ended, so there is no result"),
@@ -57,15 +58,15 @@ fn of_stage(stage: &StageReport, lead: &str, max_error_rate: f64, flaws: &mut Ve
         flaws.push(flaw);
         return;
     }
-    let mut others = (ok, failed);
+    let mut others = all;
     for row in &stage.rows {
         let Some(most) = row.error_rate_max else { continue };
-        let (ok, failed) = (row.analysis.total.stage.ops_ok, row.failed_count());
-        others = (others.0 - ok, others.1 - failed);
+        let own = row.failed_share();
+        others = others.without(own);
         let lead = if stage.rows.len() == 1 { lead } else { &format!("{lead}{}: ", row.name) };
         let percent = most * 100.0;
         let allowed = format!("its max_error_rate of {percent}%");
-        flaws.extend(too_many_failed(lead, (ok, failed), percent, &allowed));
+        flaws.extend(too_many_failed(lead, own, percent, &allowed));
     }
     let allowed = format!("`max_error_rate` {max_error_rate}%");
     flaws.extend(too_many_failed(lead, others, max_error_rate, &allowed));
@@ -85,15 +86,15 @@ fn of_stage(stage: &StageReport, lead: &str, max_error_rate: f64, flaws: &mut Ve
 /// `percent_max` is what `allowed` says in words.
 fn too_many_failed(
     lead: &str,
-    (ok, failed): (u64, u64),
+    share: FailedShare,
     percent_max: f64,
     allowed: &str,
 ) -> Option<String> {
-    let all = ok + failed;
-    let percent = failed as f64 / all.max(1) as f64 * 100.0;
+    let FailedShare { failed, ended } = share;
+    let percent = share.rate()? * 100.0;
     let what = match lead {
         "" => format!("{percent:.2} % of the operations"),
-        lead => format!("{lead}{failed} of {all} operations"),
+        lead => format!("{lead}{failed} of {ended} operations"),
     };
     (percent > percent_max).then(|| format!("{what} failed, more than {allowed} allows"))
 }

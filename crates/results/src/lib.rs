@@ -27,6 +27,7 @@ mod queue_theory;
 mod raw_file;
 mod read_back;
 mod report;
+mod schedules;
 mod scraped;
 mod standstills;
 mod steady;

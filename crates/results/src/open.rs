@@ -10,7 +10,7 @@ use plimsoll_foreign::warp::{self, FileKind};
 use plimsoll_model::{EndpointId, Moment, OpKind, OpOutline, OpRecord, StageId, Visit};
 use plimsoll_record::schema::{Manifest, RunState as RecordedState, StageKind, sum_known};
 use plimsoll_record::{OpLog, ReadManifest, RecordError, RunDirectory, Salvage, is_alive};
-use plimsoll_report::{AgentReport, RunState, lost, stage_title};
+use plimsoll_report::{AgentReport, RunState, lost, numbered_title, stage_title};
 
 use crate::agents::agents;
 use crate::clients::{Clients, agents_of_workers};
@@ -83,8 +83,11 @@ pub enum Origin {
 pub struct RecordStage {
     /// What it is called.
     pub name: String,
-    /// The same as a report shows it: with the number of its repetition from the second on.
+    /// The same as a report shows it: with the number of its repetition, and that among stages of
+    /// one name, from the second on.
     pub title: String,
+    /// Which one it is of those that have its name and repetition, 1-based.
+    pub number_of_title: u32,
     /// What it is for.
     pub kind: StageKind,
     /// Its place in the manifest of a run of ours.
@@ -373,7 +376,7 @@ pub(crate) fn counted(manifest: &Manifest) -> Option<u64> {
 }
 
 /// Returns the stages of a run; one that was killed has them as far as its operations tell.
-fn run_stages(manifest: &Manifest, survey: &Survey) -> Vec<RecordStage> {
+pub(crate) fn run_stages(manifest: &Manifest, survey: &Survey) -> Vec<RecordStage> {
     let stage = |(index, entry): (usize, &plimsoll_record::schema::Stage)| {
         let stages = Stages::from(StageId(entry.index));
         let seen = survey.stages(stages);
@@ -381,9 +384,34 @@ fn run_stages(manifest: &Manifest, survey: &Survey) -> Vec<RecordStage> {
         let ended = entry.ended_ns.map(Moment::from_ns).or(seen.ended()).unwrap_or(started);
         let (name, kind, workers) = (entry.name.clone(), entry.kind, entry.workers_count);
         let title = stage_title(&name, entry.iteration);
-        Some(RecordStage { name, title, kind, index, stages, started, ended, workers })
+        let number_of_title = 1;
+        Some(RecordStage {
+            name,
+            title,
+            number_of_title,
+            kind,
+            index,
+            stages,
+            started,
+            ended,
+            workers,
+        })
     };
-    manifest.stages.iter().enumerate().filter_map(stage).collect()
+    let mut stages: Vec<RecordStage> =
+        manifest.stages.iter().enumerate().filter_map(stage).collect();
+    // Names of stages may be equal, and whoever asks for one is to get it.
+    let numbers: Vec<u32> = (0..stages.len()).map(|at| number_of_title(&stages, at)).collect();
+    for (stage, number) in stages.iter_mut().zip(numbers) {
+        stage.number_of_title = number;
+        stage.title = numbered_title(&stage.title, number);
+    }
+    stages
+}
+
+/// Returns the 1-based number of a stage among those that have its title.
+fn number_of_title(stages: &[RecordStage], at: usize) -> u32 {
+    let alike = stages[..=at].iter().filter(|stage| stage.title == stages[at].title);
+    alike.count() as u32
 }
 
 fn of_warp(path: &Path, bytes: Bytes) -> Result<Record, ResultsError> {
@@ -431,6 +459,7 @@ fn warp_stages(survey: &Survey) -> Vec<RecordStage> {
         RecordStage {
             name: names.join("+"),
             title: names.join("+"),
+            number_of_title: 1,
             kind: if index == last { StageKind::Measure } else { StageKind::Prepare },
             index,
             stages,

@@ -48,7 +48,8 @@ pub(crate) fn latency(plan: &Plan, stage: &Stage, kept: &[JobSchedule]) -> Optio
     let queue = queue(plan, stage).filter(|_| schedule.arrivals == ArrivalLaw::Poisson.name())?;
     let profile: RateProfile = schedule.rate.parse().ok()?;
     let rate = profile.peak();
-    let is_one = [Duration::ZERO, schedule.lasted?].map(|at| profile.rate_at(at)) == [rate; 2];
+    let from = schedule.started_after;
+    let is_one = [from, from + schedule.lasted?].map(|at| profile.rate_at(at)) == [rate; 2];
     let over = |share| {
         let time = mmc_time_over(queue.servers, mu(queue), rate, share).filter(|_| is_one)?;
         Some(Duration::from_secs_f64(time))

@@ -9,12 +9,12 @@ use plimsoll_model::{ErrorClass, Interface, OpKind, OpRate, RunId, Seed, WallTim
 use plimsoll_record::schema::{self, Manifest, StageKind};
 use plimsoll_report::proof::Certificate;
 use plimsoll_report::{
-    AgentReport, CacheState, CertificateLine, CleanupReport, CleanupState, ErrorSample,
-    JobSchedule, LoopModel, OpLogCheck, ProcessUsage, Report, RowReport, ScheduleReport,
-    StageReport, TargetReport, Verification, VerificationMode, format,
+    AgentReport, CacheState, CertificateLine, CleanupReport, CleanupState, ErrorSample, LoopModel,
+    OpLogCheck, ProcessUsage, Report, RowReport, StageReport, TargetReport, Verification,
+    VerificationMode, format,
 };
 use plimsoll_workload::plan::{JobPacing, Members, Plan, title_of};
-use plimsoll_workload::{Pacing, RateProfile, Share};
+use plimsoll_workload::{Pacing, Share};
 use serde::Deserialize;
 
 use crate::agents::{advise_of_a_part, agents, machine_line};
@@ -28,6 +28,7 @@ use crate::load_line::refuse_slo;
 use crate::names::row_name;
 use crate::open::{Origin, Record, RecordStage, Source, state};
 use crate::queue_theory;
+use crate::schedules::schedules;
 use crate::verdict::verdict;
 
 /// How many texts of one class of failure are kept of a record made elsewhere.
@@ -158,6 +159,7 @@ impl Record {
         let cpu = cpu.filter(|_| whole && is_real).map(Duration::from_nanos);
         let mut report = StageReport {
             iteration: entry.iteration,
+            number_of_title: stage.number_of_title,
             is_result: entry.kind != StageKind::Prepare && !entry.is_on_buckets(),
             probe_of: entry.probe.as_ref().map(|probe| probe.search_index),
             is_read_back: entry.is_read_back(),
@@ -538,30 +540,6 @@ fn loop_model(clients: &[ClientStage<'_>], index: usize, job: &schema::StageJob)
     }
 }
 
-/// Returns how each job of a row with a schedule kept it.
-pub(crate) fn schedules(
-    entry: &schema::Stage,
-    clients: &[ClientStage<'_>],
-    row: &RowJobs,
-    took: Duration,
-) -> Vec<JobSchedule> {
-    let report = |index: &usize| {
-        let job = &entry.jobs[*index];
-        let kept = job.schedule.as_ref().filter(|_| row.worker.is_none())?;
-        let is_alone = row.jobs.len() == 1 && job.loop_model == schema::LoopModel::Open;
-        let planned = |of: &ClientStage<'_>| {
-            let (began, ends) = of.planned_span(*index)?;
-            Some(ends.since(began))
-        };
-        let planned: Option<Vec<Duration>> = clients.iter().map(planned).collect();
-        let planned = planned.and_then(|all| all.into_iter().max());
-        // Nothing arrives while the stage waits for its last operations.
-        let lasted = planned.map_or(took, |planned| planned.min(took));
-        Some(JobSchedule::new(&job.name, is_alone, schedule(kept, lasted)))
-    };
-    row.jobs.iter().filter_map(report).collect()
-}
-
 /// Returns a CPU time over that of all processors of the machine; `None` where there are several
 /// machines.
 fn cpu_share(manifest: &Manifest, cpu: Duration, took: Duration) -> Option<f64> {
@@ -569,23 +547,6 @@ fn cpu_share(manifest: &Manifest, cpu: Duration, took: Duration) -> Option<f64> 
     let cores = manifest.machine.cores_count.filter(|_| is_alone)?;
     let all = took.as_secs_f64() * f64::from(cores);
     (all > 0.0).then(|| cpu.as_secs_f64() / all)
-}
-
-fn schedule(kept: &schema::Schedule, lasted: Duration) -> ScheduleReport {
-    // Clients have their rates joined; all of them may have peaked at once.
-    let peaks = kept.rates().map(|rate| rate.parse::<RateProfile>().ok().map(|rate| rate.peak()));
-    ScheduleReport {
-        rate: kept.rate.clone(),
-        rate_peak: peaks.sum::<Option<f64>>().map(OpRate),
-        arrivals: kept.arrivals.clone(),
-        max_in_flight: kept.max_in_flight,
-        lasted: Some(lasted),
-        offered_count: kept.offered_count,
-        late_count: kept.late_count,
-        skipped_count: kept.skipped_count,
-        held_count: kept.held_count,
-        delay_max: kept.delay_max_ns.map(Duration::from_nanos),
-    }
 }
 
 /// Returns the loop model; warp's is closed, and capped only in what it measures.

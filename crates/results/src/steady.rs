@@ -47,7 +47,10 @@ impl Record {
                         measure for longer"
                     )));
                 };
-                longest = longest.max(warm_up);
+                if !warm_up.is_zero() {
+                    // Ramps before it are left out as well.
+                    longest = longest.max(steadiness.started_after + warm_up);
+                }
             }
             if found.len() <= stage.index {
                 found.resize(stage.index + 1, None);

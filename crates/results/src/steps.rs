@@ -44,9 +44,13 @@ fn steps(row: &RowReport) -> Vec<StepAsked> {
     let [of] = &row.schedules[..] else { return Vec::new() };
     let (rate, lasted) = (of.schedule.rate.parse::<RateProfile>(), of.schedule.lasted);
     let (Ok(rate), Some(lasted)) = (rate, lasted) else { return Vec::new() };
+    // Of a step that a ramp begins or the end of the schedule cuts only what is measured counts.
+    let begun = of.schedule.started_after;
+    let ended = begun + lasted;
     let is_even = of.schedule.arrivals == ArrivalLaw::Constant.name();
     let step = |(from, length): (Duration, Option<Duration>)| {
-        let until = length.map_or(lasted, |length| from.saturating_add(length)).min(lasted);
+        let until = length.map_or(ended, |length| from.saturating_add(length)).min(ended);
+        let from = from.max(begun);
         let seconds = until.checked_sub(from).filter(|length| !length.is_zero())?.as_secs_f64();
         let offered = OpRate((rate.count_within(until) - rate.count_within(from)) / seconds);
         Some(StepAsked { from, until, offered, is_even })

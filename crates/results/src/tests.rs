@@ -280,6 +280,27 @@ fn a_job_that_says_how_many_may_fail_is_judged_by_that() {
 }
 
 #[test]
+fn failures_of_ramps_are_held_against_nothing() {
+    let mut report = report("fio-job", &Asked::default()).unwrap();
+    let at = report.stages.iter().position(|stage| stage.is_result).unwrap();
+    report.stages.truncate(at + 1);
+    let stage = &mut report.stages[at];
+    stage.rows.truncate(1);
+    let analysis = &mut stage.rows[0].analysis;
+    let of_server = |count| [(ErrorClass::Server, count)].into_iter().collect();
+    let figures = &mut analysis.total.stage;
+    // 42 of 8,000 failed in the span, 220 of 48,000 in its ramp.
+    (figures.ops_ok, figures.failed) = (7_958, of_server(42));
+    (analysis.ramp.ops_ok, analysis.ramp.failed) = (47_780, of_server(220));
+    stage.op_log = None;
+    assert_eq!((stage.failed_count(), stage.ended_count()), (42, 56_000));
+    assert_eq!(flaws(&report, 1.0)[..], [""; 0]);
+    report.stages[at].rows[0].error_rate_max = Some(0.005);
+    let found = flaws(&report, 1.0);
+    assert!(found[0].contains("42 of 8000 operations failed"), "{found:?}");
+}
+
+#[test]
 fn a_command_line_can_be_typed_again() {
     let words = ["plimsoll", "s3", "get", "--rate", "1/s..9/s over 2m", "--host", "a{1...3}"];
     let words = words.map(str::to_owned);

@@ -27,7 +27,7 @@ pub(crate) fn verdict(
         return None;
     }
     let endpoints: Vec<String> = manifest.endpoints().cloned().collect();
-    let rows = rows.iter().map(|row| facts_of_row(row, clients)).collect();
+    let rows = rows.iter().map(|row| facts_of_row(row, entry, clients)).collect();
     let load = LoadFacts { rows, endpoints: &endpoints, took };
     judge(&load, &client_facts(&entry.evidence))
 }
@@ -38,7 +38,11 @@ pub fn client_facts(evidence: &[ClientEvidence]) -> Vec<ClientFacts> {
     evidence.iter().map(|of| facts_of_client(of, several)).collect()
 }
 
-fn facts_of_row<'a>(row: &'a RowReport, clients: &[ClientStage<'_>]) -> RowFacts<'a> {
+fn facts_of_row<'a>(
+    row: &'a RowReport,
+    entry: &schema::Stage,
+    clients: &[ClientStage<'_>],
+) -> RowFacts<'a> {
     let schedules = || row.schedules.iter().map(|of| &of.schedule);
     let is_open = row.loop_model == LoopModel::Open || schedules().next().is_some();
     let paced = match row.loop_model {
@@ -62,10 +66,16 @@ fn facts_of_row<'a>(row: &'a RowReport, clients: &[ClientStage<'_>]) -> RowFacts
         let jobs = client.planned.map_or(&[][..], |(_, stage)| &stage.jobs);
         row.jobs.iter().filter_map(|job| jobs.get(*job)).any(|job| job.think.is_some())
     };
-    let places = match is_open {
-        true => schedules().map(|of| of.max_in_flight).fold(0, u32::saturating_add),
-        false => row.analysis.workers_count.saturating_mul(row.depth.unwrap_or(1).max(1)),
+    // What is in flight is that of all jobs of the row, so all have places.
+    let depth = row.depth.unwrap_or(1).max(1);
+    let closed = row.jobs.iter().filter_map(|job| entry.jobs.get(*job));
+    let closed = closed.filter(|job| job.schedule.is_none()).map(|job| job.workers_count);
+    let workers = match is_open {
+        true => closed.fold(0, u32::saturating_add),
+        false => row.analysis.workers_count,
     };
+    let places = schedules().map(|of| of.max_in_flight);
+    let places = places.fold(workers.saturating_mul(depth), u32::saturating_add);
     RowFacts {
         analysis: &row.analysis,
         paced,
@@ -156,5 +166,32 @@ fn device_facts(of: &schema::DeviceEvidence, took: Duration) -> DeviceFacts {
         name: of.name.clone(),
         busy: share(of.busy_ns as f64, took).unwrap_or(0.0),
         queue: share(of.queue_ns as f64, took).unwrap_or(0.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_record::schema::StageJob;
+    use plimsoll_report::JobSchedule;
+
+    use super::*;
+    use crate::tests::testdata;
+    use crate::{Asked, Record};
+
+    #[test]
+    fn places_of_a_row_are_those_of_all_of_its_jobs() {
+        let record = Record::open(&testdata("s3-mixed")).unwrap();
+        let report = record.report(&Asked::default()).unwrap();
+        let mut row = report.results().next().unwrap().rows[0].clone();
+        let schedule = row.schedules[0].schedule.clone();
+        let at_once = schedule.max_in_flight;
+        row.schedules = vec![JobSchedule::new("open", false, schedule)];
+        (row.jobs, row.depth) = (vec![0, 1], Some(3));
+        let manifest = record.manifest().unwrap();
+        let mut entry = manifest.stages.last().unwrap().clone();
+        entry.jobs.push(StageJob::of("closed", 4, schema::LoopModel::Closed));
+        assert!(entry.jobs[0].schedule.is_some());
+        let facts = facts_of_row(&row, &entry, &[]);
+        assert_eq!(facts.in_flight_max, at_once + 4 * 3);
     }
 }

@@ -319,6 +319,7 @@ mod tests {
             end: Moment::from_ns(2),
             outcome,
             attempts: 1,
+            is_measured: true,
         }
     }
 

@@ -320,6 +320,7 @@ fn worker(kind: OpKind, number: u32, seconds: u64, took_ms: fn(u64) -> u64) -> V
             end: start.after(took),
             outcome: if failed { ErrorClass::Server } else { ErrorClass::Ok },
             attempts: 1,
+            is_measured: true,
         });
         start = start.after(took);
     }

@@ -169,13 +169,16 @@ impl RowTelling<'_> {
         told.retain(|of| of.stall.is_of_all() || !of_all.iter().any(|all| all.covers(&of.stall)));
         told.sort_by_key(|of| (of.stall.from, of.stall.endpoint, of.stall.client));
         let outages_count = told.len() as u64;
+        let lasted = of_all.iter().map(|stall| (stall.until - stall.from, stall.stood_still));
+        let away = lasted.map(|(gap, stood_still)| gap.saturating_sub(stood_still)).sum();
+        let away = Duration::from_nanos(away);
         told.truncate(TOLD_MAX);
         let outages = told.into_iter().map(OutageTelling::told).collect();
         let apart = of_all.iter().map(|stall| (stall.from, stall.until));
         let standstills = seen.question.standstills.of_any();
         let apart: Vec<_> = apart.chain(standstills.map(|(_, of)| of.bounds_ns())).collect();
         let brown_outs = self.latencies.brown_outs(&apart);
-        let ledger = Ledger { failures, outages_count, outages, brown_outs, ..self.ledger };
+        let ledger = Ledger { failures, outages_count, away, outages, brown_outs, ..self.ledger };
         (ledger, self.steadiness)
     }
 }

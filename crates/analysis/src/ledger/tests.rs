@@ -26,6 +26,7 @@ fn op(worker: u32, start_us: u64, took_us: u64) -> OpRecord {
         end: start.after(Duration::from_micros(took_us)),
         outcome: ErrorClass::Ok,
         attempts: 1,
+        is_measured: true,
     }
 }
 
@@ -93,6 +94,7 @@ fn a_freeze_is_an_outage_from_success_to_success() {
     assert_eq!(outage.last_success, Some(Moment::from_ns(4_000 * MS)));
     assert_eq!(outage.next_success, Some(Moment::from_ns(7_005 * MS)));
     assert_eq!(outage.gap, Duration::from_millis(3_005));
+    assert_eq!(told.away, outage.gap);
     assert_eq!((outage.first_failure, outage.failed.count()), (None, 0));
     assert_eq!(told.gap_longest.unwrap().length, Duration::from_millis(3_005));
     // 800 a second before, and at once again.
@@ -456,7 +458,10 @@ fn a_client_that_was_stopped_with_operations_in_flight_is_no_outage_of_the_store
     assert_eq!((of.client, of.from), (None, Moment::from_ns(4_050 * MS)));
     // Most of a second says nothing of the other two, in which the store was silent.
     let some = Standstills::of_clients(vec![vec![stood_still(4_050, 5_000)]]);
-    assert_eq!(told(&some).outages_count, 1);
+    let partly = told(&some);
+    assert_eq!(partly.outages_count, 1);
+    assert_eq!(partly.away, partly.outages[0].gap - partly.outages[0].stood_still);
+    assert!(!partly.outages[0].stood_still.is_zero());
 }
 
 #[test]
@@ -523,4 +528,22 @@ fn the_order_of_the_record_does_not_matter() {
     ops.reverse();
     assert_eq!(ledger(&ops), told);
     assert_eq!(told.outages_count, 1);
+}
+
+#[test]
+fn all_outages_count_towards_the_time_in_which_the_store_was_away() {
+    // 120 times in 2 s nothing succeeds for one of them, of which 100 are told.
+    let mut ops = Vec::new();
+    for round in 0..120u64 {
+        let from = round * 2_000_000;
+        ops.extend((0..200).map(|index| op(0, from + index * 5_000, 5_000)));
+        ops.extend((0..10).map(|index| failed(op(0, from + 1_000_000 + index * 100_000, 100_000))));
+    }
+    let told = ledger(&ops);
+    assert_eq!((told.outages.len(), told.outages_count), (100, 120));
+    assert!(
+        told.away.abs_diff(Duration::from_secs(120)) < Duration::from_secs(2),
+        "{:?}",
+        told.away
+    );
 }

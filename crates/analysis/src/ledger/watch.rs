@@ -11,6 +11,7 @@ use plimsoll_stats::{CoarseHistogram, Percentile};
 use super::brown_out::Latencies;
 use super::stall::{self, Stall};
 use super::{ClassFailures, Gap, Ledger};
+use crate::span::AskedFor;
 use crate::steadiness::{
     self, INTERVALS_MAX as STEADY_INTERVALS_MAX, INTERVALS_MIN as STEADY_INTERVALS_MIN, OKS_MIN,
 };
@@ -48,7 +49,7 @@ const EMPTY: Cell = Cell {
     class: 0,
 };
 
-/// Cells of time from the start of a stage until its row asked for nothing more. What ends after
+/// Cells of time from when a row asks for what counts until it does so no more. What ends after
 /// that counts as ending then.
 #[derive(Debug)]
 pub(super) struct Cells {
@@ -121,6 +122,7 @@ fn class_of(op: &OpRecord) -> u16 {
 pub(crate) struct RowWatch<'a> {
     question: &'a Question<'a>,
     rows_count: u64,
+    asked: AskedFor,
     whole: Cells,
     /// Told apart only where there are several, as one has the cells of the row.
     endpoints: Option<Vec<Option<Cells>>>,
@@ -147,21 +149,21 @@ pub(crate) struct Watching {
 }
 
 impl<'a> RowWatch<'a> {
-    /// Watches a row of a stage, which asked for something until that moment.
+    /// Watches a row of a stage.
     pub(crate) fn new(
         question: &'a Question<'a>,
-        asked_until: Option<Moment>,
+        asked: AskedFor,
         has_several_endpoints: bool,
     ) -> Self {
         let rows_count = (question.rows.each().len() as u64).max(1);
         let clients = question.client_of;
         let has_several_clients = clients.iter().any(|client| *client != clients[0]);
-        let started = question.started.after(question.skip).as_ns();
-        let ended = question.ended.as_ns();
-        let until = asked_until.map_or(ended, |until| until.as_ns().min(ended)).max(started);
+        let (started, until) = (asked.from.as_ns(), asked.until.as_ns());
+        let ended = question.ended.as_ns().max(until);
         Self {
             question,
             rows_count,
+            asked,
             whole: Cells::new(started, until, CELLS_MAX / rows_count, &question.standstills.all),
             endpoints: has_several_endpoints.then(Vec::new),
             clients: has_several_clients.then(Vec::new),
@@ -261,6 +263,7 @@ impl<'a> RowWatch<'a> {
             failures: None,
             failures_by_class: self.failed_by_class.values().cloned().collect(),
             outages_count: 0,
+            away: Duration::ZERO,
             outages: Vec::new(),
             brown_outs: None,
             standstills_count: self.question.standstills.count,
@@ -274,13 +277,18 @@ impl<'a> RowWatch<'a> {
         Some(Watching { ledger, asked_until, suspects, latencies, failed, steadiness })
     }
 
-    /// Returns how steady the successes came.
+    /// Returns how steady the successes came while all workers were measured.
     fn steadiness(&self) -> Option<Steadiness> {
-        let Cells { cells, cell_ns, started, ended, .. } = &self.whole;
+        let Cells { cells, cell_ns, started, .. } = &self.whole;
+        let AskedFor { all_from, all_until, .. } = self.asked;
+        let first = (all_from.as_ns() - started).div_ceil(*cell_ns);
+        let from = started + first * cell_ns;
+        let lasted = all_until.as_ns().checked_sub(from)?;
+        let cells = cells.get(first as usize..)?;
         let oks: u64 = cells.iter().map(|cell| u64::from(cell.oks)).sum();
         let wanted = (oks / OKS_MIN).min(STEADY_INTERVALS_MAX);
-        let width = (ended - started).div_ceil(wanted.max(1)).div_ceil(*cell_ns).max(1);
-        let whole = (ended - started) / (width * cell_ns);
+        let width = lasted.div_ceil(wanted.max(1)).div_ceil(*cell_ns).max(1);
+        let whole = lasted / (width * cell_ns);
         if wanted < STEADY_INTERVALS_MIN || whole < STEADY_INTERVALS_MIN {
             return None;
         }
@@ -293,7 +301,8 @@ impl<'a> RowWatch<'a> {
         let medians = self.services.iter().flatten();
         let medians = medians.filter_map(|times| times.percentile(Percentile::P50));
         let service = Duration::from_nanos(medians.max().unwrap_or(0));
-        steadiness::steadiness(&series, Duration::from_nanos(width * cell_ns), service)
+        let from = Moment::from_ns(from).since(self.question.started);
+        steadiness::steadiness(&series, (from, Duration::from_nanos(width * cell_ns)), service)
     }
 }
 

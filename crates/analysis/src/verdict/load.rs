@@ -171,12 +171,8 @@ pub(super) const AWAY_SHARE: f64 = 0.05;
 
 /// Returns that the store was away, if it was for long enough.
 pub(super) fn away(load: &LoadFacts<'_>) -> Option<Finding> {
-    let away_of = |row: &RowFacts<'_>| -> Duration {
-        let outages = row.analysis.ledger.iter().flat_map(|ledger| &ledger.outages);
-        let of_all = outages.filter(|of| of.endpoint.is_none() && of.client.is_none());
-        of_all.map(|of| of.gap).sum()
-    };
-    let longest = load.rows.iter().map(away_of).max()?;
+    let away_of = |row: &RowFacts<'_>| row.analysis.ledger.as_ref().map(|ledger| ledger.away);
+    let longest = load.rows.iter().filter_map(away_of).max()?;
     let share = longest.as_secs_f64() / load.took.as_secs_f64();
     (share >= AWAY_SHARE).then(|| Finding {
         class: LimitClass::Unknown,

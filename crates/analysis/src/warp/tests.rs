@@ -25,6 +25,7 @@ fn op(worker: u32, start_ms: u64, end_ms: u64) -> OpRecord {
         end: Moment::from_ns(end_ms * MS),
         outcome: ErrorClass::Ok,
         attempts: 1,
+        is_measured: true,
     }
 }
 

@@ -216,7 +216,8 @@ impl<'a> Charts<'a> {
         let rate = schedule.rate_offered()?.0;
         // The mean of a ramp is nothing that was offered at any time.
         let is_level = schedule.rate_peak.is_some_and(|peak| peak.0 <= rate * 1.1);
-        is_level.then(|| level(Duration::ZERO, schedule.lasted.unwrap_or_default(), rate).to_vec())
+        let lasted = schedule.lasted.unwrap_or_default();
+        is_level.then(|| level(schedule.started_after, lasted, rate).to_vec())
     }
 
     /// Returns the chart of what each host did; `None` where there is only one.

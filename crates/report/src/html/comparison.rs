@@ -15,7 +15,7 @@ use super::thin::{Point, thinned};
 use super::{escaped, figure_as, grouped, section};
 use crate::compare::{json, page};
 use crate::report::{Report, StageReport};
-use crate::stage_words::stage_title;
+use crate::stage_words;
 
 /// More runs of a side than this are not drawn; the tables are of all.
 const RUNS_DRAWN_MAX: usize = 6;
@@ -40,7 +40,7 @@ pub struct Curve {
 pub fn curves(report: &Report) -> Vec<Curve> {
     let shown = report.results().filter(|stage| stage.probe_of.is_none());
     let of_stage = |stage: &StageReport| -> Vec<Curve> {
-        let title = stage_title(&stage.name, stage.iteration);
+        let title = stage_words::name(stage);
         let several = stage.rows.len() > 1;
         let each = stage.rows.iter().flat_map(|row| {
             let job = if several { format!(", {}", row.name) } else { String::new() };

@@ -14,7 +14,7 @@ use super::plot::{LOW, Mark, Plot, Stretch, Stroke};
 use super::thin::{POINTS_MAX, Point, thinned};
 use super::{figure_as, grouped, section};
 use crate::report::{Report, StageReport};
-use crate::stage_words::stage_title;
+use crate::stage_words;
 use crate::table::elided;
 
 /// How much of a stage's name is shown.
@@ -136,7 +136,7 @@ fn chart(measured: &Measured, stages: &[Placed<'_>], seconds: f64) -> Chart {
 }
 
 fn stretch(of: &Placed<'_>) -> Stretch {
-    let title = stage_title(&of.stage.name, of.stage.iteration);
+    let title = stage_words::name(of.stage);
     Stretch { from: of.from, until: of.until, name: elided(&title, NAME_CHARS_MAX) }
 }
 

@@ -12,7 +12,7 @@ use super::thin::{POINTS_MAX, thinned};
 use super::{figure_as, grouped, section};
 use crate::report::Report;
 use crate::scraped::{ScrapedMetric, ScrapedReport};
-use crate::stage_words::stage_title;
+use crate::stage_words;
 use crate::table::elided;
 
 /// How much of a stage's name is shown.
@@ -71,7 +71,7 @@ fn chart(
             from: stage.started_after.as_secs_f64(),
             until: (stage.started_after + stage.took).as_secs_f64(),
             name: match report.stages.len() <= STAGES_NAMED_MAX {
-                true => elided(&stage_title(&stage.name, stage.iteration), NAME_CHARS_MAX),
+                true => elided(&stage_words::name(stage), NAME_CHARS_MAX),
                 false => String::new(),
             },
         })

@@ -65,8 +65,7 @@ pub(super) fn headline_of_several(report: &Report) -> Vec<String> {
     let told = shown.iter().take(HEADLINE_STAGES_MAX).filter_map(|stage| {
         let (_, first) = stage.kinds().next()?;
         let totals = || stage.rows.iter().map(|row| &row.analysis.total);
-        let all: Option<Vec<f64>> = totals().map(|of| of.rates.map(|of| of.ops.0)).collect();
-        let rate = all.map(|all| stage_words::rate(first.kind, all.iter().sum()));
+        let rate = stage_words::rate_of_rows(stage, first.kind);
         // Percentiles of rows cannot be put together.
         let p99 = totals().next().filter(|_| stage.rows.len() == 1).and_then(|of| of.latency.p99);
         let p99 = p99.map(|p99| format!("p99 {}", duration(p99)));
@@ -136,12 +135,18 @@ impl Writer<'_> {
             };
             self.fact("load", &format!("{lead}{load}"));
         }
-        match &stage.rows[..] {
-            [row] if !row.is_on_files => {
-                let view = RowView { report: self.report, stage, row };
-                self.fact("measured", &words::span(&view));
+        let span = |row| words::span(&RowView { report: self.report, stage, row });
+        let spans: Vec<String> = stage.rows.iter().map(span).collect();
+        match &spans[..] {
+            [] => self.fact("measured", &stage_words::ran(stage)),
+            [first, others @ ..] if others.iter().all(|span| span == first) => {
+                self.fact("measured", first);
             }
-            _ => self.fact("measured", &stage_words::ran(stage)),
+            _ => {
+                for (row, span) in stage.rows.iter().zip(&spans) {
+                    self.fact("measured", &format!("{}: {span}", row.name));
+                }
+            }
         }
         if let Some(because) = &stage.ended_because {
             self.fact("ended early", because);

@@ -1,6 +1,6 @@
 //! The report as people see it, with every figure worked out by hand.
 
-use plimsoll_model::EndpointId;
+use plimsoll_model::{EndpointId, OpRecord, WorkerId};
 
 use super::*;
 use crate::StageReport;
@@ -229,4 +229,45 @@ fn long_names_stay_within_the_width_and_apart() {
     // Two tables, with both rows each.
     assert_eq!(labels.len() % 2, 0, "{text}");
     assert!(!labels.is_empty() && labels.chunks(2).all(|pair| pair[0] != pair[1]), "{text}");
+}
+
+#[test]
+fn rates_of_jobs_that_never_ran_at_once_are_not_added() {
+    // Two jobs of 1,000 reads a second, the second of which begins when the first has ended.
+    let read = |worker, from_us: u64, at: u64| {
+        fixture::op(worker, OpKind::Read, from_us + at * 1_000, 1_000, 4_096)
+    };
+    let mut ops: Vec<OpRecord> = (0..2_000).map(|at| read(0, 0, at)).collect();
+    ops.extend((0..2_000).map(|at| read(1, 2_000_000, at)));
+    let figures = fixture::figures(&ops, &[(0, 0), (1, 2_000)]);
+    let named = ["one", "two"].into_iter().zip(figures);
+    let rows: Vec<RowReport> =
+        named.map(|(name, of)| fixture::row(name, "randread", Some("4 KiB"), of)).collect();
+    let headline = |rows: &[RowReport]| {
+        let report = fixture::report("run", vec![fixture::stage("main", 0, rows.to_vec())]);
+        brief(&report, &PLAIN).lines().next().unwrap().to_owned()
+    };
+    let text = headline(&rows);
+    assert!(text.starts_with("run: main 1,000 IOPS"), "{text}");
+    // Blocks and names have no common unit.
+    let ops: Vec<OpRecord> = (0..2_000).map(|at| read(0, 0, at)).collect();
+    let stats = ops.iter().map(|op| OpRecord { worker: WorkerId(1), kind: OpKind::Stat, ..*op });
+    let both: Vec<OpRecord> = ops.iter().copied().chain(stats).collect();
+    let mut mixed = fixture::figures(&both, &[(0, 0), (1, 0)]).into_iter();
+    let row = |name: &str, of| fixture::row(name, "randread", Some("4 KiB"), of);
+    let mixed = [row("one", mixed.next().unwrap()), row("two", mixed.next().unwrap())];
+    let text = headline(&mixed);
+    assert!(!text.contains("IOPS") && !text.contains("ops/s"), "{text}");
+}
+
+#[test]
+fn what_is_measured_of_a_job_on_files_is_what_its_rates_are_of() {
+    // A ramp of 1 s before 2 s that count.
+    let read = |at: u64| fixture::op(0, OpKind::Read, at * 1_000, 1_000, 4_096);
+    let ops: Vec<OpRecord> = (0..3_000).map(read).collect();
+    let figures = fixture::figures(&ops, &[(0, 1_000)]).pop().unwrap();
+    let row = fixture::row("reads", "randread", Some("4 KiB"), figures);
+    let report = fixture::report("run", vec![fixture::stage("main", 0, vec![row])]);
+    let text = brief(&report, &PLAIN);
+    assert!(text.contains("measured    2.00 s of 3.00 s\n"), "{text}");
 }
