@@ -97,5 +97,5 @@ fn every_field_is_described() {
         );
         count += 1;
     }
-    assert_eq!(count, 17 + 5);
+    assert_eq!(count, 18 + 5);
 }
