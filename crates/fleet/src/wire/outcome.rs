@@ -233,9 +233,13 @@ impl OutcomeDoc {
             job: job.0,
             ops,
             failed,
+            // Nobody told which of them were in a ramp.
+            measured: ops,
+            measured_failed: failed,
             bytes,
             unchecked: 0,
             unchecked_bytes: 0,
+            measured_ns: None,
             schedule: None,
             ended_by: ended_by.clone(),
             stream_hash: 0,
