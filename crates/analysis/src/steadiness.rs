@@ -47,8 +47,8 @@ pub struct Steadiness {
     #[serde(rename = "started_after_ns", serialize_with = "serial::ns")]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub started_after: Duration,
-    /// How long the warm-up was from there on, by MSER-5; null where it does not end in the first half, which
-    /// differs from the second.
+    /// How long the warm-up was from there on, by MSER-5; null where it does not end in the first
+    /// half, which differs from the second.
     #[serde(rename = "warm_up_ns", serialize_with = "serial::ns_if_known")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub warm_up: Option<Duration>,

@@ -291,9 +291,9 @@ pub struct JobOutcome {
     pub bytes: u64,
     /// What was read of shared sets and could not be checked, as this run does not write it.
     pub unchecked: Unchecked,
-    /// What of it is measured, since the start of the stage: from the end of the first worker's ramp
-    /// to the end of the last worker's duration, where workers go on after that; `None` where
-    /// all is.
+    /// What of it is measured, since the start of the stage: from the end of the first worker's
+    /// ramp to the end of the last worker's duration, where workers go on after that; `None`
+    /// where all is.
     pub measured: Option<(Duration, Option<Duration>)>,
     /// How well its schedule was kept; `None` where it has none.
     pub schedule: Option<ScheduleOutcome>,

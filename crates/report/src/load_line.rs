@@ -41,8 +41,8 @@ pub struct LoadLineReport {
     pub carried_ops_per_sec_max: Option<f64>,
     /// The lowest rate that was offered and did not.
     pub missed_ops_per_sec_min: Option<f64>,
-    /// The rate at which operations succeeded in the probe that shows the highest one most surely: the
-    /// one with the highest lower end of its 95 % interval, by its tenths.
+    /// The rate at which operations succeeded in the probe that shows the highest one most surely:
+    /// the one with the highest lower end of its 95 % interval, by its tenths.
     pub capacity_ops_per_sec: Option<f64>,
     /// Where more load begins to cost more than it gives; null from too few probes.
     pub knee: Option<KneeFigure>,

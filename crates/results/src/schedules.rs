@@ -49,8 +49,9 @@ fn schedule(
     }
 }
 
-/// Returns from when to when the operations of a schedule were due that are counted, since the start
-/// of the stage. An older record counts those of ramps as well, and does not say what ended it.
+/// Returns from when to when the operations of a schedule were due that are counted, since the
+/// start of the stage. An older record counts those of ramps as well, and does not say what ended
+/// it.
 fn offered_span(
     kept: &schema::Schedule,
     clients: &[ClientStage<'_>],

@@ -101,8 +101,8 @@ impl Welch {
     /// - detectable (t(97.5 %, ν) + t(80 %, ν)) · e. Source: H. S. Bloom, *Minimum Detectable
     ///   Effects*, Evaluation Review 19 (5), 1995.
     ///
-    /// No interval is narrower than what a histogram can tell apart, ± 0.1 % of the larger mean: runs
-    /// that hardly vary, as in virtual time, may all lie in one bin.
+    /// No interval is narrower than what a histogram can tell apart, ± 0.1 % of the larger mean:
+    /// runs that hardly vary, as in virtual time, may all lie in one bin.
     pub fn compare(before: &[f64], after: &[f64]) -> Option<Self> {
         let (mean_before, mean_after) = (mean(before)?, mean(after)?);
         let (deviation_before, deviation_after) = (std_dev(before)?, std_dev(after)?);

@@ -59,8 +59,8 @@ struct Document {
     before: Vec<String>,
     /// The runs after.
     after: Vec<String>,
-    /// A change whose 95 % interval holds 0 and lies within ± this, in percent of the mean before, is
-    /// `same`; one whose interval is without 0 is `better` or `worse`, however small.
+    /// A change whose 95 % interval holds 0 and lies within ± this, in percent of the mean before,
+    /// is `same`; one whose interval is without 0 is `better` or `worse`, however small.
     margin_percent: f64,
     /// Parameters that differ.
     parameters: Vec<ParameterOut>,
