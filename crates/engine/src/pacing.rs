@@ -89,7 +89,7 @@ pub(crate) struct WorkerPlace {
     /// Its number in the stage.
     pub(crate) number: WorkerId,
     pub(crate) seed: u64,
-    /// Draws the arrivals.
+    /// Draws the arrivals, and the gaps of caps.
     pub(crate) arrivals_seed: u64,
 }
 
@@ -464,7 +464,7 @@ impl Skipped {
 
 impl Pace {
     fn new(pacing: &JobPacing, place: WorkerPlace, begins: Moment) -> Self {
-        let WorkerPlace { worker, workers, number, seed, .. } = place;
+        let WorkerPlace { worker, workers, number, arrivals_seed, .. } = place;
         match pacing {
             JobPacing::Shared(Pacing::Closed) => Self::Closed,
             JobPacing::Shared(Pacing::Capped { ops_per_sec }) => {
@@ -475,15 +475,15 @@ impl Pace {
                 Self::Capped(CapState { limit: Cap::OpsPerSec(*ops_per_sec / all), due })
             }
             JobPacing::Shared(Pacing::Open(open)) => {
-                let mut arrivals =
-                    Box::new(Arrivals::new(open, place.arrivals_seed, workers.get(), worker));
+                let workers = workers.get();
+                let mut arrivals = Arrivals::new(open, arrivals_seed, workers, worker, number);
                 let next = arrivals.next().map(|at| begins.after(at));
-                Self::Open { arrivals, next, last: begins }
+                Self::Open { arrivals: Box::new(arrivals), next, last: begins }
             }
             JobPacing::CappedEach { read, write, arrivals } => {
                 let cap = |limit: &Option<Cap>| limit.map(|limit| CapState { limit, due: begins });
                 let random = *arrivals == ArrivalLaw::Poisson;
-                let gaps = random.then(|| Random::new(seed, GAP_DOMAIN, u64::from(number.0)));
+                let gaps = random.then(|| Random::new(arrivals_seed, GAP_DOMAIN, number.0.into()));
                 Self::CappedEach { read: cap(read), write: cap(write), gaps }
             }
         }

@@ -18,7 +18,7 @@ use plimsoll_workload::plan::{Amount, Think};
 use plimsoll_workload::v1::objects::PacingSpec;
 
 use crate::instrument_tests::{Answer, MS, Script, Scripted, spec};
-use crate::ring_tests::{FILL, Pace, World, blocks, one_ms, stages};
+use crate::ring_tests::{self, FILL, Pace, World, blocks, one_ms, stages};
 use crate::testing::{Laid, files_of};
 use crate::{
     EndReason, EngineConfig, FilesJobs, JobTiming, KeptOps, Live, ObjectsJob, RingConfig, RunClock,
@@ -150,6 +150,58 @@ fn jobs_on_objects_and_files_run_at_once() {
 
 fn time_of(time: &VirtualTime) -> Moment {
     plimsoll_model::Clock::now(time)
+}
+
+/// Returns what was intended of each of two jobs, which differ but in their numbers.
+fn intended(records: &[OpRecord]) -> [Vec<u64>; 2] {
+    [0, 1].map(|job| of_job(records, job).iter().map(|op| op.intended.as_ns()).collect())
+}
+
+#[test]
+fn poisson_arrivals_of_two_jobs_are_two_draws_and_constant_ones_coincide() {
+    let driver = store(ok_in_10_ms);
+    let of_objects = |stage: u8, arrivals: &str| {
+        let workload = workload("STAT", 2, open("300/s", arrivals));
+        let first = workload.alone(&driver, StageKind::Measure);
+        let second = workload.alone(&driver, StageKind::Measure);
+        let second = ObjectsJob { id: JobId(1), number_first: 2, ..second };
+        let work = StageWork::<_, NullRings> {
+            stage: StageId(stage),
+            objects: vec![first, second],
+            files: None,
+            limits: StageLimits::default(),
+        };
+        intended(&run(&Arc::new(VirtualTime::new()), &work, None).1)
+    };
+    let of_files = |pacing: &str| {
+        let timing = format!("workers: 2, duration: 1s, pacing: {pacing}");
+        let job = |name| format!("{{name: {name}, {timing}, {}}}", blocks(100, ""));
+        let both = format!("{}, {}", job("j"), job("k"));
+        let plan = files_of(&ring_tests::workload(&[format!("{{name: j, {FILL}}}"), both]));
+        let time = Arc::new(VirtualTime::new());
+        let files = Arc::new(Mutex::default());
+        let world = World { time: Arc::clone(&time), script: one_ms, files, pace: Pace::MS };
+        let stage = |stage| FilesJobs::alone(&world, &plan, stage, RINGS);
+        run(&time, &StageWork::of_files(StageId(0), stage(0)), None);
+        let mut jobs = stage(1);
+        jobs.jobs[1].id = JobId(1);
+        intended(&run(&time, &StageWork::of_files(StageId(1), jobs), None).1)
+    };
+    let apart = |[one, other]: &[Vec<u64>; 2]| {
+        assert!(one.len() > 200 && other.len() > 200, "{} {}", one.len(), other.len());
+        assert!(one.iter().all(|at| !other.contains(at)), "{one:?} {other:?}");
+    };
+    let first = of_objects(0, "poisson");
+    apart(&first);
+    // So are those of two stages.
+    let later = of_objects(1, "poisson");
+    apart(&later);
+    apart(&[first[1].clone(), later[1].clone()]);
+    apart(&of_files("{open: {rate: 300/s, arrivals: poisson}}"));
+    let [one, other] = of_objects(0, "constant");
+    assert_eq!(one, other);
+    let [one, other] = of_files("{open: 300/s}");
+    assert_eq!(one, other);
 }
 
 #[test]

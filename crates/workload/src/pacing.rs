@@ -131,14 +131,22 @@ enum Source {
 }
 
 impl Arrivals {
-    /// Returns the arrivals of `worker`, one of `workers`.
-    pub fn new(open: &OpenLoop, seed: u64, workers: u32, worker: WorkerId) -> Self {
-        let index = u64::from(worker.0);
+    /// Returns the arrivals of `worker`, one of the `workers` of a job. `number` is its number among
+    /// the workers of all jobs of the stage: by it what is random is drawn, since jobs that drew
+    /// alike would arrive in pairs.
+    pub fn new(
+        open: &OpenLoop,
+        seed: u64,
+        workers: u32,
+        worker: WorkerId,
+        number: WorkerId,
+    ) -> Self {
         let source = match open.arrivals {
             // The times of a trace take the place of a rate's.
-            ArrivalLaw::Constant | ArrivalLaw::Trace => Source::Constant { next: index },
+            ArrivalLaw::Constant | ArrivalLaw::Trace => Source::Constant { next: worker.0.into() },
             ArrivalLaw::Poisson => {
-                Source::Poisson { random: Random::new(seed, ARRIVAL_DOMAIN, index), amount: 0.0 }
+                let random = Random::new(seed, ARRIVAL_DOMAIN, number.0.into());
+                Source::Poisson { random, amount: 0.0 }
             }
         };
         Self { profile: open.profile.clone(), workers, source }

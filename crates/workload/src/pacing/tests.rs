@@ -12,7 +12,7 @@ fn profile(text: &str) -> RateProfile {
 fn arrivals(law: ArrivalLaw, rate: &str, seed: u64, workers: u32, worker: u32) -> Arrivals {
     let max_in_flight = NonZeroU32::MIN;
     let open = OpenLoop { profile: profile(rate), arrivals: law, max_in_flight };
-    Arrivals::new(&open, seed, workers, WorkerId(worker))
+    Arrivals::new(&open, seed, workers, WorkerId(worker), WorkerId(worker))
 }
 
 fn secs(seconds: f64) -> Duration {
@@ -224,7 +224,7 @@ proptest! {
         };
         let mut together = Vec::new();
         for worker in 0..workers {
-            let own = Arrivals::new(&open, 9, workers, WorkerId(worker));
+            let own = Arrivals::new(&open, 9, workers, WorkerId(worker), WorkerId(worker));
             let own: Vec<Duration> = own.take(20).collect();
             prop_assert!(own.is_sorted());
             together.extend(own);
@@ -234,7 +234,7 @@ proptest! {
         let whole: Vec<Duration> = (0..20 * workers).map(due).collect();
         prop_assert_eq!(together, whole);
         open.arrivals = ArrivalLaw::Poisson;
-        let own = Arrivals::new(&open, 9, workers, WorkerId(0));
+        let own = Arrivals::new(&open, 9, workers, WorkerId(0), WorkerId(0));
         prop_assert!(own.take(100).is_sorted());
     }
 }
