@@ -520,11 +520,12 @@ impl Listing {
     }
 }
 
-/// Returns two requests of one operation as one.
+/// Returns two requests of one operation as one. Both moments are those of the first: between one
+/// of each no time would lie, or one that nobody waited.
 fn together(before: Completion, after: Completion) -> Completion {
     Completion {
-        first_byte: before.first_byte.or(after.first_byte),
-        last_byte_sent: after.last_byte_sent.or(before.last_byte_sent),
+        first_byte: before.first_byte,
+        last_byte_sent: before.last_byte_sent,
         bytes: before.bytes + after.bytes,
         objects_count: before.objects_count + after.objects_count,
         result: before.result.and(after.result),
@@ -551,3 +552,7 @@ fn expect_name(done: &mut Completion, key: &str, what: &str) {
         done.result = Err(DriverError::new(ErrorClass::Protocol, message));
     }
 }
+
+#[cfg(test)]
+#[path = "executor_tests.rs"]
+mod tests;

@@ -78,7 +78,7 @@ impl Executor<'_> {
         let Some(upload) = whole.server_name.take().filter(|_| whole.result.is_ok()) else {
             return whole;
         };
-        let mut parts = Vec::new();
+        let (mut parts, mut last_byte_sent) = (Vec::new(), None);
         for number in 1.. {
             let offset = (u64::from(number) - 1) * part_bytes;
             if offset >= size {
@@ -90,6 +90,7 @@ impl Executor<'_> {
             let mut part = in_bucket!(self, session, put, start);
             expect_name(&mut part, key, "name of the part");
             parts.extend(part.server_name.take().map(String::from));
+            last_byte_sent = part.last_byte_sent.or(last_byte_sent);
             whole = together(whole, part);
             if whole.result.is_err() {
                 break;
@@ -102,9 +103,10 @@ impl Executor<'_> {
         };
         let end = in_bucket!(self, session, end, start);
         if is_right {
-            // The first byte of the answer is that of the last request, which makes it whole.
+            // The answer is that of the last request, which makes it whole.
             let first_byte = end.first_byte;
-            whole = Completion { first_byte, ..together(whole, end) };
+            let last_byte_sent = end.last_byte_sent.or(last_byte_sent);
+            whole = Completion { first_byte, last_byte_sent, ..together(whole, end) };
         }
         whole.objects_count = 1;
         whole
