@@ -7,6 +7,7 @@ use futures::future::LocalBoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use plimsoll_driver::{Driver, Session, Settled};
 use plimsoll_model::{Clock, Moment, WorkerId};
+use plimsoll_workload::objects::ObjectSource;
 
 use crate::clock::{Timer, Waiting};
 use crate::executor::{Executor, Listings};
@@ -113,14 +114,15 @@ impl Performed for Finished {
     }
 }
 
-/// One job's share with its open sessions.
-struct OpenShare<'a, S> {
+/// One job's share.
+struct OpenShare<'a> {
     facts: &'a JobFacts<'a>,
     upload: Option<&'a SharedUpload>,
-    workers: Vec<WorkerId>,
-    sessions: Vec<S>,
     listings: RefCell<Listings>,
 }
+
+/// The workers of a share with their operations, and its open sessions.
+type Opened<S> = (Vec<(WorkerId, ObjectSource)>, Vec<S>);
 
 /// Runs one thread's share of the jobs to their end. `ready` is called when the sessions are open
 /// and returns when the stage begins.
@@ -134,12 +136,13 @@ pub(crate) async fn run_thread<'d, D: Driver>(
     let open = |share: Share| {
         let ObjectsRun { driver, facts, upload } = &jobs[share.job];
         let sessions = driver.open_sessions(&facts.clock, share.sessions_count);
+        // Made before the stage begins, since that of a long trace or a large set takes its time.
+        let source = |worker: WorkerId| (worker, facts.work.source(worker));
+        let workers: Vec<_> = share.workers.into_iter().map(source).collect();
         let (upload, listings) = (upload.as_ref(), RefCell::default());
-        OpenShare { facts, upload, workers: share.workers, sessions, listings }
+        (OpenShare { facts, upload, listings }, (workers, sessions))
     };
-    let mut shares: Vec<OpenShare<'_, _>> = shares.into_iter().map(open).collect();
-    let of_sessions: Vec<Vec<_>> =
-        shares.iter_mut().map(|share| std::mem::take(&mut share.sessions)).collect();
+    let (shares, opened): (Vec<OpenShare<'_>>, Vec<_>) = shares.into_iter().map(open).unzip();
     let mut timers = Vec::new();
     for share in &shares {
         let timer = share.facts.timing.open_loop().map(|_| share.facts.waiting.timer());
@@ -148,10 +151,10 @@ pub(crate) async fn run_thread<'d, D: Driver>(
     let started = ready().await;
     records.borrow_mut().begin(started);
     let mut tasks: Vec<LocalBoxFuture<'_, ()>> = Vec::new();
-    for ((share, sessions), timer) in shares.iter().zip(of_sessions).zip(timers) {
+    for ((share, opened), timer) in shares.iter().zip(opened).zip(timers) {
         match timer {
-            Some(timer) => tasks.push(share.arrivals(&records, sessions, timer, started)),
-            None => tasks.extend(share.workers(&records, sessions, started)),
+            Some(timer) => tasks.push(share.arrivals(&records, opened, timer, started)),
+            None => tasks.extend(share.workers(&records, opened, started)),
         }
     }
     all(tasks).await;
@@ -174,19 +177,19 @@ async fn all(mut tasks: Vec<LocalBoxFuture<'_, ()>>) {
     }
 }
 
-impl<'a, S: Session + 'a> OpenShare<'a, S> {
+impl OpenShare<'_> {
     /// Returns the task that carries the operations of a schedule.
-    fn arrivals<'t>(
+    fn arrivals<'t, S: Session + 't>(
         &'t self,
         records: &'t RefCell<ThreadRecords<'_>>,
-        sessions: Vec<S>,
+        (workers, sessions): Opened<S>,
         mut timer: Timer,
         started: Moment,
     ) -> LocalBoxFuture<'t, ()> {
         let facts = self.facts;
         Box::pin(async move {
             let context = SourceContext { facts, records };
-            let schedule = Rc::new(RefCell::new(Schedule::new(context, &self.workers, started)));
+            let schedule = Rc::new(RefCell::new(Schedule::new(context, workers, started)));
             let deadline = schedule.borrow().deadline();
             let serve = |session| self.serve(records, Rc::clone(&schedule), session, deadline);
             let clock: &dyn Clock = &*facts.clock;
@@ -196,16 +199,16 @@ impl<'a, S: Session + 'a> OpenShare<'a, S> {
     }
 
     /// Returns the tasks of workers in a closed loop, a session each or several.
-    fn workers<'t>(
+    fn workers<'t, S: Session + 't>(
         &'t self,
         records: &'t RefCell<ThreadRecords<'_>>,
-        sessions: Vec<S>,
+        (workers, sessions): Opened<S>,
         started: Moment,
     ) -> impl Iterator<Item = LocalBoxFuture<'t, ()>> {
         let context = SourceContext { facts: self.facts, records };
         let mut sessions = sessions.into_iter();
-        self.workers.iter().flat_map(move |&worker| {
-            let ops = PlannedOps::new(context, worker, started);
+        workers.into_iter().flat_map(move |(worker, stream)| {
+            let ops = PlannedOps::new(context, (worker, stream), started);
             let deadline = ops.deadline();
             let mut session = || sessions.next().expect("each worker has its own sessions");
             let mut tasks: Vec<LocalBoxFuture<'t, ()>> = Vec::new();
@@ -229,7 +232,7 @@ impl<'a, S: Session + 'a> OpenShare<'a, S> {
     }
 
     /// Returns the task of one session.
-    fn work<'t, Q>(
+    fn work<'t, S, Q>(
         &'t self,
         records: &'t RefCell<ThreadRecords<'_>>,
         source: Q,
@@ -237,6 +240,7 @@ impl<'a, S: Session + 'a> OpenShare<'a, S> {
         deadline: Option<Moment>,
     ) -> LocalBoxFuture<'t, ()>
     where
+        S: Session + 't,
         Q: OpSource<Op = Issued, Done = Finished> + 't,
     {
         let serving = self.serve(records, source, session, deadline);
@@ -246,7 +250,7 @@ impl<'a, S: Session + 'a> OpenShare<'a, S> {
         })
     }
 
-    async fn serve<Q: OpSource<Op = Issued, Done = Finished>>(
+    async fn serve<S: Session, Q: OpSource<Op = Issued, Done = Finished>>(
         &self,
         records: &RefCell<ThreadRecords<'_>>,
         source: Q,

@@ -5,6 +5,8 @@ mod build;
 mod facts;
 mod intern;
 
+use std::num::NonZeroU32;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -106,31 +108,95 @@ impl Trace {
     pub fn largest(&self) -> u64 {
         self.ops.iter().map(|op| op.len).max().unwrap_or(0)
     }
+}
 
-    /// Returns the places of the operations that one worker of so many has: all that are about its
-    /// objects, so that what is asked of one object keeps its order. Listings are dealt in turn.
-    pub fn of_worker(&self, worker: WorkerId, workers: u32) -> Arc<[u32]> {
-        let is_its = |(at, op): &(usize, &TraceOp)| match op.object {
-            NO_OBJECT => *at as u32 % workers == worker.0,
-            object => object % workers == worker.0,
+/// The operations of a trace dealt to the workers of a job: each has all that are about its
+/// objects, so that what is asked of one object keeps its order. Listings are dealt in turn.
+///
+/// Dealt once for all workers, before they begin: for each by itself it would be a pass through
+/// millions of operations, while others already wait for theirs.
+#[derive(Debug)]
+pub struct TraceDeal {
+    trace: Arc<Trace>,
+    /// The places of operations in the trace: those of the first worker, then of the next.
+    places: Vec<u32>,
+    /// Where those of each worker begin, and where the last one's end.
+    begins: Vec<usize>,
+}
+
+impl TraceDeal {
+    /// Deals the operations of a trace to so many workers.
+    pub fn new(trace: Arc<Trace>, workers: NonZeroU32) -> Arc<Self> {
+        let worker_of = |(at, op): (usize, &TraceOp)| {
+            let dealt_by = if op.object == NO_OBJECT { at as u32 } else { op.object };
+            (dealt_by % workers) as usize
         };
-        self.ops.iter().enumerate().filter(is_its).map(|(at, _)| at as u32).collect()
+        let mut begins = vec![0; workers.get() as usize + 1];
+        trace.ops.iter().enumerate().for_each(|op| begins[worker_of(op) + 1] += 1);
+        for worker in 1..begins.len() {
+            begins[worker] += begins[worker - 1];
+        }
+        let (mut next, mut places) = (begins.clone(), vec![0; trace.ops.len()]);
+        for (at, op) in trace.ops.iter().enumerate() {
+            let place = &mut next[worker_of((at, op))];
+            places[*place] = at as u32;
+            *place += 1;
+        }
+        Arc::new(Self { trace, places, begins })
+    }
+
+    /// Returns the trace.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// Returns the places in the trace of one worker's operations, in order.
+    pub fn places(self: &Arc<Self>, worker: WorkerId) -> TracePlaces {
+        let at = worker.0 as usize;
+        TracePlaces { deal: Arc::clone(self), left: self.begins[at]..self.begins[at + 1] }
     }
 }
+
+/// The places in a trace of one worker's operations, in order.
+#[derive(Clone, Debug)]
+pub struct TracePlaces {
+    deal: Arc<TraceDeal>,
+    left: Range<usize>,
+}
+
+impl TracePlaces {
+    /// Returns the trace.
+    pub(crate) fn trace(&self) -> &Trace {
+        &self.deal.trace
+    }
+}
+
+impl Iterator for TracePlaces {
+    type Item = u32;
+
+    #[inline]
+    fn next(&mut self) -> Option<u32> {
+        Some(self.deal.places[self.left.next()?])
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.left.size_hint()
+    }
+}
+
+impl ExactSizeIterator for TracePlaces {}
 
 /// When the operations of one worker are wanted, at a speed.
 #[derive(Clone, Debug)]
 pub struct TraceTimes {
-    trace: Arc<Trace>,
-    own: Arc<[u32]>,
-    next: usize,
+    places: TracePlaces,
     speed: f64,
 }
 
 impl TraceTimes {
-    /// Returns the times of operations that [`Trace::of_worker`] has given.
-    pub fn new(trace: Arc<Trace>, own: Arc<[u32]>, speed: f64) -> Self {
-        Self { trace, own, next: 0, speed }
+    /// Returns the times of a worker's operations.
+    pub fn new(places: TracePlaces, speed: f64) -> Self {
+        Self { places, speed }
     }
 }
 
@@ -138,9 +204,8 @@ impl Iterator for TraceTimes {
     type Item = Duration;
 
     fn next(&mut self) -> Option<Duration> {
-        let at = *self.own.get(self.next)?;
-        self.next += 1;
-        let ns = self.trace.ops[at as usize].at_ns;
+        let at = self.places.next()?;
+        let ns = self.places.trace().ops[at as usize].at_ns;
         // Whole nanoseconds, not a sum of gaps: nothing adds up over an hour.
         let ns = if self.speed == 1.0 { ns } else { (ns as f64 / self.speed) as u64 };
         Some(Duration::from_nanos(ns))

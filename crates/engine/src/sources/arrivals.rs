@@ -57,19 +57,19 @@ impl<'a, 'd> Schedule<'a, 'd> {
     /// Returns the schedule of `workers` in a stage that begins at `started`.
     pub(crate) fn new(
         context: SourceContext<'a, 'd>,
-        workers: &[WorkerId],
+        workers: Vec<(WorkerId, ObjectSource)>,
         started: Moment,
     ) -> Self {
         let facts = context.facts;
-        let stream = |worker: &WorkerId| ArrivalStream {
-            number: facts.number(*worker),
-            stream: facts.work.source(*worker),
-            pacer: facts.pacer(*worker, started),
+        let stream = |(worker, stream)| ArrivalStream {
+            number: facts.number(worker),
+            stream,
+            pacer: facts.pacer(worker, started),
             issued_count: 0,
             versions: facts.version_names(),
             is_done: false,
         };
-        let streams: Vec<ArrivalStream> = workers.iter().map(stream).collect();
+        let streams: Vec<ArrivalStream> = workers.into_iter().map(stream).collect();
         let deadlines: Option<Vec<Moment>> =
             streams.iter().map(|stream| stream.pacer.deadline()).collect();
         let deadline = deadlines.and_then(|deadlines| deadlines.into_iter().max());

@@ -26,14 +26,18 @@ pub(crate) struct PlannedOps<'a, 'd> {
 }
 
 impl<'a, 'd> PlannedOps<'a, 'd> {
-    /// Returns those of `worker` in a stage that begins at `started`.
-    pub(crate) fn new(context: SourceContext<'a, 'd>, worker: WorkerId, started: Moment) -> Self {
+    /// Returns those of a worker in a stage that begins at `started`.
+    pub(crate) fn new(
+        context: SourceContext<'a, 'd>,
+        (worker, stream): (WorkerId, ObjectSource),
+        started: Moment,
+    ) -> Self {
         let facts = context.facts;
         Self {
             context,
             worker,
             number: facts.number(worker),
-            stream: facts.work.source(worker),
+            stream,
             pacer: facts.pacer(worker, started),
             pending: None,
             started_count: 0,

@@ -22,7 +22,7 @@ use crate::plan::{
     Amount, Blocks, FieldPath, InvalidField, Job, Members, Placing, Plan, SetIndex, Stage, Tree,
     Work,
 };
-use crate::trace::TraceTimes;
+use crate::trace::{TraceDeal, TraceTimes};
 
 const STREAM_DOMAIN: u64 = 0x6669_6c65_0000;
 
@@ -59,6 +59,8 @@ enum Layout {
     Fill(Arc<FillPlan>),
     /// The files of the workers: worker w has the list of number w modulo their count.
     Blocks(Vec<Arc<[u32]>>),
+    /// The same, and what each worker has of the trace.
+    Replay(Vec<Arc<[u32]>>, Arc<TraceDeal>),
     Names(Box<NamesPlan>),
 }
 
@@ -202,11 +204,10 @@ impl FilePlan {
 
     /// Returns the instants at which a worker's operations are wanted, where a trace says it.
     pub fn times(&self, stage: usize, worker: WorkerId) -> Option<TraceTimes> {
-        let (job, (_, number)) = (self.job(stage, worker), self.job_of(stage, worker));
-        let Work::Replay { set, speed } = job.work else { return None };
-        let trace = self.plan.trace_of(set);
-        let own = trace.of_worker(WorkerId(number), job.workers.get());
-        Some(TraceTimes::new(trace, own, speed))
+        let (job, number) = self.job_of(stage, worker);
+        let Work::Replay { speed, .. } = self.job(stage, worker).work else { return None };
+        let Layout::Replay(_, deal) = &self.stages[stage].jobs[job].layout else { return None };
+        Some(TraceTimes::new(deal.places(WorkerId(number)), speed))
     }
 
     /// Returns the operations of a worker, a function of the seed, the stage and the worker.
@@ -233,10 +234,9 @@ impl FilePlan {
                 let stream = BlockStream::new(blocks, &sizes, random);
                 (Source::Blocks(Box::new(stream)), Syncs::of(blocks, files))
             }
-            (Layout::Blocks(_), Work::Replay { set, .. }) => {
-                let (trace, workers) = (self.plan.trace_of(*set), job.workers.get());
-                let own = trace.of_worker(WorkerId(number), workers);
-                let replay = Replay::new(&trace, own, files, workers);
+            (Layout::Replay(_, deal), _) => {
+                let places = deal.places(WorkerId(number));
+                let replay = Replay::new(places, files, job.workers.get());
                 (Source::Replay(Box::new(replay)), Syncs::default())
             }
             (Layout::Names(names), _) => {
@@ -257,7 +257,7 @@ impl Layout {
     fn lists(&self) -> &[Arc<[u32]>] {
         match self {
             Self::Fill(fill) => &fill.lists,
-            Self::Blocks(lists) => lists,
+            Self::Blocks(lists) | Self::Replay(lists, _) => lists,
             Self::Names(_) => &[],
         }
     }
@@ -287,7 +287,8 @@ impl Room<'_> {
                 Work::Replay { set, .. } => {
                     let at = job.path.field("work.replay.of");
                     let files = self.traced(&at, number, *set)?;
-                    Layout::Blocks(dealt(&files, job.workers.get()))
+                    let deal = TraceDeal::new(self.plan.trace_of(*set), job.workers);
+                    Layout::Replay(dealt(&files, job.workers.get()), deal)
                 }
                 Work::Names { set, act, shuffled } => {
                     let tree = self.plan.tree(*set);

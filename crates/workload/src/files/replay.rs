@@ -1,18 +1,14 @@
 //! The operations on files that one worker has of a trace, in its order.
 
-use std::sync::Arc;
-
 use super::blocks::Planned;
 use super::greatest_common;
-use crate::trace::{Trace, TraceOp};
+use crate::trace::{Trace, TraceOp, TracePlaces};
 use plimsoll_model::OpKind;
 
 /// The operations of one worker.
 pub(super) struct Replay {
-    trace: Arc<Trace>,
     /// The places of its operations in the trace.
-    own: Arc<[u32]>,
-    next: usize,
+    places: TracePlaces,
     /// Its files by their numbers in the table.
     files: Vec<u32>,
     workers: u32,
@@ -28,14 +24,13 @@ pub(super) enum Traced {
 
 impl Replay {
     /// Returns the operations at these places, on these files.
-    pub(super) fn new(trace: &Arc<Trace>, own: Arc<[u32]>, files: &[u32], workers: u32) -> Self {
-        Self { trace: Arc::clone(trace), own, next: 0, files: files.to_vec(), workers }
+    pub(super) fn new(places: TracePlaces, files: &[u32], workers: u32) -> Self {
+        Self { places, files: files.to_vec(), workers }
     }
 
     pub(super) fn next(&mut self) -> Option<Traced> {
-        let at = *self.own.get(self.next)?;
-        self.next += 1;
-        let TraceOp { offset, len, object, kind, is_range, .. } = self.trace.ops()[at as usize];
+        let at = self.places.next()? as usize;
+        let TraceOp { offset, len, object, kind, is_range, .. } = self.places.trace().ops()[at];
         let file = self.files[(object / self.workers) as usize];
         Some(match kind {
             OpKind::Sync => Traced::Sync { file, data_only: is_range },
@@ -47,7 +42,7 @@ impl Replay {
     }
 
     pub(super) fn left(&self) -> u64 {
-        (self.own.len() - self.next) as u64
+        self.places.len() as u64
     }
 }
 

@@ -10,7 +10,7 @@ use super::source::UploadPlan;
 use super::{Below, Members, ObjectSet, ObjectSource, Pages, PlannedOp};
 use crate::plan::spec::DealSpec;
 use crate::plan::{Op, OpAct, SetIndex, Work};
-use crate::trace::TraceTimes;
+use crate::trace::{TraceDeal, TraceTimes};
 use crate::{Permutation, Random};
 
 const MEASURE_DOMAIN: u64 = 0x6d65_6173;
@@ -66,6 +66,8 @@ pub struct ObjectsJob {
     pub keeps_members: bool,
     /// How members are dealt to workers.
     pub deal: DealSpec,
+    /// What its workers have of the trace that it replays, if it does.
+    pub traced: Option<Arc<TraceDeal>>,
     /// What is done.
     pub work: Work,
 }
@@ -283,7 +285,9 @@ impl ObjectsJob {
             Work::Retention { .. } => vec![OpKind::Retention],
             Work::Remove { .. } => vec![OpKind::Delete],
             Work::ReadBack(_) => vec![OpKind::Get],
-            Work::Replay { .. } => self.replayed().map_or(Vec::new(), |(trace, _)| trace.kinds()),
+            Work::Replay { .. } => {
+                self.traced.as_ref().map_or(Vec::new(), |traced| traced.trace().kinds())
+            }
             Work::Fill { .. } if self.upload().is_some() => vec![OpKind::PutPart],
             _ => vec![OpKind::Put],
         };
@@ -305,9 +309,8 @@ impl ObjectsJob {
 
     /// Returns the instants at which a worker's operations are wanted, where a trace says it.
     pub fn times(&self, worker: WorkerId) -> Option<TraceTimes> {
-        let (trace, speed) = self.replayed()?;
-        let own = trace.of_worker(worker, self.workers.get());
-        Some(TraceTimes::new(Arc::clone(trace), own, speed))
+        let Work::Replay { speed, .. } = self.work else { return None };
+        Some(TraceTimes::new(self.traced.as_ref()?.places(worker), speed))
     }
 
     /// Returns how many operations it has in all, where the work itself says it.
@@ -322,7 +325,7 @@ impl ObjectsJob {
             Work::Remove { sets, batch } => {
                 Some(sets.iter().map(|set| self.removals(*set, batch.get().into())).sum())
             }
-            Work::Replay { .. } => Some(self.replayed()?.0.ops().len() as u64),
+            Work::Replay { .. } => Some(self.traced.as_ref()?.trace().ops().len() as u64),
             Work::Objects(ops) => match &**ops {
                 [op] => match op.act {
                     OpAct::Delete { batch, is_all: true, .. } => {

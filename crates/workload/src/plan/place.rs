@@ -18,6 +18,7 @@ use super::work::{Op, OpAct, Work};
 use crate::archive::TAR_PREFIX_MAX;
 use crate::files::FilePlan;
 use crate::objects::{Change, Members as Present, ObjectSet, ObjectsJob, SetBuckets};
+use crate::trace::TraceDeal;
 use crate::{ExistingObject, KeyLayout, Keys, SizeDist, Verify};
 
 /// More buckets of one set than this are a slip of the pen.
@@ -343,6 +344,12 @@ impl Room<'_> {
             (0..self.sets.len()).map(|set| !changed.contains(&SetIndex(set))).collect();
         for (index, job, work, laws, salt) in jobs {
             let (job_known, filled) = self.known_to(job, known);
+            let traced = match work {
+                Work::Replay { set, .. } => {
+                    Some(TraceDeal::new(self.plan.trace_of(set), job.workers))
+                }
+                _ => None,
+            };
             let work = ObjectsJob {
                 seed: self.placing.seed,
                 salt,
@@ -358,6 +365,7 @@ impl Room<'_> {
                 versioned: Arc::default(),
                 keeps_members: true,
                 deal: job.deal,
+                traced,
                 work,
             };
             let loops = work.loops_count().get();

@@ -174,7 +174,9 @@ fn workers_have_whole_objects_and_together_everything() {
         all.iter().enumerate().map(|(at, name)| sized(at as u64, Put, name, 1)).collect();
     seen.push(Seen { name: b"", ..sized(50, List, "", 0) });
     let trace = of(&seen);
-    let shares: Vec<_> = (0..4).map(|worker| trace.of_worker(WorkerId(worker), 4)).collect();
+    let deal = TraceDeal::new(Arc::new(trace), NonZeroU32::new(4).unwrap());
+    let (share, trace) = (|worker| deal.places(WorkerId(worker)).collect(), deal.trace());
+    let shares: Vec<Vec<u32>> = (0..4).map(share).collect();
     let mut together: Vec<u32> = shares.iter().flat_map(|share| share.iter().copied()).collect();
     together.sort_unstable();
     assert_eq!(together, (0..51).collect::<Vec<_>>());
@@ -189,9 +191,9 @@ fn workers_have_whole_objects_and_together_everything() {
 fn times_are_scaled_without_a_sum_of_errors() {
     let all: Vec<Seen<'_>> = (0..10).map(|n| sized(n * 7, Put, "a", 1)).collect();
     let trace = Arc::new(of(&all));
-    let own = trace.of_worker(WorkerId(0), 1);
+    let deal = TraceDeal::new(trace, NonZeroU32::MIN);
     let at = |speed| -> Vec<u64> {
-        let times = TraceTimes::new(Arc::clone(&trace), Arc::clone(&own), speed);
+        let times = TraceTimes::new(deal.places(WorkerId(0)), speed);
         times.map(|at| at.as_nanos() as u64).collect()
     };
     assert_eq!(at(1.0), (0..10).map(|n| n * 7).collect::<Vec<_>>());

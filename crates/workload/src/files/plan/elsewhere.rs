@@ -138,7 +138,7 @@ impl FilePlan {
                         names.note_changes(job, clone, &mut changes.names);
                     }
                 }
-                Layout::Fill(_) | Layout::Blocks(_) => {}
+                Layout::Fill(_) | Layout::Blocks(_) | Layout::Replay(..) => {}
             }
         }
         changes

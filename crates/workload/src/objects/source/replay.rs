@@ -4,21 +4,20 @@
 //! those after it wait for it; reads may overlap. So what a read finds is what the last write left.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
 
 use plimsoll_model::{Moment, ObjectId, OpKind, WorkerId};
 
 use crate::objects::{Below, ObjectRef, ObjectSet, ObjectsJob, PlannedOp, Subject};
-use crate::plan::{SetIndex, Work};
-use crate::trace::{NO_OBJECT, Trace, TraceOp};
+use crate::plan::SetIndex;
+use crate::trace::{NO_OBJECT, TraceOp, TracePlaces};
 
 /// The operations of one worker, and what is known of its objects.
 pub(super) struct Replay {
     set: SetIndex,
-    trace: Arc<Trace>,
     /// The places of its operations in the trace.
-    own: Arc<[u32]>,
-    next: usize,
+    places: TracePlaces,
+    /// That of the operation that was drawn last.
+    drawn: u32,
     workers: u32,
     /// By object, of those that are its own.
     objects: Vec<State>,
@@ -46,9 +45,8 @@ struct State {
 
 impl Replay {
     pub(super) fn new(job: &ObjectsJob, set: SetIndex, worker: WorkerId) -> Self {
-        let trace = Arc::clone(job.set(set).trace.as_ref().expect("the trace was read"));
-        let workers = job.workers.get();
-        let own = trace.of_worker(worker, workers);
+        let places = job.traced.as_ref().expect("the trace was dealt").places(worker);
+        let (workers, trace) = (job.workers.get(), places.trace());
         let count = (trace.objects_count().saturating_sub(worker.0)).div_ceil(workers);
         let state = |index: u32| {
             let object = (index * workers + worker.0) as usize;
@@ -56,22 +54,22 @@ impl Replay {
         };
         let objects = (0..count).map(state).collect();
         let (waiting, freed) = (HashMap::new(), VecDeque::new());
-        Self { set, trace, own, next: 0, workers, objects, waiting, waiting_count: 0, freed }
+        Self { set, places, drawn: 0, workers, objects, waiting, waiting_count: 0, freed }
     }
 
     /// Returns the next operation as the trace has it.
     pub(super) fn next_op(&mut self, job: &ObjectsJob) -> Option<PlannedOp> {
-        let at = *self.own.get(self.next)?;
-        self.next += 1;
-        let op = &self.trace.ops()[at as usize];
+        let at = self.places.next()?;
+        self.drawn = at;
+        let op = self.op(at);
         Some(self.planned(job, at, ObjectRef::newest(self.id(job, op), Some(op.object_bytes), 0)))
     }
 
     /// Returns the operation that was drawn last as it is to be done now, or nothing where it has
     /// to wait for others on its object.
     pub(super) fn admit(&mut self, job: &ObjectsJob, due: Moment) -> Option<PlannedOp> {
-        let at = self.own[self.next - 1];
-        let object = self.trace.ops()[at as usize].object;
+        let at = self.drawn;
+        let object = self.op(at).object;
         if object == NO_OBJECT {
             return Some(self.begin(job, at));
         }
@@ -131,15 +129,19 @@ impl Replay {
         }
     }
 
+    fn op(&self, at: u32) -> &TraceOp {
+        &self.places.trace().ops()[at as usize]
+    }
+
     fn may_begin(&self, at: u32) -> bool {
-        let op = &self.trace.ops()[at as usize];
+        let op = self.op(at);
         let state = &self.objects[(op.object / self.workers) as usize];
         !state.is_written && (!is_write(op.kind) || state.reads == 0)
     }
 
     /// Returns an operation as it is to be done now, and counts it as under way.
     fn begin(&mut self, job: &ObjectsJob, at: u32) -> PlannedOp {
-        let op = self.trace.ops()[at as usize];
+        let op = *self.op(at);
         let id = self.id(job, &op);
         if op.object == NO_OBJECT {
             return self.planned(job, at, ObjectRef::newest(id, None, 0));
@@ -162,7 +164,7 @@ impl Replay {
     }
 
     fn planned(&self, job: &ObjectsJob, at: u32, object: ObjectRef) -> PlannedOp {
-        let op = &self.trace.ops()[at as usize];
+        let op = self.op(at);
         let subject = match op.kind {
             OpKind::List => {
                 let owner = WorkerId(at % job.set(self.set).owners.get());
@@ -186,14 +188,4 @@ const fn is_write(kind: OpKind) -> bool {
 /// Returns which object of the trace a member is.
 fn number_of(set: &ObjectSet, id: ObjectId) -> u32 {
     (id.number() * u64::from(set.owners.get()) + u64::from(id.owner().0)) as u32
-}
-
-impl ObjectsJob {
-    /// Returns the trace that it replays and how, where it does.
-    pub fn replayed(&self) -> Option<(&Arc<Trace>, f64)> {
-        match &self.work {
-            Work::Replay { set, speed, .. } => Some((self.set(*set).trace.as_ref()?, *speed)),
-            _ => None,
-        }
-    }
 }
