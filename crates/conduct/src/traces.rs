@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
-use plimsoll_foreign::trace::{Entry, Format, Found, TraceError, scan};
+use plimsoll_foreign::trace::{Entry, Format, Found, Scanned, TraceError, scan};
 use plimsoll_workload::plan::Plan;
 use plimsoll_workload::plan::spec::TraceOf;
 use plimsoll_workload::trace::{Seen, Trace, TraceBuilder, TraceOptions};
@@ -102,14 +102,15 @@ fn of_file(
         Ok(())
     });
     let shown = path.display();
-    let format = match scanned {
-        Ok(format) => format,
+    let Scanned { format, tick } = match scanned {
+        Ok(scanned) => scanned,
         Err(TraceError::Read(source)) => {
             let what = format!("cannot read {shown}");
             return Err(ConductError::Of { what, source: source.into() });
         }
         Err(error) => return refused(format!("{shown}: {error}")),
     };
+    builder.tick = tick;
     let facts = &mut builder.facts;
     facts.format = format.name().to_owned();
     facts.of_format = format.never_told().iter().map(|told| (*told).to_owned()).collect();

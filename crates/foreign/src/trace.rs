@@ -12,6 +12,7 @@ mod request;
 
 use std::borrow::Cow;
 use std::io::Read;
+use std::time::Duration;
 
 use plimsoll_model::{Moment, OpKind};
 use thiserror::Error;
@@ -94,6 +95,17 @@ impl Format {
             Self::Warp => &[BODIES, OFFSETS, LISTS],
             Self::FioIolog => &["the trace does not contain the content"],
             Self::IbmCos | Self::Csv => &[BODIES],
+        }
+    }
+
+    /// Returns what instants of this form are counted in. Where that is a second, a trace may write
+    /// fractions of it all the same.
+    const fn tick(self) -> Duration {
+        match self {
+            Self::S3AccessLog | Self::RgwAccessLog | Self::Csv => Duration::from_secs(1),
+            Self::RgwOpsLog | Self::FioIolog => Duration::from_micros(1),
+            Self::IbmCos => Duration::from_millis(1),
+            Self::MinioTrace | Self::Warp => Duration::from_nanos(1),
         }
     }
 
@@ -216,17 +228,26 @@ impl TraceError {
     }
 }
 
+/// What a trace turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scanned {
+    /// Its form.
+    pub format: Format,
+    /// What its instants are counted in; where that is a second, fractions may be written.
+    pub tick: Duration,
+}
+
 /// Takes what lines say: the number of the line, and what it says or why it cannot be read. An
 /// error ends the scan.
 pub type Visit<'v> = &'v mut dyn FnMut(u64, Result<Found<'_>, String>) -> Result<(), String>;
 
-/// Reads a trace, compressed by zstd or not, and hands on what each line says. Returns its form,
-/// which is told by its first lines unless it is said.
+/// Reads a trace, compressed by zstd or not, and hands on what each line says. Its form is told by
+/// its first lines unless it is said.
 pub fn scan(
     input: impl Read,
     said: Option<Format>,
     visit: Visit<'_>,
-) -> Result<Format, TraceError> {
+) -> Result<Scanned, TraceError> {
     let input = Input::open(input).map_err(TraceError::Read)?;
     let head = input.unread();
     if head.starts_with(&[0x1f, 0x8b]) {
@@ -239,6 +260,7 @@ pub fn scan(
         return Err(TraceError::Empty);
     }
     let format = said.or_else(|| Format::of(head)).ok_or(TraceError::Unknown)?;
+    let mut tick = format.tick();
     match format {
         Format::Warp => scan_warp(input, visit)?,
         Format::S3AccessLog => each(input, visit, access_log::s3)?,
@@ -247,9 +269,9 @@ pub fn scan(
         Format::MinioTrace => each(input, visit, json::minio)?,
         Format::IbmCos => each(input, visit, ibm::line)?,
         Format::FioIolog => scan_fio(input, visit)?,
-        Format::Csv => scan_csv(input, visit)?,
+        Format::Csv => tick = scan_csv(input, visit)?.unwrap_or(tick),
     }
-    Ok(format)
+    Ok(Scanned { format, tick })
 }
 
 fn each<R: Read>(
@@ -288,7 +310,8 @@ fn scan_fio<R: Read>(input: Input<R>, visit: Visit<'_>) -> Result<(), TraceError
     each(lines.into_rest(), number, |line| log.line(line)).map_err(|error| error.behind(1))
 }
 
-fn scan_csv<R: Read>(input: Input<R>, visit: Visit<'_>) -> Result<(), TraceError> {
+/// Returns what its instants are counted in, if its header says it.
+fn scan_csv<R: Read>(input: Input<R>, visit: Visit<'_>) -> Result<Option<Duration>, TraceError> {
     let mut lines = Lines::new(input);
     let mut before = 1;
     let header = loop {
@@ -301,7 +324,9 @@ fn scan_csv<R: Read>(input: Input<R>, visit: Visit<'_>) -> Result<(), TraceError
     let columns =
         csv::Columns::of(&header).map_err(|reason| TraceError::Header { line: before, reason })?;
     let number = &mut |line: u64, found: Result<Found<'_>, String>| visit(line + before, found);
-    each(lines.into_rest(), number, |line| columns.line(line)).map_err(|error| error.behind(before))
+    each(lines.into_rest(), number, |line| columns.line(line))
+        .map_err(|error| error.behind(before))?;
+    Ok(columns.tick())
 }
 
 /// Reads a raw file of warp's.

@@ -1,6 +1,7 @@
 //! Separated values below a header that states what they are.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use plimsoll_model::OpKind;
 
@@ -60,6 +61,11 @@ impl Columns {
             length: find(&["length", "len"]),
             status: find(&["status"]),
         })
+    }
+
+    /// Returns what instants are counted in, where their column says it.
+    pub(super) fn tick(&self) -> Option<Duration> {
+        self.time?.1.map(Duration::from_nanos)
     }
 
     /// Returns what a line says.

@@ -19,7 +19,7 @@ fn owned(found: Found<'_>) -> Found<'static> {
 
 fn said(text: &[u8], format: Option<Format>) -> Result<Said, TraceError> {
     let mut all = Vec::new();
-    let format = scan(text, format, &mut |line, found| {
+    let Scanned { format, .. } = scan(text, format, &mut |line, found| {
         all.push((line, found.map(owned)));
         Ok(())
     })?;
@@ -318,4 +318,24 @@ fn names_of_forms_are_read_as_they_are_written() {
         assert!(!format.never_told().is_empty());
     }
     assert_eq!(Format::from_name("plimsoll"), None);
+}
+
+#[test]
+fn a_form_says_what_its_instants_are_counted_in() {
+    let iolog = b"fio version 2 iolog\n/d/a add\n/d/a wait 1000000\n/d/a read 0 512\n";
+    let beast = b"beast: 0x7f00: 192.0.2.9 - u [16/May/2024:12:04:13 +0000] \"GET /b/k HTTP/1.1\" \
+        200 100 - \"aws-cli/2\" - latency=0.001s\n";
+    for (text, tick) in [
+        (&iolog[..], Duration::from_micros(1)),
+        (b"1000 REST.GET.OBJECT a\n", Duration::from_millis(1)),
+        (b"time,op,key\n1,get,a\n", Duration::from_secs(1)),
+        (b"time_s,op,key\n1,get,a\n", Duration::from_secs(1)),
+        (b"time_ms,op,key\n1000,get,a\n", Duration::from_millis(1)),
+        (b"time_us,op,key\n1000000,get,a\n", Duration::from_micros(1)),
+        (b"time_ns,op,key\n1000000000,get,a\n", Duration::from_nanos(1)),
+        (beast, Duration::from_secs(1)),
+    ] {
+        let scanned = scan(text, None, &mut |_, _| Ok(())).unwrap();
+        assert_eq!(scanned.tick, tick, "{}", String::from_utf8_lossy(text));
+    }
 }

@@ -8,6 +8,7 @@ use plimsoll_model::OpKind;
 
 use super::intern::Interner;
 use super::{NO_OBJECT, Trace, TraceFacts, TraceOp};
+use crate::files::greatest_common;
 use crate::sizes::PUT_BYTES_MAX;
 
 /// What is not known, while a trace is put together.
@@ -54,6 +55,8 @@ pub struct TraceBuilder {
     uploads: HashMap<u32, (u64, Option<u64>)>,
     has_instants: bool,
     on_files: u64,
+    /// What the form of the trace counts instants in, as far as it says that; zero: nanoseconds.
+    pub tick: Duration,
     /// What is to be known of it.
     pub facts: TraceFacts,
 }
@@ -158,8 +161,12 @@ impl TraceBuilder {
         if self.facts.out_of_order_count > 0 {
             self.ops.sort_by_key(|op| op.at_ns);
         }
-        let is_coarse = self.ops.iter().all(|op| op.at_ns.is_multiple_of(SECOND_NS));
-        if !is_coarse || self.ops.iter().all(|op| op.at_ns == 0) {
+        // A form of whole seconds may be written in fractions. One that counts in less is as fine
+        // as it says, though all of its instants be whole seconds: then those are bursts.
+        let tick = self.tick.as_nanos().max(1) as u64;
+        let tick = self.ops.iter().fold(tick, |tick, op| greatest_common(tick, op.at_ns));
+        self.facts.tick = Duration::from_nanos(tick);
+        if tick < SECOND_NS || self.ops.iter().all(|op| op.at_ns == 0) {
             return;
         }
         for of_second in self.ops.chunk_by_mut(|a, b| a.at_ns == b.at_ns) {

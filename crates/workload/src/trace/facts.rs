@@ -32,6 +32,8 @@ pub struct TraceFacts {
     pub clipped_count: u64,
     /// Entries that came after a later one.
     pub out_of_order_count: u64,
+    /// What its instants are counted in.
+    pub tick: Duration,
     /// Operations whose instants are known to the second only.
     pub spread_count: u64,
     /// Objects, or contents of them, whose sizes the trace does not tell.

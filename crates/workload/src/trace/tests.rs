@@ -115,15 +115,25 @@ fn what_the_trace_has_removed_is_left_alone_until_it_is_written_again() {
     assert_eq!(trace.facts.gone_count, 2);
 }
 
+/// Builds a trace of a form that counts instants in this.
+fn counted_in(tick: Duration, all: &[Seen<'_>]) -> Trace {
+    let mut builder = TraceBuilder::default();
+    builder.tick = tick;
+    all.iter().for_each(|seen| builder.add(seen).unwrap());
+    builder.finish(TraceOptions::default()).unwrap()
+}
+
 #[test]
 fn entries_come_into_the_order_of_time_and_those_of_one_second_are_spread_over_it() {
-    let trace = of(&[
+    let second = Duration::from_secs(1);
+    let all = [
         sized(8 * SECOND, Put, "a", 1),
         sized(7 * SECOND, Put, "a", 2),
         sized(8 * SECOND, Put, "a", 3),
         sized(8 * SECOND, Put, "b", 4),
         sized(8 * SECOND, Put, "b", 5),
-    ]);
+    ];
+    let trace = counted_in(second, &all);
     let quarter = SECOND / 4;
     let expected = [
         (0, Put, 0, 2),
@@ -133,15 +143,20 @@ fn entries_come_into_the_order_of_time_and_those_of_one_second_are_spread_over_i
         (SECOND + 3 * quarter, Put, 1, 5),
     ];
     assert_eq!(brief(&trace), expected);
-    assert_eq!((trace.facts.out_of_order_count, trace.facts.spread_count), (1, 4));
-    // Where anything finer is known, nothing is moved.
-    let fine = of(&[
-        sized(SECOND, Put, "a", 1),
-        sized(SECOND, Put, "a", 1),
-        sized(SECOND + 1, Put, "a", 1),
-    ]);
-    assert_eq!(fine.ops().iter().map(|op| op.at_ns).collect::<Vec<_>>(), [0, 0, 1]);
-    assert_eq!(fine.facts.spread_count, 0);
+    let facts = &trace.facts;
+    assert_eq!((facts.out_of_order_count, facts.spread_count, facts.tick), (1, 4, second));
+    // Whole seconds of a form that counts in less are bursts.
+    let micros = Duration::from_micros(1);
+    let bursts = counted_in(micros, &all);
+    let instants = |trace: &Trace| trace.ops().iter().map(|op| op.at_ns).collect::<Vec<_>>();
+    assert_eq!(instants(&bursts), [0, SECOND, SECOND, SECOND, SECOND]);
+    assert_eq!((bursts.facts.spread_count, bursts.facts.tick), (0, micros));
+    // Where seconds are written in fractions, nothing is moved.
+    let all =
+        [sized(SECOND, Put, "a", 1), sized(SECOND, Put, "a", 1), sized(SECOND + 250, Put, "a", 1)];
+    let fine = counted_in(second, &all);
+    assert_eq!(instants(&fine), [0, 0, 250]);
+    assert_eq!((fine.facts.spread_count, fine.facts.tick), (0, Duration::from_nanos(250)));
 }
 
 #[test]
