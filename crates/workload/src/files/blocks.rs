@@ -17,14 +17,12 @@ use crate::plan::spec::{BlockLaw, BlockOrder, BlockSizes};
 use crate::plan::{Blocks, Percent};
 
 impl BlockSizes {
-    /// Folds all sizes that are drawn: of a range, the least and the most.
+    /// Folds all sizes that are drawn: of a range, the least and the most, whose greatest common
+    /// divisor is that of all.
     fn fold<T>(&self, begin: T, each: impl Fn(T, u64) -> T) -> T {
         match self {
             Self::Fixed(size) => each(begin, size.0),
-            Self::Drawn(BlockLaw::Range(range)) => {
-                let most = range.max - range.max % range.min.max(1);
-                each(each(begin, range.min), most)
-            }
+            Self::Drawn(BlockLaw::Range(range)) => each(each(begin, range.min), range.max),
             Self::Drawn(BlockLaw::Shares(shares)) => {
                 shares.0.iter().fold(begin, |folded, share| each(folded, share.value.0))
             }
@@ -105,9 +103,11 @@ impl Sizes {
     fn draw(&self, random: &mut Random) -> u64 {
         match self {
             Self::Fixed(size) => *size,
+            // As fio does it (`get_next_buflen`): the multiples of the least come alike, and a most
+            // that is none of them for what is left above the last.
             Self::Range { min, max } => {
-                let size = min + random.below(max - min + 1);
-                size - size % min
+                let size = min + random.below(*max);
+                (size - size % min).min(*max)
             }
             Self::Shares(shares) => {
                 let sum = shares.last().map_or(1, |(sum, _)| *sum);

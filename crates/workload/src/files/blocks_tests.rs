@@ -1,6 +1,6 @@
 //! Orders, sizes and passes of blocks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_model::SyncMode;
 
@@ -74,10 +74,12 @@ fn in_order_blocks_of_several_sizes_leave_no_gap() {
         for block in found.iter().filter(|block| block.file == file) {
             assert_eq!(block.offset, at);
             at += u64::from(block.len);
+            let len = u64::from(block.len);
             let multiple = if block.write { 8 * KIB } else { 4 * KIB };
-            // The last one is cut.
-            assert!(at == size || u64::from(block.len).is_multiple_of(multiple));
-            assert!(u64::from(block.len) <= if block.write { 32 * KIB } else { 64 * KIB });
+            // The last one is cut, and the end of a range counts though it is no multiple.
+            let is_end = block.write && len == 33 * KIB;
+            assert!(at == size || is_end || len.is_multiple_of(multiple));
+            assert!(len <= if block.write { 33 * KIB } else { 64 * KIB });
         }
         assert_eq!(at, size);
     }
@@ -167,12 +169,22 @@ fn shares_come_by_weight_and_ranges_evenly() {
     for (size, count) in [(1, 1_000), (3, 3_000), (4, 6_000)] {
         assert!(counts[size].abs_diff(count) < 200, "{counts:?}");
     }
-    // 4 to 13 in steps of 4: 4..8, 8..12, 12..14 are 4, 4 and 2 of 10 numbers.
-    let sizes = Sizes::new(&range(4, 13));
-    let mut counts = [0u32; 13];
-    (0..10_000).for_each(|_| counts[sizes.draw(&mut random) as usize] += 1);
-    for (size, count) in [(4, 4_000), (8, 4_000), (12, 2_000)] {
-        assert!(counts[size].abs_diff(count) < 200, "{counts:?}");
+    // Both ends are given, as fio does: each multiple of the least as often as the next, and an
+    // end that is no multiple for what is left.
+    for (range, expected) in [
+        (range(4, 8), &[(4, 5_000), (8, 5_000)][..]),
+        (range(4, 16), &[(4, 2_500), (8, 2_500), (12, 2_500), (16, 2_500)]),
+        (range(4, 13), &[(4, 3_077), (8, 3_077), (12, 3_077), (13, 769)]),
+        (range(5, 5), &[(5, 10_000)]),
+        (range(1, 2), &[(1, 5_000), (2, 5_000)]),
+    ] {
+        let sizes = Sizes::new(&range);
+        let mut counts = BTreeMap::<u64, u32>::new();
+        (0..10_000).for_each(|_| *counts.entry(sizes.draw(&mut random)).or_default() += 1);
+        assert_eq!(counts.len(), expected.len(), "{counts:?}");
+        for (size, count) in expected {
+            assert!(counts[size].abs_diff(*count) < 200, "{counts:?}");
+        }
     }
 }
 

@@ -165,7 +165,7 @@ fn sizes(path: &FieldPath, sizes: &BlockSizes, direct: bool) -> Checked<()> {
                 return Err(at.refuse("the smallest is above the largest"));
             }
             block(&at, *min, direct)?;
-            block(&at, max - max % min, direct)
+            block(&at, *max, direct)
         }
         BlockSizes::Drawn(BlockLaw::Shares(shares)) => {
             let at = path.field("shares");

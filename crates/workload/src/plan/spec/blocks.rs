@@ -121,7 +121,8 @@ pub enum BlockSizes {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum BlockLaw {
-    /// Evenly from a range, rounded down to a multiple of its least: `4KiB..64KiB`.
+    /// From a range, both ends included: multiples of its least, each as often as the next, and its
+    /// most: `4KiB..64KiB`.
     Range(SizeRange),
     /// By weight: `[{4KiB: 60}, {64KiB: 40}]`.
     Shares(Shares<Size>),
