@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use plimsoll_model::{Bytes, OpKind};
-use plimsoll_stats::ZipfFit;
+use plimsoll_stats::{Interval, ZipfFit};
 use plimsoll_workload::plan::spec::{
     Arrivals, Choice, FillSpec, JobSpec, Named, ObjectSet, OpenSpec, PacingSpec, RateSpec, SetSpec,
     StageSpec, Targets, WORKLOAD_SCHEMA, WorkSpec, WorkStage, WorkloadFile,
@@ -17,7 +17,7 @@ use plimsoll_workload::plan::{Profile, Time};
 use plimsoll_workload::trace::{NO_OBJECT, Trace};
 use thiserror::Error;
 
-pub use self::laws::{ArrivalFit, SizeFit};
+pub use self::laws::{ArrivalFit, ArrivalsSeen, DISTANCE_MAX, SizeFit};
 use self::laws::{arrivals, sizes};
 pub use self::mix::MixFit;
 
@@ -27,7 +27,7 @@ const SET: &str = "objects";
 const WORKERS_MAX: u64 = 32;
 /// A workload measures at least so long.
 const DURATION_MIN: Duration = Duration::from_secs(1);
-/// The least exponent of popularity that is told from even chances.
+/// The least exponent of popularity that the workload is given.
 const EXPONENT_MIN: f64 = 0.05;
 
 /// Why no workload is made of a trace.
@@ -70,7 +70,7 @@ impl Fitted {
         if trace.ops().len() < FEWEST {
             return Err(FitError::TooFew(trace.ops().len()));
         }
-        let popularity = popularity(trace);
+        let popularity = popularity(trace, seed);
         let exponent = popularity.map_or(0.0, |fit| fit.exponent);
         let pick = (exponent >= EXPONENT_MIN).then(|| Choice::Zipf(rounded(exponent)));
         let (mix, mut notes) = MixFit::of(trace);
@@ -84,14 +84,17 @@ impl Fitted {
             StageSpec::Jobs(WorkStage { prepares: true, ..WorkStage::of("prepare", vec![fill]) });
         let mut job = JobSpec::of(workers, WorkSpec::Objects(mix.operations(SET, pick, trace)));
         if let Some(arrivals) = &arrivals {
-            let profile = format!("{:.3}/s", arrivals.ops_per_sec).parse::<Profile>();
-            if let Ok(profile) = profile {
-                let open = OpenSpec::of(RateSpec::Rate(profile));
-                job.pacing =
-                    PacingSpec::Open(OpenSpec { arrivals: Arrivals(arrivals.law), ..open });
+            match rate(arrivals.ops_per_sec).parse::<Profile>() {
+                Ok(profile) => {
+                    let open = OpenSpec::of(RateSpec::Rate(profile));
+                    job.pacing =
+                        PacingSpec::Open(OpenSpec { arrivals: Arrivals(arrivals.law), ..open });
+                }
+                Err(reason) => notes.push(format!("{reason}; the workload is a closed loop")),
             }
         }
         notes.extend(arrivals.as_ref().and_then(ArrivalFit::note));
+        notes.extend(popularity.and_then(|fit| unseen(trace, &fit)));
         let mut measure = WorkStage::of("measure", vec![job]);
         measure.duration = Some(Time(trace.duration().max(DURATION_MIN)));
         let file = WorkloadFile {
@@ -119,29 +122,64 @@ impl Fitted {
         );
         let SizeFit { law, distance, count, median, .. } = &self.sizes;
         line("sizes", format!("{law}, of {count} objects, median {}", Bytes(*median)));
-        line("", format!("KS distance {distance:.4}"));
-        line(
-            "popularity",
-            match &self.popularity {
-                None => "too few reads tell it".to_owned(),
-                Some(fit) if fit.exponent < EXPONENT_MIN => "all objects alike".to_owned(),
-                Some(ZipfFit { exponent, std_error }) => {
-                    format!("zipf, exponent {exponent:.3} ± {std_error:.3} (standard error)")
-                }
-            },
-        );
-        match &self.arrivals {
-            None => line("arrivals", "the trace does not tell them; a closed loop".to_owned()),
-            Some(fit) => {
-                let ArrivalFit { law, ops_per_sec, variation, distance } = fit;
-                line("arrivals", format!("{law}, {ops_per_sec:.3}/s"));
-                let distance = distance.map(|distance| format!("; KS distance {distance:.4}"));
-                let distance = distance.unwrap_or_default();
-                line("", format!("gaps vary by {variation:.3} of their mean{distance}"));
+        line("", format!("KS distance {distance:.4}, limit {DISTANCE_MAX:.4}"));
+        let popularity = match &self.popularity {
+            None => vec!["too few reads tell it".to_owned()],
+            Some(fit) => said_of_popularity(fit),
+        };
+        let arrivals = match &self.arrivals {
+            None => vec!["the trace does not tell them; a closed loop".to_owned()],
+            Some(fit) => fit.said(),
+        };
+        for (what, said) in [("popularity", popularity), ("arrivals", arrivals)] {
+            for (at, said) in said.into_iter().enumerate() {
+                line(if at == 0 { what } else { "" }, said);
             }
         }
         text
     }
+}
+
+/// Returns how far shares of reads may be from Zipf's law that is to be taken for theirs.
+pub fn popularity_limit(fit: &ZipfFit) -> f64 {
+    fit.distance_by_chance.max(DISTANCE_MAX)
+}
+
+/// Returns what is to be said of a popularity, lines of at most 68 columns.
+fn said_of_popularity(fit: &ZipfFit) -> Vec<String> {
+    let ZipfFit { exponent, interval: Interval { low, high }, distance, .. } = *fit;
+    if exponent == 0.0 {
+        return vec![
+            "not distinguishable from uniform".to_owned(),
+            format!("an exponent of Zipf's law would be at most {high:.3}"),
+        ];
+    }
+    let most = popularity_limit(fit);
+    let (assumed, fits) = match distance > most {
+        true => (" assumed", "no law of Zipf's fits: "),
+        false => ("", ""),
+    };
+    vec![
+        format!("zipf{assumed}, exponent {exponent:.3}, 95 % interval {low:.3} to {high:.3}"),
+        format!("{fits}KS distance {distance:.4}, limit {most:.4}"),
+    ]
+}
+
+/// Returns what is to be said where more objects were read from than the trace shows.
+fn unseen(trace: &Trace, fit: &ZipfFit) -> Option<String> {
+    let (seen, all) = (u64::from(trace.objects_count()), fit.population);
+    (all > seen + seen / 5).then(|| {
+        format!(
+            "reads are as if of about {all} objects, of which the trace shows {seen}: the \
+             workload has no more than those"
+        )
+    })
+}
+
+/// Returns a rate as a workload has it, with four figures at least.
+fn rate(ops_per_sec: f64) -> String {
+    let places = (3.0 - ops_per_sec.log10().floor()).clamp(3.0, 12.0) as usize;
+    format!("{ops_per_sec:.places$}/s")
 }
 
 /// Returns how many objects the workload begins with.
@@ -160,14 +198,13 @@ fn rounded(exponent: f64) -> f64 {
 }
 
 /// Returns how unevenly objects are read.
-fn popularity(trace: &Trace) -> Option<ZipfFit> {
+fn popularity(trace: &Trace, seed: u64) -> Option<ZipfFit> {
     let mut counts = vec![0u64; trace.objects_count() as usize];
     let reads = trace.ops().iter().filter(|op| matches!(op.kind, OpKind::Get | OpKind::Stat));
     for op in reads.filter(|op| op.object != NO_OBJECT) {
         counts[op.object as usize] += 1;
     }
-    counts.retain(|count| *count > 0);
-    ZipfFit::of(&mut counts)
+    ZipfFit::of(counts, seed)
 }
 
 #[cfg(test)]

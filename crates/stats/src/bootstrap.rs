@@ -7,9 +7,18 @@ const CONFIDENCE: f64 = 0.95;
 
 /// A stream of random numbers: SplitMix64 (G. L. Steele, D. Lea, C. H. Flood, *Fast Splittable
 /// Pseudorandom Number Generators*, OOPSLA 2014). The same seed gives the same resamples anywhere.
-struct SplitMix64(u64);
+pub(crate) struct SplitMix64(u64);
 
 impl SplitMix64 {
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// Returns a number from 0 to below 1.
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut x = self.0;
@@ -55,7 +64,7 @@ impl Resamples {
 
     fn in_blocks(cells_count: usize, block: usize, count: usize, seed: u64) -> Self {
         assert!(cells_count > 0 && count > 0 && block > 0);
-        let mut random = SplitMix64(seed);
+        let mut random = SplitMix64::new(seed);
         let mut weights = vec![0; cells_count * count];
         for resample in weights.chunks_exact_mut(cells_count) {
             let mut drawn = 0;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use plimsoll_conduct::output::Named;
 use plimsoll_conduct::{RunTime, Traces};
-use plimsoll_dialects::fit::Fitted;
+use plimsoll_dialects::fit::{ArrivalFit, ArrivalsSeen, DISTANCE_MAX, Fitted, popularity_limit};
 use serde_json::json;
 
 use crate::args::replay::FitArgs;
@@ -53,18 +53,42 @@ fn document(fitted: &Fitted) -> Result<serde_json::Value> {
             "objects_count": sizes.count,
             "median_bytes": sizes.median,
             "ks_distance": sizes.distance,
+            "ks_limit": DISTANCE_MAX,
         },
         "popularity": popularity.map(|fit| json!({
             "zipf_exponent": fit.exponent,
-            "std_error": fit.std_error,
-        })),
-        "arrivals": arrivals.as_ref().map(|fit| json!({
-            "law": fit.law.name(),
-            "ops_per_sec": fit.ops_per_sec,
-            "gap_variation": fit.variation,
+            "interval_low": fit.interval.low,
+            "interval_high": fit.interval.high,
+            "objects_count": fit.population,
             "ks_distance": fit.distance,
+            "ks_limit": popularity_limit(&fit),
         })),
+        "arrivals": arrivals.as_ref().map(document_of_arrivals),
         "notes": notes,
         "workload": serde_json::to_value(file)?,
     }))
+}
+
+fn document_of_arrivals(fit: &ArrivalFit) -> serde_json::Value {
+    let mut document = json!({
+        "law": fit.law.name(),
+        "is_assumed": fit.is_assumed,
+        "ops_per_sec": fit.ops_per_sec,
+    });
+    let seen = match fit.seen {
+        ArrivalsSeen::Gaps { variation, distance } => json!({
+            "gap_variation": variation,
+            "ks_distance": distance.map(|(distance, _)| distance),
+            "ks_limit": distance.map(|(_, limit)| limit),
+        }),
+        ArrivalsSeen::Counts { tick, window, dispersion } => json!({
+            "resolution_ns": tick.as_nanos() as u64,
+            "window_ns": window.as_nanos() as u64,
+            "count_dispersion": dispersion,
+        }),
+    };
+    if let (Some(all), serde_json::Value::Object(seen)) = (document.as_object_mut(), seen) {
+        all.extend(seen);
+    }
+    document
 }

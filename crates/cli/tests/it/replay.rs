@@ -100,11 +100,15 @@ fn a_fitted_workload_is_written_and_sound() {
     std::fs::write(at.join("t.csv"), trace()).unwrap();
     let said = printed(at, "fit t.csv -o w.yml");
     assert!(said.contains("50.0000 % of 240 operations"), "{said}");
+    assert!(said.contains("not distinguishable from uniform"), "{said}");
     assert!(printed(at, "run w.yml --explain").contains("range: 100B"));
     assert!(refused(at, "fit t.csv -o w.yml").contains("--overwrite"));
     let found: Value = serde_json::from_str(&printed(at, "fit t.csv --json")).unwrap();
     assert_eq!((&found["ops_count"], &found["reads_percent"]), (&240.into(), &50.0.into()));
     assert_eq!(found["workload"]["schema"], "plimsoll.workload/2");
+    assert_eq!(found["popularity"]["zipf_exponent"], 0.0);
+    assert_eq!(found["arrivals"]["is_assumed"], true);
+    assert_eq!(found["arrivals"]["resolution_ns"], 1_000_000);
 }
 
 #[test]

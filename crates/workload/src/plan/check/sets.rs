@@ -302,7 +302,7 @@ fn drawn(path: &FieldPath, law: &SizeLaw, most: u64) -> Checked<SizeDist> {
             }
         }
         SizeLaw::Shares(shares) => {
-            let sizes = weighted(&path.field("shares"), shares, most)?;
+            let sizes = weighted(&path.field("shares"), shares, (1, most))?;
             let bars = sizes.iter().flat_map(|share| {
                 let (size, weight) = (share.value.0, share.weight);
                 [SizeBar { up_to: size - 1, weight: 0 }, SizeBar { up_to: size, weight }]
@@ -310,7 +310,11 @@ fn drawn(path: &FieldPath, law: &SizeLaw, most: u64) -> Checked<SizeDist> {
             Ok(SizeDist::Histogram(bars.collect()))
         }
         SizeLaw::Histogram(shares) => {
-            let sizes = weighted(&path.field("histogram"), shares, most)?;
+            let at = path.field("histogram");
+            let sizes = weighted(&at, shares, (0, most))?;
+            if sizes.iter().all(|share| share.weight == 0) {
+                return Err(at.refuse("no bar has a weight"));
+            }
             let bar = |share: &Share<Size>| SizeBar { up_to: share.value.0, weight: share.weight };
             Ok(SizeDist::Histogram(sizes.iter().map(bar).collect()))
         }
@@ -355,7 +359,12 @@ fn one_size(path: &FieldPath, size: u64, most: u64) -> Checked<()> {
 }
 
 /// Returns shares in the order of their sizes, each size once.
-fn weighted(path: &FieldPath, shares: &Shares<Size>, most: u64) -> Checked<Vec<Share<Size>>> {
+/// Returns sizes with weights of at least `least`, in order.
+fn weighted(
+    path: &FieldPath,
+    shares: &Shares<Size>,
+    (least, most): (u64, u64),
+) -> Checked<Vec<Share<Size>>> {
     if !(1..=SIZES_MAX).contains(&shares.0.len()) {
         let count = shares.0.len();
         return Err(path.refuse(format!("{count} shares are out of range: 1 to {SIZES_MAX}")));
@@ -364,7 +373,9 @@ fn weighted(path: &FieldPath, shares: &Shares<Size>, most: u64) -> Checked<Vec<S
     for (index, share) in shares.0.iter().enumerate() {
         let at = path.index(index);
         one_size(&at, share.value.0, most)?;
-        at_least_one(&at, share.weight)?;
+        if least > 0 {
+            at_least_one(&at, share.weight)?;
+        }
         sum =
             sum.checked_add(share.weight).ok_or_else(|| at.refuse("the weights are too large"))?;
     }

@@ -167,7 +167,7 @@ impl<T> JsonSchema for Shares<T> {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let weight = schemars::json_schema!({ "type": "integer", "minimum": 1 });
+        let weight = schemars::json_schema!({ "type": "integer", "minimum": 0 });
         let share = schemars::json_schema!({
             "type": "object",
             "additionalProperties": weight,
@@ -214,7 +214,7 @@ pub enum SizeLaw {
     /// By weight from these sizes: `[{8MiB: 70}, {256MiB: 30}]`.
     Shares(Shares<Size>),
     /// By weight from bars, each from above the one before up to its size, evenly within:
-    /// `[{4KiB: 3}, {1MiB: 1}]`.
+    /// `[{4KiB: 3}, {1MiB: 1}]`. A bar of weight 0 says where the next begins.
     Histogram(Shares<Size>),
     /// From these sizes, each as likely as the next.
     List(Vec<Size>),
