@@ -366,7 +366,7 @@ mod tests {
             ("get --rps-limit=-1", "--rps-limit"),
             ("get --rate 0/s", "--rate: `0/s`: a rate must be above 0"),
             ("get --rate -5/s", "--rate: `-5/s`: a rate must be above 0"),
-            ("get --rate 1000", "--rate: `1000` is not a rate such as 1000/s"),
+            ("get --rate 1000", "--rate: `1000` is not a rate such as 1000/s; write `1000/s`"),
             ("get --rate 9/s --arrivals gauss", "--arrivals: `gauss` is not an arrival law"),
             ("get --rate 9/s --max-in-flight 0", "--max-in-flight: 0 is out of range: 1 to 100000"),
             ("get --rate 9/s --rps-limit 9", "--rate is a schedule and --rps-limit a cap"),

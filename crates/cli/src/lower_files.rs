@@ -123,7 +123,7 @@ fn blocks(
         depth: args.depth.unwrap_or(default_depth),
         block,
         order: args.order.map_or(default_order, |order| order.0),
-        direct: is_direct(args.direct, block, facts),
+        direct: is_direct(args.direct, block, facts)?,
         duration: args
             .duration
             .map(|duration| duration.0)
@@ -181,13 +181,21 @@ fn pacing(args: &BlocksArgs) -> Result<PacingSpec> {
     }))
 }
 
-fn is_direct(asked: DirectArg, block: u64, facts: &TargetFacts) -> bool {
-    match asked {
-        DirectArg::On => true,
-        DirectArg::Off => false,
-        DirectArg::Auto => {
-            facts.direct_align.is_some_and(|align| block.is_multiple_of(align.max(1)))
-        }
+/// Tells whether blocks bypass the page cache. A block that cannot is refused where the file system
+/// could: the figures would be those of memory, and nobody asked for that.
+fn is_direct(asked: DirectArg, block: u64, facts: &TargetFacts) -> Result<bool> {
+    match (asked, facts.direct_align) {
+        (DirectArg::On, _) => Ok(true),
+        (DirectArg::Off, _) | (DirectArg::Auto, None) => Ok(false),
+        (DirectArg::Auto, Some(align)) => match block.is_multiple_of(align.max(1)) {
+            true => Ok(true),
+            false => bail!(
+                "--block: {} is not a multiple of {}, which bypassing the page cache needs; add \
+                 --direct off to measure through it",
+                Bytes(block),
+                Bytes(align)
+            ),
+        },
     }
 }
 

@@ -1,4 +1,5 @@
-//! Sizes, rates and durations as people write them; KB is 1000, KiB is 1024, always.
+//! Sizes, rates and durations as people write them: KB is 1000, KiB is 1024, and a bare `k`, `m`,
+//! `g` is binary, as in every other storage tool. Other tools' command lines have their own rules.
 
 use std::fmt;
 use std::time::Duration;
@@ -20,6 +21,8 @@ pub struct OpRate(pub f64);
 pub enum UnitError {
     /// There is no number at its start.
     NoNumber(String),
+    /// Nothing follows the number of a duration.
+    NoUnit(String),
     /// What follows the number is no unit.
     UnknownUnit {
         /// What was given.
@@ -35,6 +38,9 @@ impl fmt::Display for UnitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoNumber(text) => write!(f, "`{text}` does not start with a number"),
+            Self::NoUnit(text) => {
+                write!(f, "`{text}` has no unit; write `{text}s` ({DURATION_UNITS})")
+            }
             Self::UnknownUnit { text, known } => write!(f, "`{text}` has no unit of {known}"),
             Self::TooLarge(text) => write!(f, "`{text}` is too large"),
         }
@@ -44,7 +50,7 @@ impl fmt::Display for UnitError {
 impl std::error::Error for UnitError {}
 
 const SIZE_UNITS: &str =
-    "B, KB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB (powers of 1024)";
+    "B, KB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB, k, m, g, t (powers of 1024)";
 const DURATION_UNITS: &str = "ns, us, ms, s, m, h, d";
 
 /// A number as it is written; floating point would lose digits beyond 2^53.
@@ -84,22 +90,22 @@ impl Decimal {
 }
 
 impl Bytes {
-    /// Returns the size that `text` names: `4096`, `1KiB`, `1.5MB`; letters of either case.
+    /// Returns the size that `text` names: `4096`, `4k`, `1KiB`, `1.5MB`; letters of either case.
     pub fn parse(text: &str) -> Result<Self, UnitError> {
         let text = text.trim();
         let (number, unit) = Decimal::split(text)?;
         let factor: u64 = match unit.trim_start().to_ascii_lowercase().as_str() {
             "" | "b" => 1,
-            "k" | "kb" => 1_000,
-            "m" | "mb" => 1_000_000,
-            "g" | "gb" => 1_000_000_000,
-            "t" | "tb" => 1_000_000_000_000,
-            "p" | "pb" => 1_000_000_000_000_000,
-            "ki" | "kib" => 1 << 10,
-            "mi" | "mib" => 1 << 20,
-            "gi" | "gib" => 1 << 30,
-            "ti" | "tib" => 1 << 40,
-            "pi" | "pib" => 1 << 50,
+            "kb" => 1_000,
+            "mb" => 1_000_000,
+            "gb" => 1_000_000_000,
+            "tb" => 1_000_000_000_000,
+            "pb" => 1_000_000_000_000_000,
+            "k" | "ki" | "kib" => 1 << 10,
+            "m" | "mi" | "mib" => 1 << 20,
+            "g" | "gi" | "gib" => 1 << 30,
+            "t" | "ti" | "tib" => 1 << 40,
+            "p" | "pi" | "pib" => 1 << 50,
             _ => {
                 let text = text.to_owned();
                 return Err(UnitError::UnknownUnit { text, known: SIZE_UNITS });
@@ -143,6 +149,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
             "m" => 60_000_000_000,
             "h" => 3_600_000_000_000,
             "d" => 86_400_000_000_000,
+            "" => return Err(UnitError::NoUnit(text.to_owned())),
             _ => {
                 let text = text.to_owned();
                 return Err(UnitError::UnknownUnit { text, known: DURATION_UNITS });
@@ -160,12 +167,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kb_is_1000_and_kib_is_1024() {
+    fn kb_is_1000_and_kib_and_a_bare_k_are_1024() {
         let cases = [
             ("0", 0),
             ("4096", 4096),
             ("1KB", 1_000),
-            ("1k", 1_000),
+            ("4k", 4_096),
+            ("4K", 4_096),
+            ("1m", 1 << 20),
+            ("1.5M", 3 << 19),
+            ("2g", 2 << 30),
+            ("1T", 1 << 40),
+            ("1p", 1 << 50),
+            ("1kb", 1_000),
             ("1KiB", 1_024),
             ("1Ki", 1_024),
             ("10MiB", 10 << 20),
@@ -242,5 +256,9 @@ mod tests {
         for text in ["", "5", "5 parsecs", "s", "-1s"] {
             assert!(parse_duration(text).is_err(), "{text}");
         }
+        let said = |text| parse_duration(text).map_err(|error| error.to_string());
+        let units = "ns, us, ms, s, m, h, d";
+        assert_eq!(said("10"), Err(format!("`10` has no unit; write `10s` ({units})")));
+        assert_eq!(said("1m30"), Err(format!("`1m30` has no unit; write `1m30s` ({units})")));
     }
 }

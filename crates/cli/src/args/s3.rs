@@ -311,7 +311,7 @@ pub(crate) struct ExistingArgs {
 /// The size of objects where large ones are the custom.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct LargeSizeArgs {
-    /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
+    /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB and k are 1024)
     /// [default: 10MiB; 1MiB on the embedded store]
     #[arg(long = "obj.size", value_name = "SIZE", help_heading = "Objects")]
     pub(crate) obj_size: Option<String>,
@@ -330,7 +330,7 @@ pub(crate) struct GetArgs {
     /// Read random ranges: log-uniform lengths from 1/256 of the object up to all of it
     #[arg(long, help_heading = "Objects")]
     pub(crate) range: bool,
-    /// Read ranges of this length at random offsets (KB is 1000, KiB is 1024)
+    /// Read ranges of this length at random offsets (KB is 1000, KiB and k are 1024)
     #[arg(long, value_name = "SIZE", help_heading = "Objects")]
     pub(crate) range_size: Option<super::ByteSize>,
     #[command(flatten)]
@@ -359,7 +359,7 @@ pub(crate) struct DeleteArgs {
     /// [default: all]
     #[arg(long, value_name = "N", help_heading = "Objects")]
     pub(crate) objects: Option<u64>,
-    /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
+    /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB and k are 1024)
     #[arg(
         long = "obj.size",
         default_value = Of::Delete.size(),
@@ -387,7 +387,7 @@ pub(crate) struct ListArgs {
     /// Objects to upload and list
     #[arg(long, default_value_t = Of::List.objects(), value_name = "N", help_heading = "Objects")]
     pub(crate) objects: u64,
-    /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
+    /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB and k are 1024)
     #[arg(
         long = "obj.size",
         default_value = Of::List.size(),
@@ -410,7 +410,7 @@ pub(crate) struct StatArgs {
     /// Objects to upload [default: 10000]; with --list-existing at most this many [default: all]
     #[arg(long, value_name = "N", help_heading = "Objects")]
     pub(crate) objects: Option<u64>,
-    /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
+    /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB and k are 1024)
     #[arg(
         long = "obj.size",
         default_value = Of::Stat.size(),
@@ -463,7 +463,7 @@ pub(crate) struct RetentionArgs {
     /// Versions of each
     #[arg(long, default_value_t = warp::VERSIONS, value_name = "N", help_heading = "Objects")]
     pub(crate) versions: u32,
-    /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
+    /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB and k are 1024)
     #[arg(
         long = "obj.size",
         default_value = Of::Retention.size(),
@@ -555,7 +555,7 @@ pub(crate) struct FanoutArgs {
     /// Names that each content is written under
     #[arg(long, default_value_t = warp::COPIES, value_name = "N", help_heading = "Objects")]
     pub(crate) copies: u32,
-    /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
+    /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB and k are 1024)
     #[arg(
         long = "obj.size",
         default_value = Of::Fanout.size(),

@@ -142,7 +142,7 @@ pub(crate) struct CommonArgs {
     pub(crate) cluster: ClusterArgs,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
-    /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
+    /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB and k are 1024)
     #[arg(
         long = "obj.size",
         default_value = "1KiB",
@@ -206,7 +206,7 @@ pub(crate) struct ReadArgs {
     /// Read random ranges: log-uniform lengths from 1/256 of the file up to all of it
     #[arg(long, help_heading = "Objects")]
     pub(crate) range: bool,
-    /// Read ranges of this length at random offsets (KB is 1000, KiB is 1024)
+    /// Read ranges of this length at random offsets (KB is 1000, KiB and k are 1024)
     #[arg(long, value_name = "SIZE", help_heading = "Objects")]
     pub(crate) range_size: Option<ByteSize>,
     #[command(flatten)]

@@ -36,13 +36,31 @@ impl Kind {
                 let text = text.strip_prefix('+').unwrap_or(text).replace('μ', "µ");
                 parse_duration(&text).map(|_| text).map_err(|error| error.to_string())
             }
-            Self::Size => match Bytes::parse(text).map_err(|error| error.to_string())? {
+            Self::Size => match Bytes::parse(&decimal(text)).map_err(|error| error.to_string())? {
                 Bytes(0) => Err("it must be at least 1".to_owned()),
-                _ => Ok(text.to_owned()),
+                _ => Ok(decimal(text)),
             },
-            Self::Sizes | Self::Text | Self::Texts => Ok(text.to_owned()),
+            Self::Sizes => Ok(decimal(text)),
+            Self::Text | Self::Texts => Ok(text.to_owned()),
         }
     }
+}
+
+/// Writes `4M` as `4MB`: a bare unit is a power of 1000 there (warp reads sizes by go-humanize),
+/// and one of 1024 here.
+fn decimal(text: &str) -> String {
+    let mut written = String::with_capacity(text.len() + 4);
+    let mut letters = text.chars().peekable();
+    let mut is_number = false;
+    while let Some(letter) = letters.next() {
+        written.push(letter);
+        let ends = letters.peek().is_none_or(|next| !next.is_ascii_alphanumeric());
+        if is_number && ends && matches!(letter.to_ascii_lowercase(), 'k' | 'm' | 'g' | 't' | 'p') {
+            written.push('B');
+        }
+        is_number = letter.is_ascii_digit() || (is_number && matches!(letter, '.' | ' '));
+    }
+    written
 }
 
 fn switch(text: &str) -> Result<String, String> {
@@ -109,6 +127,12 @@ mod tests {
             (Kind::Duration, "-5s", None),
             (Kind::Duration, "5", None),
             (Kind::Size, "5MiB", Some("5MiB")),
+            (Kind::Size, "5M", Some("5MB")),
+            (Kind::Size, "1.5 k", Some("1.5 kB")),
+            (Kind::Size, "5Mi", Some("5Mi")),
+            (Kind::Sizes, "1k,5M", Some("1kB,5MB")),
+            (Kind::Sizes, "4k:10,1MiB:5,7G:1", Some("4kB:10,1MiB:5,7GB:1")),
+            (Kind::Sizes, "10", Some("10")),
             (Kind::Size, "0", None),
             (Kind::Size, "many", None),
             (Kind::Size, "", Some("")),

@@ -191,7 +191,8 @@ fn impossible_times_are_refused() {
         ),
         (
             "{constant: 5}",
-            "constant: `5` has no unit of ns, us, ms, s, m, h, d, so it is not a duration",
+            "constant: `5` has no unit; write `5s` (ns, us, ms, s, m, h, d), so it is not a \
+             duration",
         ),
         ("{constant: 400000000000d}", "constant: `400000000000d` is too long"),
         ("{uniform: {from: 3ms, to: 3ms}}", "uniform: `3ms` is not below `3ms`"),

@@ -170,7 +170,8 @@ fn split_word<'a>(text: &'a str, word: &str) -> Option<(&'a str, &'a str)> {
 pub(crate) fn rate(text: &str) -> Result<f64, String> {
     let text = text.trim();
     let Some(number) = text.strip_suffix("/s") else {
-        return Err(format!("`{text}` is not a rate such as 1000/s"));
+        let instead = text.parse::<f64>().map_or(String::new(), |_| format!("; write `{text}/s`"));
+        return Err(format!("`{text}` is not a rate such as 1000/s{instead}"));
     };
     let (number, thousands) = match number.strip_suffix('k') {
         Some(number) => (number, 1e3),

@@ -85,7 +85,7 @@ fn rates_are_written_as_they_are_read() {
 fn what_is_no_rate_is_refused() {
     for (text, reason) in [
         ("", "`` is not a rate such as 1000/s"),
-        ("1000", "`1000` is not a rate such as 1000/s"),
+        ("1000", "`1000` is not a rate such as 1000/s; write `1000/s`"),
         ("many/s", "`many/s` is not a rate"),
         ("1M/s", "`1M/s` is not a rate"),
         ("0/s", "`0/s`: a rate must be above 0"),

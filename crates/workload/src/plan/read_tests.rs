@@ -79,7 +79,8 @@ fn a_refusal_of_sets_and_targets_names_place_and_path() {
         (
             "sets: {o: {count: 3, size: 5 bananas}}\nstages: []",
             "t.yaml:3:28: sets.o.size: `5 bananas` is not a size such as 64KiB: `5 bananas` has \
-             no unit of B, KB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB (powers of 1024)",
+             no unit of B, KB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB, k, m, g, t \
+             (powers of 1024)",
         ),
         (
             "sets: {o: {size: {lognormal: {median: 1KiB}}}}\nstages: []",
