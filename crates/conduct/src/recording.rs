@@ -223,6 +223,11 @@ impl Recording {
             ..begun
         };
         entry.describe(self.plan.as_ref());
+        // Where nothing stands in for every target, nothing comes back that could be checked; the
+        // plan does not say so.
+        if self.manifest.targets().all(|target| target.kind == "null") {
+            entry.jobs.iter_mut().for_each(|job| job.verification = None);
+        }
         let endpoints_count = self.manifest.target.endpoints.len() as u16;
         for job in entry.jobs.iter_mut().filter(|job| job.endpoints_count == 0) {
             job.endpoints_count = endpoints_count;

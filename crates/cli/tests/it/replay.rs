@@ -70,6 +70,20 @@ fn a_trace_becomes_a_run_that_is_analysed_and_replayed_again() {
 }
 
 #[test]
+fn a_replay_on_nothing_verifies_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path();
+    let two = "time_ms,op,key,size\n0,get,a,5000000000\n1,get,b,5000000000\n";
+    std::fs::write(at.join("two.csv"), two).unwrap();
+    std::fs::write(at.join("io.log"), "fio version 3 iolog\n0 /d/a add\n5 /d/a read 0 4096\n")
+        .unwrap();
+    for line in ["replay two.csv --null", "replay io.log --null"] {
+        let (report, _) = replayed(at, line);
+        assert!(report["verification"].is_null(), "{line}: {}", report["verification"]);
+    }
+}
+
+#[test]
 fn an_iolog_goes_to_files_and_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path();
