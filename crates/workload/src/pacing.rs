@@ -131,9 +131,9 @@ enum Source {
 }
 
 impl Arrivals {
-    /// Returns the arrivals of `worker`, one of the `workers` of a job. `number` is its number among
-    /// the workers of all jobs of the stage: by it what is random is drawn, since jobs that drew
-    /// alike would arrive in pairs.
+    /// Returns the arrivals of `worker`, one of the `workers` of a job. `number` is its number
+    /// among the workers of all jobs of the stage: by it what is random is drawn, since jobs that
+    /// drew alike would arrive in pairs.
     pub fn new(
         open: &OpenLoop,
         seed: u64,

@@ -148,8 +148,8 @@ fn sizes_of_no_simple_law_become_a_histogram_and_few_ones_are_listed() {
     assert!(few.summary().lines().all(|line| line.chars().count() <= 80), "{}", few.summary());
 }
 
-/// Returns a trace of reads at these instants, each of one of so many objects, of a form that counts
-/// instants in `tick`.
+/// Returns a trace of reads at these instants, each of one of so many objects, of a form that
+/// counts instants in `tick`.
 fn reads(at_ns: &[u64], objects: u64, tick: Duration) -> Trace {
     let (mut random, mut builder) = (Random::new(SEED, 3, 0), TraceBuilder::default());
     builder.tick = tick;

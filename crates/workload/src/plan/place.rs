@@ -344,12 +344,7 @@ impl Room<'_> {
             (0..self.sets.len()).map(|set| !changed.contains(&SetIndex(set))).collect();
         for (index, job, work, laws, salt) in jobs {
             let (job_known, filled) = self.known_to(job, known);
-            let traced = match work {
-                Work::Replay { set, .. } => {
-                    Some(TraceDeal::new(self.plan.trace_of(set), job.workers))
-                }
-                _ => None,
-            };
+            let traced = self.traced(&work, job.workers);
             let work = ObjectsJob {
                 seed: self.placing.seed,
                 salt,
@@ -380,6 +375,12 @@ impl Room<'_> {
             self.note_filled(job);
         }
         Ok(placed)
+    }
+
+    /// Deals the trace that work replays to its workers, if it replays one.
+    fn traced(&self, work: &Work, workers: NonZeroU32) -> Option<Arc<TraceDeal>> {
+        let Work::Replay { set, .. } = work else { return None };
+        Some(TraceDeal::new(self.plan.trace_of(*set), workers))
     }
 
     /// Takes note of what is known of content after a job.
