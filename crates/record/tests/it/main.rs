@@ -171,7 +171,7 @@ fn op(number: u64) -> OpRecord {
         end: later(100 + number % 13),
         outcome: ErrorClass::ALL[number as usize % ErrorClass::ALL.len()],
         attempts: 1 + (number % 2) as u8,
-        is_measured: number % 3 != 0,
+        is_measured: !number.is_multiple_of(3),
     }
 }
 
