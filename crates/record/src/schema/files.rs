@@ -113,7 +113,7 @@ pub(super) fn add(a: u64, b: u64) -> u64 {
     a.saturating_add(b)
 }
 
-/// Returns the sum of counts as [`add`] makes it; `None` if one is not known.
+/// Returns the sum of counts as `add` makes it; `None` if one is not known.
 pub fn sum_known(mut counts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     counts.try_fold(0, |sum, count| Some(add(sum, count?)))
 }
