@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
+use plimsoll_model::Bytes;
 use plimsoll_workload::DataFileSpec;
 use plimsoll_workload::data::{DataRule, Generator};
 use plimsoll_workload::objects::ObjectSet;
@@ -15,6 +16,7 @@ use plimsoll_workload::plan::{Members, Placed, Plan, Set, WorkloadFile};
 use rustix::fs::FileType;
 
 use crate::error::refused;
+use crate::input::FOREIGN_BYTES_MAX;
 use crate::{ConductError, input};
 
 /// By set: what its content is made by.
@@ -121,6 +123,15 @@ pub(crate) fn generators(
     content: &ContentFrom,
     allowed: &AllowedDirs,
 ) -> Result<Generators, ConductError> {
+    let size_bytes = ContentFiles::size_bytes(&placed.plan);
+    if matches!(content, ContentFrom::Files) && !allowed.is_any() && size_bytes > FOREIGN_BYTES_MAX
+    {
+        return refused(format!(
+            "the files that content is made of hold {}, and at most {} are read here",
+            Bytes(size_bytes),
+            Bytes(FOREIGN_BYTES_MAX)
+        ));
+    }
     let mut plain: BTreeMap<u64, Arc<Generator>> = BTreeMap::new();
     let of_set = |set: &Option<Arc<ObjectSet>>| {
         let shared = set.as_ref().and_then(|set| set.shared.as_ref());

@@ -18,6 +18,7 @@ use plimsoll_workload::plan::Position;
 /// A directory, a pipe or a device is refused: what has no end would be read without end, and who
 /// opens a pipe waits for somebody to write to it.
 pub fn read_bounded(allowed: &AllowedDirs, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let bytes_max = if allowed.is_any() { bytes_max } else { bytes_max.min(FOREIGN_BYTES_MAX) };
     bounded(open_regular(allowed, path)?, bytes_max)
 }
 
@@ -55,6 +56,13 @@ pub(crate) fn look_at(allowed: &AllowedDirs, path: &Path) -> io::Result<(Stat, F
 
 /// The largest description of a workload, a script, a job file or a list of sizes that is read.
 pub const TEXT_BYTES_MAX: u64 = 64 << 20;
+
+/// How much is read of the files that somebody else's workload names: of each, and of all that its
+/// content is made of. It is held in memory.
+pub(crate) const FOREIGN_BYTES_MAX: u64 = 64 << 20;
+
+/// How many names are read of a list that somebody else's workload names.
+pub(crate) const FOREIGN_NAMES_MAX: usize = 1_000_000;
 
 /// The largest list of names that is read.
 pub(crate) const LIST_BYTES_MAX: u64 = 4 << 30;
@@ -159,6 +167,13 @@ mod tests {
         assert_eq!(names_in(&allowed, &away).unwrap_err().to_string(), link);
         assert_eq!(names_in(&allowed, folder.path()).unwrap(), ["away", "file", "pipe"]);
         assert!(open_named(&allowed, &path).is_ok());
+        // Of somebody else's workload no file is read whole that is larger, however large the
+        // workload says that it is.
+        let giant = folder.path().join("giant");
+        std::fs::File::create(&giant).unwrap().set_len(8 << 40).unwrap();
+        let error = read_bounded(&allowed, &giant, u64::MAX).unwrap_err().to_string();
+        assert_eq!(error, "it is larger than 67108864 bytes");
+        std::fs::remove_file(&giant).unwrap();
         let missing =
             read_bounded(&AllowedDirs::ANY, &folder.path().join("missing"), 4).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);

@@ -1,6 +1,7 @@
 //! What whoever submits a workload to a console cannot have: files of its machine, credentials of
 //! its owner, and what no run made.
 
+use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -123,9 +124,9 @@ fn no_field_of_a_workload_reads_a_file_of_the_machine() {
     assert_eq!(there, sized(&directory.path().join("other").display().to_string()));
 }
 
-/// Opening a pipe waits for somebody at its other end.
+/// Opening a pipe waits for somebody at its other end, and a content is held in memory.
 #[test]
-fn a_console_does_not_wait_for_a_pipe_that_a_workload_names() {
+fn a_console_neither_waits_for_a_pipe_nor_reads_a_giant_that_a_workload_names() {
     let directory = tempfile::tempdir().unwrap();
     let allowed = directory.path().join("allowed");
     std::fs::create_dir(&allowed).unwrap();
@@ -149,6 +150,12 @@ fn a_console_does_not_wait_for_a_pipe_that_a_workload_names() {
         let said = served.submit(&text);
         assert!(said.contains("it is not a regular file"), "{text}: {said}");
     }
+    let giant = allowed.join("giant");
+    File::create(&giant).unwrap().set_len(8 << 40).unwrap();
+    let files = format!("{{files: [{{path: '{}', bytes: {}}}]}}", giant.display(), 8_u64 << 40);
+    let set = format!("{{o: {{count: 1, size: 9B, content: {files}}}}}");
+    let said = served.submit(&on("{null: {}}", &set, put));
+    assert!(said.contains("hold 8.00 TiB, and at most 64.0 MiB are read here"), "{said}");
     let away = allowed.join("away/x").display().to_string();
     let said = served.submit(&on(
         "{null: {}}",

@@ -24,6 +24,17 @@ fn the_language_knows_every_form_and_the_records_of_runs() {
 }
 
 #[test]
+fn of_a_trace_of_others_not_more_lines_are_read_than_memory_has_room_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!("time_ms,op,key,size\n{}", "1,get,k,10\n".repeat(1_001));
+    let path = file(folder.path(), "t.csv", text.as_bytes());
+    let allowed = AllowedDirs::only(&[folder.path().to_owned()]).unwrap();
+    let refused = Traces::within(allowed).read(&of(&path)).unwrap_err().to_string();
+    assert!(refused.ends_with("at most 1000 lines of a trace are read here"), "{refused}");
+    assert_eq!(Traces::default().read(&of(&path)).unwrap().ops().len(), 1_001);
+}
+
+#[test]
 fn a_trace_is_read_once_and_what_it_lacks_is_counted() {
     let folder = tempfile::tempdir().unwrap();
     let mut text = String::from("time_ms,op,key,size\n");

@@ -47,6 +47,8 @@ pub(super) struct LocalRunner {
     /// Where files may lie that a workload names.
     allowed: AllowedDirs,
     known: Arc<Mutex<Known>>,
+    /// Held while a workload is judged, which may read files into memory: one after the other.
+    judging: Mutex<()>,
 }
 
 /// What was heard last.
@@ -100,7 +102,8 @@ impl LocalRunner {
         let own = store.host.as_deref().and_then(|hosts| own_hosts(hosts, store.tls));
         let credential_hosts = credential_hosts.and(own.unwrap_or_default());
         let bare_store = without_credentials(store.clone());
-        Ok(Self { store, bare_store, credential_hosts, fleet, has_fleet, allowed, known })
+        let judging = Mutex::default();
+        Ok(Self { store, bare_store, credential_hosts, fleet, has_fleet, allowed, known, judging })
     }
 
     /// Returns whether a workload that names these hosts may use the owner's credentials.
@@ -240,6 +243,7 @@ impl LocalRunner {
             );
         }
         let name = prepared.kind.file_name();
+        let _one_by_one = self.judging.lock().unwrap_or_else(PoisonError::into_inner);
         let plan = conducted::judge(&prepared.file, &settings);
         plan.map_err(|error| located(error, prepared.source.as_ref(), name))
     }
