@@ -10,6 +10,9 @@ mod buckets;
 mod glob;
 
 use std::collections::BTreeSet;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
 
 use plimsoll_report::format;
 use plimsoll_workload::Keys;
@@ -20,6 +23,9 @@ use plimsoll_workload::plan::{
 pub(crate) use self::buckets::{buckets_of, listed};
 pub use self::glob::BucketGlob;
 use crate::{ConductError, Observer, RunAdmin, RunTime, Stop, Target};
+
+/// How long stores are asked whose buckets a plan would change, before it runs.
+const ASKED_FOR: Duration = Duration::from_secs(10);
 
 /// What the command line of this run gives leave to change.
 #[derive(Clone, Debug)]
@@ -86,15 +92,23 @@ impl Permit {
 
 /// Returns existing buckets that a plan would change, that no run of plimsoll made and that no
 /// permission covers. A missing bucket may be made before the plan runs. Of many buckets only the
-/// first are looked up.
+/// first are looked up, and a store that takes long to answer is left alone.
 pub fn foreign_buckets(
     plan: &Plan,
     targets: &[Target],
     consent: &Consent,
     time: &RunTime,
 ) -> Result<BTreeSet<String>, ConductError> {
-    let admin = RunAdmin::new(Stop::default(), time)?;
-    buckets::foreign(plan, targets, consent, &admin)
+    let (stop, (over, is_over)) = (Stop::default(), channel::<()>());
+    let admin = RunAdmin::new(stop.clone(), time)?;
+    thread::spawn(move || {
+        if is_over.recv_timeout(ASKED_FOR) == Err(RecvTimeoutError::Timeout) {
+            stop.request();
+        }
+    });
+    let foreign = buckets::foreign(plan, targets, consent, &admin);
+    drop(over);
+    foreign
 }
 
 /// Returns the bucket in which members of a set lie that were there before.

@@ -15,11 +15,12 @@ pub(crate) mod reports;
 mod runs;
 mod scripts;
 mod sessions;
+mod turns;
 mod view;
 
 use std::convert::Infallible;
 use std::io::{self, Write};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
@@ -56,6 +57,8 @@ pub(crate) struct Site {
     pub(crate) gate: Gate,
     /// Password attempts in flight.
     pub(crate) guesses: guesses::Guesses,
+    /// The user of each workload that is being judged.
+    pub(crate) judging: Mutex<Vec<String>>,
     /// The name of this machine.
     pub(crate) host_name: Option<String>,
     /// Whether connections are encrypted.
@@ -71,8 +74,8 @@ impl Site {
         (host_name, is_encrypted): (Option<String>, bool),
         version: String,
     ) -> Self {
-        let guesses = guesses::Guesses::default();
-        Self { console, gate, guesses, host_name, is_encrypted, version }
+        let (guesses, judging) = Default::default();
+        Self { console, gate, guesses, judging, host_name, is_encrypted, version }
     }
 }
 

@@ -6,9 +6,10 @@ mod tests;
 #[cfg(test)]
 mod tls_tests;
 
+use std::collections::BTreeMap;
 use std::io;
-use std::net::{SocketAddr, TcpListener as StdTcpListener};
-use std::sync::Arc;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener as StdTcpListener};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -37,8 +38,10 @@ use crate::users::{Gate, Users};
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 /// No more connections are served at a time.
 const CONNECTIONS_MAX: usize = 1_024;
+/// Of these, from one address, so that others get an answer whatever one of them does.
+const OF_ADDRESS_MAX: usize = CONNECTIONS_MAX / 2;
 /// No more threads wait for files and the database.
-const THREADS_MAX: usize = 32;
+const THREADS_MAX: usize = 64;
 /// A head may have so many bytes.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 
@@ -147,7 +150,7 @@ async fn serve_all(
     tls: Option<TlsAcceptor>,
     mut ended: watch::Receiver<bool>,
 ) {
-    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let room = Arc::new(Room { places: Semaphore::new(CONNECTIONS_MAX), of: Mutex::default() });
     for listener in listeners {
         let Ok(listener) = TcpListener::from_std(listener) else { continue };
         let accepted = accept(listener, router.clone(), tls.clone(), Arc::clone(&room));
@@ -157,25 +160,76 @@ async fn serve_all(
     let _ = ended.wait_for(|is_over| *is_over).await;
 }
 
-async fn accept(
-    listener: TcpListener,
-    router: Router,
-    tls: Option<TlsAcceptor>,
-    room: Arc<Semaphore>,
-) {
+/// Room for connections.
+struct Room {
+    places: Semaphore,
+    /// How many each address has.
+    of: Mutex<BTreeMap<IpAddr, usize>>,
+}
+
+/// A place for a connection from an address.
+struct Place {
+    room: Arc<Room>,
+    peer: IpAddr,
+}
+
+impl Room {
+    fn of(&self) -> MutexGuard<'_, BTreeMap<IpAddr, usize>> {
+        self.of.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a place, unless an address has its part of them.
+    fn place(self: &Arc<Self>, peer: IpAddr) -> Option<Place> {
+        let mut of = self.of();
+        let count = of.entry(peer).or_default();
+        if *count >= OF_ADDRESS_MAX {
+            return None;
+        }
+        *count += 1;
+        Some(Place { room: Arc::clone(self), peer })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut of = self.room.of();
+        if let Some(count) = of.get_mut(&self.peer) {
+            *count -= 1;
+            if *count == 0 {
+                of.remove(&self.peer);
+            }
+        }
+        drop(of);
+        self.room.places.add_permits(1);
+    }
+}
+
+/// Returns the address that limits hold for: whoever has one of a network has all of it.
+fn limited(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V4(v4) if v4.is_loopback() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V4(v4) => v4.into(),
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
+    }
+}
+
+async fn accept(listener: TcpListener, router: Router, tls: Option<TlsAcceptor>, room: Arc<Room>) {
     loop {
-        let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
+        let Ok(permit) = room.places.acquire().await else { return };
         let (stream, peer) = match listener.accept().await {
-            Ok((stream, peer)) => (stream, Peer(peer.ip())),
+            Ok((stream, peer)) => (stream, limited(peer.ip())),
             Err(_) => {
                 // Such as for want of open files: others end meanwhile.
                 let _ = timeout(Duration::from_millis(50), std::future::pending::<()>()).await;
                 continue;
             }
         };
+        let Some(place) = room.place(peer) else { continue };
+        // The place gives it back.
+        permit.forget();
         let (router, tls) = (router.clone(), tls.clone());
         tokio::spawn(async move {
-            serve_one(stream, peer, router, tls).await;
+            serve_one(stream, Peer(peer), router, tls).await;
             drop(place);
         });
     }

@@ -15,7 +15,7 @@ use crate::store::StoreError;
 pub(crate) struct Refused {
     status: StatusCode,
     code: &'static str,
-    message: String,
+    pub(super) message: String,
     problems: Vec<Problem>,
 }
 

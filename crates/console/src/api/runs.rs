@@ -14,7 +14,7 @@ use super::doc::{
 };
 use super::guard::Caller;
 use super::refused::Refused;
-use super::{At, Fields, Site, blocking, field, number, read, view};
+use super::{At, Fields, Site, blocking, field, number, read, turns, view};
 use crate::console::Submitted;
 use crate::facts::{JobPlan, StagePlan};
 use crate::redact::redact;
@@ -99,6 +99,7 @@ pub(super) async fn submit(
 ) -> Response {
     let of = Arc::clone(&site);
     let work = move |_: &Site| {
+        let _turn = turns::begin(&of, &caller.user)?;
         let SubmitDoc { text, file_name, name, to } = read(&body)?;
         let (number, problems) = of.console.submit(&Submitted {
             text: &text,
@@ -115,8 +116,14 @@ pub(super) async fn submit(
 }
 
 /// Judges a workload.
-pub(super) async fn check(State(site): At, body: Bytes) -> Response {
+pub(super) async fn check(
+    State(site): At,
+    Extension(caller): Extension<Caller>,
+    body: Bytes,
+) -> Response {
+    let of = Arc::clone(&site);
     let work = move |site: &Site| {
+        let _turn = turns::begin(&of, &caller.user)?;
         let CheckDoc { text, file_name } = read(&body)?;
         let judged = site.console.check(&text, file_name.as_deref(), None);
         Ok(Json(match judged {
@@ -189,6 +196,7 @@ pub(super) async fn resubmit(
 ) -> Response {
     let of = Arc::clone(&site);
     let work = move |_: &Site| {
+        let _turn = turns::begin(&of, &caller.user)?;
         let number = of.console.resubmit(number(&id)?, &caller.user)?;
         let id = number.to_string();
         Ok((StatusCode::CREATED, Json(SubmittedDoc { id, problems: Vec::new() })))

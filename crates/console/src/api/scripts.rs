@@ -12,9 +12,9 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use tokio::task::spawn_blocking;
 
-use super::Site;
 use super::guard::{Caller, Peer, verify};
 use super::refused::Refused;
+use super::{Site, turns};
 use crate::clock::{FOR_SCRIPTS, local};
 use crate::console::{Console, ConsoleError, Submitted};
 use crate::state::{Number, State as RunState};
@@ -85,7 +85,12 @@ async fn submitted(
     file_name: Option<String>,
     user: String,
 ) -> String {
+    let turn = match turns::begin(&site, &user) {
+        Ok(turn) => turn,
+        Err(refused) => return format!("{}\n", refused.message),
+    };
     let done = spawn_blocking(move || {
+        let _turn = turn;
         let workload = String::from_utf8_lossy(&bytes);
         site.console.submit(&Submitted {
             text: &workload,
