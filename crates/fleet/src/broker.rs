@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_nats::ServerAddr;
 use base64::Engine as _;
@@ -44,6 +44,10 @@ pub(crate) const JOIN: &str = "join";
 /// How long a server may take until it answers.
 const START_MAX: Duration = Duration::from_secs(15);
 const START_LOOK: Duration = Duration::from_millis(10);
+/// How often the server is asked whether it still keeps what is handed in.
+const KEEPS_LOOK: Duration = Duration::from_secs(2);
+/// With less room on its disk a server that has stopped keeping would stop again at once.
+const ROOM_BYTES_MIN: u64 = 64 << 20;
 /// What is kept for coordinators on this machine.
 const FLEET_FILE: &str = "fleet.json";
 /// More than that file has.
@@ -182,6 +186,17 @@ impl IdentityDoc {
     }
 }
 
+/// What happened to the server of a fleet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tended {
+    /// It ended by itself, and was started again.
+    Restarted,
+    /// Its disk is full: it keeps nothing that is handed in.
+    Full,
+    /// It had stopped to keep what is handed in, and was started again now that there is room.
+    Resumed,
+}
+
 /// A fleet that is up.
 pub struct Broker {
     child: Child,
@@ -192,6 +207,10 @@ pub struct Broker {
     desk: Arc<Desk>,
     /// The agents that the server was told to know no longer.
     told: BTreeSet<u32>,
+    /// When the server was asked last whether it keeps what is handed in.
+    asked: Instant,
+    /// Whether its disk was full then.
+    is_full: bool,
     /// How this process speaks to it; gone before the server is.
     nats: Option<Nats>,
 }
@@ -212,7 +231,9 @@ impl Broker {
         match Self::start_server(&settings) {
             Ok((child, port, desk)) => {
                 let (state, told) = (Some(state), BTreeSet::new());
-                let mut broker = Self { child, state, settings, port, desk, told, nats: None };
+                let (asked, is_full, nats) = (Instant::now(), false, None);
+                let mut broker =
+                    Self { child, state, settings, port, desk, told, asked, is_full, nats };
                 broker.open()?;
                 Ok(broker)
             }
@@ -303,12 +324,29 @@ impl Broker {
     }
 
     /// Does what is due: cuts agents off whose leave was taken back, and starts the server again
-    /// where it has ended by itself, which it returns.
-    pub fn tend(&mut self) -> Result<bool, BrokerError> {
-        let has_ended = matches!(self.child.try_wait(), Ok(Some(_)));
+    /// where it has ended by itself, or keeps nothing more since its disk was full; returns what
+    /// happened to the server.
+    pub fn tend(&mut self) -> Result<Option<Tended>, BrokerError> {
+        let mut has_ended = matches!(self.child.try_wait(), Ok(Some(_)));
+        let mut tended = has_ended.then_some(Tended::Restarted);
+        if !has_ended && self.asked.elapsed() >= KEEPS_LOOK {
+            self.asked = Instant::now();
+            let keeps = self.nats.as_ref().is_none_or(Nats::keeps_contents);
+            if keeps {
+                self.is_full = false;
+            } else if self.has_room() {
+                // It would not begin again by itself.
+                self.end_server();
+                (has_ended, self.is_full) = (true, false);
+                tended = Some(Tended::Resumed);
+            } else if !self.is_full {
+                self.is_full = true;
+                tended = Some(Tended::Full);
+            }
+        }
         let revoked = self.desk.members().revoked.clone();
         if !has_ended && revoked == self.told {
-            return Ok(false);
+            return Ok(tended);
         }
         // Agents know the port.
         self.settings.listen.1 = self.port;
@@ -319,23 +357,33 @@ impl Broker {
             let pid = rustix::process::Pid::from_child(&self.child);
             rustix::process::kill_process(pid, rustix::process::Signal::HUP)
                 .map_err(|error| files("reload", &path, error.into()))?;
-            return Ok(false);
+            return Ok(tended);
         }
         self.child = start_child(&self.settings)?;
         wait_for(&mut self.child, &self.settings)?;
-        Ok(true)
+        Ok(tended)
     }
-}
 
-impl Drop for Broker {
-    fn drop(&mut self) {
-        drop(self.nats.take());
+    /// Tells whether its disk has room for what is handed in.
+    fn has_room(&self) -> bool {
+        let facts = rustix::fs::statvfs(&self.settings.directory);
+        facts.is_ok_and(|of| of.f_bavail.saturating_mul(of.f_frsize) >= ROOM_BYTES_MIN)
+    }
+
+    fn end_server(&mut self) {
         // The number of a server that was reaped may be another process's by now.
         if let Ok(None) = self.child.try_wait() {
             let pid = rustix::process::Pid::from_child(&self.child);
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
             let _ = self.child.wait();
         }
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        drop(self.nats.take());
+        self.end_server();
         // What only this fleet knew means nothing now.
         let _ = self.state.take().map(remove_files);
     }
@@ -454,7 +502,7 @@ fn with_port(address: &str, port: u16) -> String {
 /// Waits until the server tells its port, and returns it.
 fn wait_for(child: &mut Child, settings: &BrokerSettings) -> Result<u16, BrokerError> {
     let failed = |why: String| BrokerError::Server { program: settings.program.clone(), why };
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     let log = settings.directory.join(SERVER_LOG);
     loop {
         let text = fs::read_to_string(&log).unwrap_or_default();

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Result, anyhow, bail};
 use plimsoll_conduct::machine;
 use plimsoll_fleet::broker::{
-    Broker, BrokerError, BrokerSettings, RevokedAgent, TokenRules, ask_revoke, ask_token,
+    Broker, BrokerError, BrokerSettings, RevokedAgent, Tended, TokenRules, ask_revoke, ask_token,
     find_server,
 };
 use plimsoll_fleet::roll::Recruit;
@@ -82,8 +82,16 @@ fn up(args: &UpArgs) -> Result<ExitCode> {
     ui.result(&joining_line(&token.to_text()))?;
     ui.note("then, here, any benchmark with --fleet; Ctrl-C ends the fleet");
     signals::rest(&stop, || {
-        if broker.tend()? {
-            ui.warn("the NATS server stopped by itself and was restarted");
+        match broker.tend()? {
+            Some(Tended::Restarted) => {
+                ui.warn("the NATS server stopped by itself and was restarted");
+            }
+            Some(Tended::Full) => ui.warn(
+                "the disk of the fleet's directory is full: what agents hand in is lost until \
+                 there is room",
+            ),
+            Some(Tended::Resumed) => ui.note("there is room again: the NATS server was restarted"),
+            None => {}
         }
         for (id, name) in broker.joined() {
             ui.note(&format!("{name} has joined ({id})"));

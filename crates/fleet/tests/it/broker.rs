@@ -6,8 +6,8 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use plimsoll_fleet::broker::{
-    Broker, BrokerError, BrokerSettings, RevokedAgent, TokenRules, ask_revoke, ask_token, join,
-    local_fleet,
+    Broker, BrokerError, BrokerSettings, RevokedAgent, Tended, TokenRules, ask_revoke, ask_token,
+    join, local_fleet,
 };
 use plimsoll_fleet::fabric::{Address, Arrival, Fabric, Kept, Space};
 use plimsoll_fleet::nats::{Nats, Side};
@@ -184,11 +184,11 @@ fn tokens_are_used_as_often_as_they_may_be_and_no_longer() {
         (&*revoked.agents, &*revoked.unknown),
         (&expected[..], &["agent node9".to_owned()][..])
     );
-    assert!(!broker.tend().unwrap());
+    assert_eq!(broker.tend().unwrap(), None);
     assert_eq!(text(told.recv_timeout(LONG).unwrap()), gone("a0001 7"));
     let server = rustix::process::Pid::from_raw(broker.server_pid() as i32).unwrap();
     rustix::process::kill_process(server, rustix::process::Signal::KILL).unwrap();
-    let is_back = (0..LONG.as_millis()).any(|_| broker.tend().unwrap());
+    let is_back = (0..LONG.as_millis()).any(|_| broker.tend().unwrap() == Some(Tended::Restarted));
     assert!(is_back);
     first.nats.post(&Address::Coordinators(first.id.clone()), b"here".to_vec()).unwrap();
     // It tries again, and whatever ends with that is all that is heard of it.

@@ -204,7 +204,7 @@ fn kill_and_restart(broker: &mut Broker, meanwhile: impl FnOnce()) {
     let server = Pid::from_raw(broker.server_pid() as i32).unwrap();
     kill_process(server, Signal::KILL).unwrap();
     meanwhile();
-    wait_until(|| broker.tend().unwrap());
+    wait_until(|| broker.tend().unwrap().is_some());
 }
 
 /// Each operation without when it was, and how often it is there.
