@@ -349,6 +349,8 @@ impl Lead {
             });
             let fits = doc.fits(bounds) && are_bounded(&(&files, &seen));
             let outcome = fits.then(|| doc.outcome(offset.into())).flatten();
+            let uncertainty = Duration::from_nanos(offset.uncertainty_ns);
+            let outcome = outcome.filter(|outcome| bounds.hold(outcome, uncertainty));
             let outcome = outcome.ok_or("what it says of the stage means nothing");
             let (own, outcome) = match (own, outcome) {
                 (Ok(own), Ok(outcome)) => (own, outcome),
@@ -515,6 +517,7 @@ impl Agents for Lead {
             endpoints: self.endpoints,
             seconds: self.clock.now().since(asked).as_secs() + 1,
             slos: stage.chosen.probe.as_ref().map(|probe| probe.asked.slos.len()),
+            within: context.virtual_time.is_none().then(|| (begins, self.clock.now())),
         };
         let sets_count = stage.sets_count;
         let (mut outcome, changed) = self.add_up(stage.number.0, &offsets, sets_count, bounds)?;

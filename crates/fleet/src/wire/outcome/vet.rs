@@ -1,7 +1,10 @@
 //! What somebody says that came of a stage, held against what may be.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
+use plimsoll_engine::StageOutcome;
+use plimsoll_model::Moment;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -13,6 +16,8 @@ const OPS_PER_SEC_MAX: u64 = 20_000_000;
 const BYTES_MAX: u64 = 1 << 50;
 /// No time of a stage is longer: three years.
 const NS_MAX: u64 = 100_000_000_000_000_000;
+/// How far the clocks of machines drift apart in a stage, and then some.
+const CLOCK_SLACK: Duration = Duration::from_secs(1);
 /// More errors than are kept of a stage.
 const ERRORS_MAX: usize = 10_000;
 
@@ -27,6 +32,18 @@ pub struct StageBounds {
     pub slos: Option<usize>,
     /// For how many whole seconds it went on at most.
     pub seconds: u64,
+    /// From when to when it went on, by the coordinator's clock; `None` in virtual time.
+    pub within: Option<(Moment, Moment)>,
+}
+
+impl StageBounds {
+    /// Tells whether an agent may have begun and ended so, by a clock that may be so much off.
+    pub(crate) fn hold(&self, outcome: &StageOutcome, uncertainty: Duration) -> bool {
+        let slack = CLOCK_SLACK + uncertainty;
+        self.within.is_none_or(|(from, until)| {
+            outcome.started.after(slack) >= from && outcome.ended <= until.after(slack)
+        })
+    }
 }
 
 /// Tells whether no number in what somebody says is absurd.
@@ -94,6 +111,7 @@ impl OutcomeDoc {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::offset::Offset;
 
     const GOOD: &str = r#"{"started_ns":5,"began_late_by_ns":7,"ended_ns":9,"ended_by":"duration",
         "jobs":[{"job":1,"ops":10,"failed":2,"bytes":80,"ended_by":"duration","stream_hash":1}],
@@ -110,7 +128,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_not_taken() {
-        let bounds = StageBounds { jobs: 2, endpoints: 1, slos: None, seconds: 3 };
+        let bounds = StageBounds { jobs: 2, endpoints: 1, slos: None, seconds: 3, within: None };
         let fits = |text: &str| serde_json::from_str::<OutcomeDoc>(text).unwrap().fits(bounds);
         assert!(fits(GOOD));
         let max = u64::MAX.to_string();
@@ -127,5 +145,20 @@ mod tests {
             assert!(GOOD.contains(from), "{from}");
             assert!(!fits(&GOOD.replace(from, to)), "{to}");
         }
+    }
+
+    #[test]
+    fn a_stage_neither_begins_before_nor_ends_after_the_coordinator_saw_it() {
+        let within = Some((Moment::from_ns(20_000_000_000), Moment::from_ns(30_000_000_000)));
+        let bounds = StageBounds { jobs: 2, endpoints: 1, slos: None, seconds: 3, within };
+        let offset = Offset { at: Moment::EPOCH, ns: 0, uncertainty_ns: 0 };
+        let holds = |started_s: u64, ended_s: u64| {
+            let mut outcome = serde_json::from_str::<OutcomeDoc>(GOOD).unwrap();
+            outcome.started_ns = started_s * 1_000_000_000;
+            outcome.ended_ns = ended_s * 1_000_000_000;
+            bounds.hold(&outcome.outcome(offset.into()).unwrap(), Duration::from_secs(1))
+        };
+        // Both are known to a second, and the clocks may have drifted by another.
+        assert!(holds(18, 32) && !holds(17, 32) && !holds(18, 33));
     }
 }
