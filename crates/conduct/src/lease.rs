@@ -4,16 +4,18 @@
 //! A mark is an empty object `<prefix>/plimsoll/<run>.live/<until>.<process>`. It is renewed long
 //! before it ends; one that a killed run left behind ends by itself. Its age is the store's `Date`
 //! less its `Last-Modified`, so that neither the clock of the run nor that of the cleaner counts:
-//! one of them that is a minute off would end the lease of a run that lives. On the machine that
-//! the run is on, its process is asked for instead, so that nobody has to wait.
+//! one of them that is a minute off would end the lease of a run that lives. `Date` may be that of
+//! a gateway whose clock is not the store's: an object written now tells by how much. On the machine
+//! that the run is on, its process is asked for instead, so that nobody has to wait.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use jiff::SignedDuration;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use plimsoll_driver::{Admin, Dates, DriverError};
+use plimsoll_driver::{Admin, DriverError};
 use plimsoll_model::WallTime;
 use tokio::sync::Notify;
 
@@ -55,17 +57,31 @@ pub async fn holds(admin: &mut dyn Admin, key: &str) -> Result<bool, DriverError
         return Ok(lives);
     }
     // One that is not there any more was renewed just now.
-    Ok(admin.dates_of(key).await?.is_none_or(|dates| !is_over(&dates, until)))
+    let Some(dates) = admin.dates_of(key).await? else { return Ok(true) };
+    // A store that states no times ends none.
+    let Some(now) = http_time(&dates.now) else { return Ok(true) };
+    let Some(modified) = http_time(&dates.modified) else {
+        // The store keeps it to itself, so that the clock of the run has to do.
+        return Ok(now <= until);
+    };
+    let holds = |now: DateTime| now < modified.saturating_add(HOLDS);
+    Ok(holds(now) || holds(now.saturating_sub(ahead(admin, key).await)))
 }
 
-/// Tells whether a mark has ended, by the store's clock. A store that states no times ends none.
-fn is_over(dates: &Dates, until: DateTime) -> bool {
-    let Some(now) = http_time(&dates.now) else { return false };
-    match http_time(&dates.modified) {
-        Some(modified) => now >= modified.saturating_add(HOLDS),
-        // The store keeps it to itself, so that the clock of the run has to do.
-        None => now > until,
+/// Returns by how much the clock that a store states is ahead of the one that it stamps objects by,
+/// as an object tells that is written now beside a mark.
+/// Where nothing may be written, nothing is removed either, and it is taken at its word.
+async fn ahead(admin: &mut dyn Admin, mark: &str) -> SignedDuration {
+    let (until, _) = mark.rsplit_once('.').unwrap_or((mark, ""));
+    let own = format!("{until}.{}", process::identity());
+    if admin.put_mark(&own).await.is_err() {
+        return SignedDuration::ZERO;
     }
+    let dates = admin.dates_of(&own).await.ok().flatten();
+    // What cannot be removed ends by itself.
+    let _ = admin.remove_mark(&own).await;
+    let known = dates.and_then(|of| Some((http_time(&of.now)?, http_time(&of.modified)?)));
+    known.map_or(SignedDuration::ZERO, |(now, modified)| now.duration_since(modified))
 }
 
 /// Returns the time that a header states, in UTC.
@@ -238,17 +254,28 @@ fn compact(at: WallTime) -> String {
 mod tests {
     use std::sync::atomic::AtomicU64;
 
-    use plimsoll_driver::{FoundObject, Lack, RootState, Step};
+    use plimsoll_driver::{Dates, FoundObject, Lack, RootState, Step};
     use plimsoll_model::Ability;
 
     use super::*;
 
-    /// A store that reports only the dates of its marks.
-    struct Dated(Option<Dates>);
+    /// A store that reports only the dates of its marks: of one that was there, and of one that is
+    /// written now.
+    struct Dated {
+        there: Option<Dates>,
+        fresh: &'static str,
+        written: Option<String>,
+    }
 
     impl Admin for Dated {
-        fn dates_of<'a>(&'a mut self, _: &'a str) -> Step<'a, Option<Dates>> {
-            Box::pin(std::future::ready(Ok(self.0.clone())))
+        fn dates_of<'a>(&'a mut self, key: &'a str) -> Step<'a, Option<Dates>> {
+            let mut dates = self.there.clone();
+            if let (Some(dates), Some(_)) =
+                (&mut dates, self.written.as_ref().filter(|own| *own == key))
+            {
+                dates.modified = self.fresh.to_owned();
+            }
+            Box::pin(std::future::ready(Ok(dates)))
         }
 
         fn ensure_root(&mut self) -> Step<'_, RootState> {
@@ -276,22 +303,32 @@ mod tests {
             unreachable!("only dates are asked for")
         }
 
-        fn put_mark<'a>(&'a mut self, _: &'a str) -> Step<'a, ()> {
-            unreachable!("only dates are asked for")
+        fn put_mark<'a>(&'a mut self, key: &'a str) -> Step<'a, ()> {
+            self.written = Some(key.to_owned());
+            Box::pin(std::future::ready(Ok(())))
         }
 
-        fn remove_mark<'a>(&'a mut self, _: &'a str) -> Step<'a, ()> {
-            unreachable!("only dates are asked for")
+        fn remove_mark<'a>(&'a mut self, key: &'a str) -> Step<'a, ()> {
+            assert_eq!(self.written.take().as_deref(), Some(key));
+            Box::pin(std::future::ready(Ok(())))
         }
     }
 
     /// Tells whether a mark of that name holds at a store that says this of the time.
     fn held(name: &str, dates: Option<(&str, &str)>) -> bool {
-        let dates = dates
+        held_by(name, dates, NINE)
+    }
+
+    /// The same of a store that stamps what is written now so.
+    fn held_by(name: &str, dates: Option<(&str, &str)>, fresh: &'static str) -> bool {
+        let there = dates
             .map(|(now, modified)| Dates { now: now.to_owned(), modified: modified.to_owned() });
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let key = format!("plimsoll/r.live/{name}");
-        runtime.block_on(holds(&mut Dated(dates), &key)).unwrap()
+        let mut store = Dated { there, fresh, written: None };
+        let holds = runtime.block_on(holds(&mut store, &key)).unwrap();
+        assert_eq!(store.written, None, "what was written was removed");
+        holds
     }
 
     const NINE: &str = "Sat, 21 Nov 2026 09:00:00 GMT";
@@ -317,6 +354,17 @@ mod tests {
         for nobody in ["", "x", "20261121t090000z", "later.x"] {
             assert!(!held(nobody, Some((NINE, BEFORE))), "{nobody}");
         }
+    }
+
+    #[test]
+    fn a_gateway_whose_clock_is_not_the_store_s_ends_no_mark() {
+        let mark = "20261121t090000z.another-machine-1-1";
+        // It states 9:00:00, and what is written now was written at 8:59:01.
+        let by = |modified, fresh| held_by(mark, Some((NINE, modified)), fresh);
+        assert!(by(LONG_BEFORE, BEFORE), "1 s old");
+        assert!(!by("Sat, 21 Nov 2026 08:58:01 GMT", BEFORE), "60 s old");
+        assert!(by("Sat, 21 Nov 2026 08:58:02 GMT", BEFORE), "59 s old");
+        assert!(!by(LONG_BEFORE, ""), "a store that stamps nothing more is taken at its word");
     }
 
     #[test]
