@@ -13,7 +13,7 @@ use plimsoll_report::{
     OpLogCheck, ProcessUsage, Report, RowReport, StageReport, TargetReport, Verification,
     VerificationMode, format,
 };
-use plimsoll_workload::plan::{JobPacing, Members, Plan, title_of};
+use plimsoll_workload::plan::{JobPacing, TargetIndex, title_of};
 use plimsoll_workload::{Pacing, Share};
 use serde::Deserialize;
 
@@ -121,10 +121,11 @@ impl Record {
     fn targets(&self, manifest: &Manifest) -> Vec<TargetReport> {
         let Origin::Run { clients, .. } = &self.origin else { return Vec::new() };
         let report = |(at, of): (usize, &schema::Target)| {
-            let plan = clients.plan().filter(|_| !of.has_directories());
-            let named = plan.and_then(|plan| named_buckets(plan, at));
             let own = target(of, manifest.virtual_time);
-            TargetReport { bucket: named.or_else(|| own.bucket.clone()), ..own }
+            let plan = clients.plan().filter(|_| !of.has_directories());
+            let in_use =
+                plan.map(|plan| plan.buckets_in_use(TargetIndex(at), own.bucket.as_deref()));
+            TargetReport { bucket: in_use.unwrap_or_else(|| own.bucket.clone()), ..own }
         };
         manifest.targets().enumerate().map(report).collect()
     }
@@ -372,18 +373,6 @@ fn what(manifest: &Manifest, record: &Record, asked: &Asked, analyzed: &[Analyze
     }
     let row = row.filter(|row| is_on_objects && entry.jobs.len() > row.jobs.len());
     row.map_or(named.clone(), |row| format!("{named}, job {}", row_name(entry, row)))
-}
-
-/// Returns the buckets of a target where all members on it lie in buckets that the workload names.
-pub(crate) fn named_buckets(plan: &Plan, target: usize) -> Option<String> {
-    let sets = plan.sets.iter().filter(|set| set.target.0 == target);
-    let buckets = sets.map(|set| match &set.members {
-        Members::Named(named) => named.buckets.as_ref().map(ToString::to_string),
-        _ => None,
-    });
-    let mut buckets: Vec<String> = buckets.collect::<Option<_>>()?;
-    buckets.dedup();
-    (!buckets.is_empty()).then(|| buckets.join(", "))
 }
 
 fn target(target: &schema::Target, virtual_time: bool) -> TargetReport {

@@ -10,11 +10,9 @@ use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::{ClientEvidence, Manifest, SocketsEvidence, StageKind};
 use plimsoll_report::text::Look;
 use plimsoll_report::{OpLogCheck, Report, RowReport, compare, format, html};
-use plimsoll_workload::plan::WorkloadFile;
 
 use crate::open::{UNTOLD, counted};
 use crate::parameters::parameters;
-use crate::report::named_buckets;
 use crate::{Asked, AskedFor, Record, ResultsError, Side, flaws, typed_again};
 
 /// Returns where a committed run lies.
@@ -307,21 +305,4 @@ fn a_command_line_can_be_typed_again() {
     let line = typed_again(&words);
     assert_eq!(shlex::split(&line).unwrap(), words);
     assert!(line.starts_with("plimsoll s3 get --rate '1/s..9/s over 2m' --host "), "{line}");
-}
-
-#[test]
-fn a_target_is_shown_with_the_buckets_of_what_lies_on_it() {
-    let of = |sets: &str| {
-        let text = format!(
-            "schema: plimsoll.workload/2\nname: test\ntargets: {{a: {{s3: {{}}}}, b: {{s3: {{}}}}}}\n\
-             sets: {{{sets}}}\nstages: [{{ops: 1, jobs: [{{work: {{objects: [{{get: n}}]}}}}]}}]\n"
-        );
-        let file = WorkloadFile::from_yaml("test", &text).unwrap();
-        let plan = file.check().unwrap();
-        [0, 1].map(|target| named_buckets(&plan, target))
-    };
-    let named = "n: {on: b, named: {bucket: 'c{1..3}', key: 'o{1..9}'}}";
-    assert_eq!(of(named), [None, Some("c{1..3}".to_owned())]);
-    // Others lie in the target's own.
-    assert_eq!(of(&format!("{named}, o: {{on: b, count: 1, size: 1KiB}}")), [None, None]);
 }

@@ -169,3 +169,21 @@ fn files_in_the_manual_are_sound() {
     }
     assert_eq!(count, 2);
 }
+
+#[test]
+fn a_target_is_shown_with_the_buckets_of_what_lies_on_it() {
+    let of = |sets: &str| {
+        let text = format!(
+            "schema: plimsoll.workload/2\nname: test\ntargets: {{a: {{s3: {{}}}}, b: {{s3: {{}}}}}}\n\
+             sets: {{{sets}}}\nstages: [{{ops: 1, jobs: [{{work: {{objects: [{{get: n}}]}}}}]}}]\n"
+        );
+        let plan = WorkloadFile::from_yaml("test", &text).unwrap().check().unwrap();
+        [0, 1].map(|at| plan.buckets_in_use(TargetIndex(at), Some("own")).unwrap())
+    };
+    let named = "n: {on: b, named: {bucket: 'c{1..3}', key: 'o{1..9}'}}";
+    assert_eq!(of(named), ["own", "c{1..3}"]);
+    // Others lie in the target's own, or in some that are numbered after it.
+    let with = |set: &str| of(&format!("{named}, o: {{on: b, count: 1, size: 1KiB{set}}}"));
+    assert_eq!(with(""), ["own", "c{1..3}, own"]);
+    assert_eq!(with(", keys: {buckets: 2}"), ["own", "c{1..3}, own{1..2}"]);
+}

@@ -2,7 +2,7 @@
 
 mod named;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -81,6 +81,27 @@ pub struct PlacedJob {
     /// Its work. Who is in the sets is as before the first stage; see
     /// [`ObjectsJob::with_members`].
     pub work: Arc<ObjectsJob>,
+}
+
+impl Plan {
+    /// Returns the buckets of a target in which its sets lie, by pattern; `own` is the bucket of
+    /// sets that name none.
+    pub fn buckets_in_use(&self, target: TargetIndex, own: Option<&str>) -> Option<String> {
+        let sets = self.sets.iter().filter(|set| set.target == target);
+        let buckets = sets.filter_map(|set| match &set.members {
+            Members::Named(named) if named.buckets.is_some() => {
+                named.buckets.as_ref().map(ToString::to_string)
+            }
+            Members::Objects(objects) => {
+                let numbers = objects.keys.buckets.map(|count| format!("{{1..{count}}}"));
+                own.map(|own| format!("{own}{}", numbers.unwrap_or_default()))
+            }
+            _ => own.map(str::to_owned),
+        });
+        let buckets: BTreeSet<String> = buckets.collect();
+        let listed = || buckets.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        if buckets.is_empty() { own.map(str::to_owned) } else { Some(listed()) }
+    }
 }
 
 impl Placed {
