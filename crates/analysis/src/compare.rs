@@ -176,6 +176,8 @@ pub enum Verdict {
         /// Whether the change is for the better.
         better: bool,
     },
+    /// A client was the limit of a run, so that the change says nothing of the store.
+    ClientLimited(Evidence),
 }
 
 /// How well a change between several runs a side is known; see [`Welch`].
@@ -201,15 +203,29 @@ impl Verdict {
     /// Returns what several runs a side tell.
     pub fn evidence(&self) -> Option<&Evidence> {
         match self {
-            Self::Same(evidence) | Self::Unclear(evidence) | Self::Differs { evidence, .. } => {
-                Some(evidence)
-            }
+            Self::Same(evidence)
+            | Self::Unclear(evidence)
+            | Self::Differs { evidence, .. }
+            | Self::ClientLimited(evidence) => Some(evidence),
             Self::Unknown | Self::OneRun { .. } | Self::TooFewRuns => None,
         }
     }
 }
 
 impl Comparison {
+    /// Takes back each verdict: these runs measured their clients.
+    pub fn limit_by_clients(&mut self, runs: Vec<(String, String)>) {
+        self.client_limits = runs;
+        if self.client_limits.is_empty() {
+            return;
+        }
+        for row in self.kinds.iter_mut().flat_map(|kind| &mut kind.rows) {
+            if let Some(evidence) = row.verdict.evidence() {
+                row.verdict = Verdict::ClientLimited(*evidence);
+            }
+        }
+    }
+
     /// Returns the comparisons of one kind, or of all kinds together for `None`: one for each stage
     /// and job.
     ///

@@ -117,12 +117,27 @@ impl<'a> Writer<'a> {
 
     /// Writes which runs were not measurements of the store, and what is to be known of records.
     fn warnings(&mut self) {
-        let comparison = self.comparison;
-        for (run, sentence) in comparison.client_limits.iter().chain(&comparison.remarks) {
-            let text = harmless(&format!("{run}: {sentence}"));
-            warning(&text, self.width, self.paint, &mut self.out);
+        for text in warnings(self.comparison) {
+            warning(&harmless(&text), self.width, self.paint, &mut self.out);
         }
     }
+}
+
+/// Returns what is to be known of runs; what is said of several alike is said once.
+fn warnings(comparison: &Comparison) -> Vec<String> {
+    let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (run, sentence) in comparison.client_limits.iter().chain(&comparison.remarks) {
+        match said.iter_mut().find(|(known, _)| known == sentence) {
+            Some((_, runs)) => runs.push(run),
+            None => said.push((sentence, vec![run])),
+        }
+    }
+    let runs_count = comparison.before.len() + comparison.after.len();
+    let text = |(sentence, runs): (&str, Vec<&str>)| match runs.len() {
+        all if all == runs_count && all > 2 => format!("all {all} runs: {sentence}"),
+        _ => format!("{}: {sentence}", runs.join(", ")),
+    };
+    said.into_iter().map(text).collect()
 }
 
 /// Returns what a kind is called; all kinds together are the total.
@@ -219,6 +234,7 @@ fn word(verdict: &Verdict) -> (&'static str, Tone) {
         Verdict::Unclear(_) => ("unclear", Tone::Warn),
         Verdict::Differs { better: true, .. } => ("better", Tone::Good),
         Verdict::Differs { better: false, .. } => ("worse", Tone::Bad),
+        Verdict::ClientLimited(_) => ("client", Tone::Warn),
         Verdict::Unknown | Verdict::OneRun { .. } | Verdict::TooFewRuns => (UNKNOWN, Tone::Plain),
     }
 }
@@ -527,6 +543,7 @@ pub(crate) fn doubt_text(doubt: Doubt) -> &'static str {
         Doubt::TooFewRuns => "one or two runs on a side: too few for a verdict",
         Doubt::Unknown => "the figure is unknown on a side",
         Doubt::Incomplete => "operations of a run are missing",
+        Doubt::ClientLimited => "a client was the limit, so nothing is known of the store",
         Doubt::LimitInInterval => {
             "too noisy to decide: the limit lies within the interval of the change; more runs \
             decide, unless the change is about as large as the limit"

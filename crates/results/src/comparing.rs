@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::asked::Asked;
 use crate::error::ResultsError;
 use crate::open::{Origin, Record};
-use crate::parameters::{Parameters, merged, parameters};
+use crate::parameters::{Parameters, TRANSPORT, merged, parameters, workload};
 use plimsoll_analysis::compare::{
     Comparison, Difference, Margin, RunFigures, compare_within, differing,
 };
@@ -56,6 +56,8 @@ fn is_whole(record: &Record, report: &Report) -> bool {
 pub struct Side {
     figures: Vec<RunFigures>,
     parameters: Vec<Parameters>,
+    /// The workload of each run of ours, but for its seed and how long it lasted.
+    workloads: Vec<(String, Parameters)>,
     /// The runs whose client was the limit, each with the sentence that says so.
     client_limits: Vec<(String, String)>,
     /// What is to be known of records, each sentence with the run it is of.
@@ -79,11 +81,29 @@ impl Side {
         self.is_incomplete |= !is_whole(record, &report);
         self.figures.push(figures(path.display().to_string(), &report, is_foreign));
         self.curves.push(curves(&report));
+        if let Origin::Run { manifest, .. } = &record.origin {
+            self.workloads.push((path.display().to_string(), workload(manifest)));
+            self.refuse_a_mix()?;
+        }
         self.parameters.push(match &record.origin {
             Origin::Run { manifest, .. } => parameters(manifest),
             Origin::Warp { end } => flags(end.command_line.as_deref()),
         });
         Ok(())
+    }
+
+    /// Refuses runs of other workloads on one side, of which a mean says nothing.
+    fn refuse_a_mix(&self) -> Result<(), ResultsError> {
+        let [(first, workload), .., (last, other)] = &self.workloads[..] else { return Ok(()) };
+        let differences = merged(differing(&[workload], &[other]));
+        let Some(of) = differences.first() else { return Ok(()) };
+        let value = |values: &[String]| values.first().map_or("none", |value| value).to_owned();
+        Err(ResultsError::MixedSide {
+            first: first.clone(),
+            last: last.clone(),
+            name: of.name.clone(),
+            values: (value(&of.before), value(&of.after)),
+        })
     }
 
     /// Adds figures that warp made, with its command line.
@@ -106,12 +126,18 @@ impl Side {
             after.forget_rows();
         }
         let mut comparison = compare_within(&self.figures, &after.figures, margin);
-        comparison.client_limits = self.client_limits;
-        comparison.client_limits.append(&mut after.client_limits);
+        self.client_limits.append(&mut after.client_limits);
+        comparison.limit_by_clients(self.client_limits);
         comparison.remarks = self.remarks;
         comparison.remarks.append(&mut after.remarks);
         comparison.is_incomplete = self.is_incomplete || after.is_incomplete;
-        (comparison, merged(differing(&self.parameters, &after.parameters)))
+        let differences = merged(differing(&self.parameters, &after.parameters));
+        if differences.iter().any(|of| of.name == TRANSPORT) {
+            let sentence = "the sides differ in what carried requests, too, which changes rates by \
+                            itself: --transport sockets is the same for any number of workers";
+            comparison.remarks.push(("before and after".to_owned(), sentence.to_owned()));
+        }
+        (comparison, differences)
     }
 
     /// Has figures compared whatever the rows are called.

@@ -73,6 +73,22 @@ pub enum ResultsError {
         /// The sentence.
         reason: String,
     },
+    /// The runs of one side of a comparison did not do the same.
+    #[error(
+        "{first} and {last} are on one side, but they are runs of different workloads: `{name}` is \
+         {} and {}; name runs of one workload a side",
+        values.0, values.1
+    )]
+    MixedSide {
+        /// The first run of the side.
+        first: String,
+        /// The one that differs from it.
+        last: String,
+        /// The first parameter in which they differ.
+        name: String,
+        /// What it is of each.
+        values: (String, String),
+    },
     /// There is nothing to report.
     #[error("{0}")]
     Nothing(String),

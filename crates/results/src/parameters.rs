@@ -11,6 +11,21 @@ pub(crate) type Parameters = Vec<(String, String)>;
 /// Between the stage or set that a parameter is of and what it is called there.
 const OF: &str = ": ";
 
+/// What the parameter is called that says what carried requests.
+pub(crate) const TRANSPORT: &str = "transport";
+
+/// Returns what a run did, but for its seed and what says how long or for whom it did it.
+pub(crate) fn workload(manifest: &Manifest) -> Parameters {
+    let mut all = Vec::new();
+    flatten("workload", &manifest.workload.to_value(), &mut all);
+    all.retain(|(name, _)| {
+        let last = name.rsplit('.').next().unwrap_or_default();
+        !["seed", "duration", "keep_going"].contains(&last) && name != "workload.name"
+    });
+    all.iter_mut().for_each(|(name, _)| *name = known_as(name));
+    all
+}
+
 /// Returns what a run was made with, but for what differs between any two runs.
 pub(crate) fn parameters(manifest: &Manifest) -> Parameters {
     let mut all = Vec::new();
@@ -32,7 +47,7 @@ pub(crate) fn parameters(manifest: &Manifest) -> Parameters {
         "bucket": manifest.target.bucket,
         "lookup": manifest.target.lookup,
         "tls": manifest.target.tls,
-        "transport": transport(manifest),
+        TRANSPORT: transport(manifest),
         "payload_signing": manifest.target.payload_signing,
         "workload": manifest.workload.to_value(),
     });

@@ -229,6 +229,8 @@ pub enum Doubt {
     Unknown,
     /// It would be kept, but operations of a run are missing.
     Incomplete,
+    /// A client was the limit of a run.
+    ClientLimited,
     /// The limit lies inside the interval of the change.
     LimitInInterval,
     /// Some runs after keep the limit and some do not.
@@ -246,7 +248,7 @@ pub fn judge(gates: &[Gate], comparison: &Comparison) -> Result<Vec<GateResult>,
         };
         let meant = kinds.into_iter().filter(|kind| gate.fits(kind));
         let before = results.len();
-        results.extend(meant.map(|kind| gate.judge(kind).unless(comparison.is_incomplete)));
+        results.extend(meant.map(|kind| gate.judge(kind).unless_in_doubt(comparison)));
         if results.len() == before {
             return Err(GateError::NoKind { gate: gate.text.clone(), present: held(comparison) });
         }
@@ -302,14 +304,16 @@ impl Gate {
 }
 
 impl GateResult {
-    /// Returns what is found where operations may be missing: nobody knows that the gate is kept.
-    fn unless(self, is_incomplete: bool) -> Self {
-        match self.outcome {
-            Outcome::Pass if is_incomplete => {
-                Self { outcome: Outcome::Inconclusive(Doubt::Incomplete), ..self }
-            }
-            _ => self,
-        }
+    /// Returns what is found where operations may be missing, so that nobody knows that the gate is
+    /// kept, and where clients were the limit, so that nothing is known of the store.
+    fn unless_in_doubt(self, comparison: &Comparison) -> Self {
+        let doubt = match self.outcome {
+            Outcome::Inconclusive(_) => return self,
+            _ if !comparison.client_limits.is_empty() => Doubt::ClientLimited,
+            Outcome::Pass if comparison.is_incomplete => Doubt::Incomplete,
+            _ => return self,
+        };
+        Self { outcome: Outcome::Inconclusive(doubt), ..self }
     }
 }
 
@@ -336,6 +340,7 @@ fn changed(row: &Row, percent: f64) -> Outcome {
         Verdict::TooFewRuns => return Outcome::Inconclusive(Doubt::TooFewRuns),
         Verdict::Same(evidence)
         | Verdict::Unclear(evidence)
+        | Verdict::ClientLimited(evidence)
         | Verdict::Differs { evidence, .. } => evidence,
     };
     debug_assert!(row.before.values.len() >= RUNS_MIN);

@@ -53,6 +53,25 @@ fn load_lines_are_compared_by_their_intervals() {
 }
 
 #[test]
+fn runs_that_measured_their_clients_give_no_verdict_and_hold_no_gate() {
+    let sides =
+        [runs(Metric::Rate, &[100.0, 101.0, 102.0]), runs(Metric::Rate, &[50.0, 51.0, 52.0])];
+    let mut compared = compare(&sides[0], &sides[1]);
+    let gates: Vec<Gate> =
+        ["rate>=-5%", "rate>=-90%", "rate>=90/s"].map(|gate| gate.parse().unwrap()).into();
+    let outcomes = |of: &Comparison| -> Vec<Outcome> {
+        judge(&gates, of).unwrap().iter().map(|result| result.outcome).collect()
+    };
+    compared.limit_by_clients(Vec::new());
+    assert_eq!(outcomes(&compared), [Outcome::Worse, Outcome::Pass, Outcome::Worse]);
+    compared.limit_by_clients(vec![("before/1".to_owned(), "no CPU".to_owned())]);
+    let row = compared.kinds[0].row(Metric::Rate).unwrap();
+    assert!(matches!(row.verdict, Verdict::ClientLimited(_)), "{row:?}");
+    assert_eq!(outcomes(&compared), [Outcome::Inconclusive(Doubt::ClientLimited); 3]);
+    assert_eq!(exit_code(&judge(&gates, &compared).unwrap()), 3);
+}
+
+#[test]
 fn each_metric_has_its_place_and_its_name() {
     for (index, metric) in Metric::ALL.into_iter().enumerate() {
         assert_eq!(metric as usize, index, "{metric:?}");

@@ -4,9 +4,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use plimsoll_analysis::compare::{Comparison, Difference, Gate, Margin, exit_code, judge};
+use plimsoll_analysis::compare::{
+    Comparison, Difference, Gate, Margin, Presence, exit_code, judge,
+};
 use plimsoll_conduct::output::Named;
 use plimsoll_dialects::warp::{aggregated, cmp};
+use plimsoll_model::OpKind;
 use plimsoll_report::{compare as report, format};
 use plimsoll_results::{Opened, Side, open, runs};
 
@@ -81,7 +84,19 @@ fn compared(
     analysis: &AnalysisArgs,
 ) -> Result<(Comparison, Vec<Difference>)> {
     let asked = AnalysisArgs { details: true, ..analysis.clone() };
-    Ok(side(before, &asked)?.compare(side(after, &asked)?, margin))
+    let (comparison, differences) = side(before, &asked)?.compare(side(after, &asked)?, margin);
+    if !comparison.kinds.iter().any(|kind| kind.presence == Presence::Both) {
+        let of = |presence| {
+            let kinds = comparison.kinds.iter().filter(move |kind| kind.presence == presence);
+            kinds.filter_map(|kind| kind.kind).map(OpKind::name).collect::<Vec<_>>().join(", ")
+        };
+        bail!(
+            "the sides have nothing in common: before {}, after {}",
+            of(Presence::BeforeOnly),
+            of(Presence::AfterOnly)
+        );
+    }
+    Ok((comparison, differences))
 }
 
 /// Reads the runs of a side.

@@ -95,6 +95,31 @@ fn copy_tree(from: &Path, to: &Path) {
 }
 
 #[test]
+fn a_side_of_different_work_and_sides_without_common_work_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let here = place.path();
+    let run = |name: &str, size: &str, seconds: u32, op: &str| {
+        let text = format!(
+            "schema: plimsoll.workload/2\nsets: {{o: {{count: 20, size: {size}}}, n: {{size: 1KiB}}}}\n\
+             stages:\n- {{prepares: true, jobs: [{{work: {{fill: o}}}}]}}\n\
+             - {{duration: {seconds}s, jobs: [{{work: {{objects: [{op}]}}}}]}}\n"
+        );
+        fs::write(here.join("w.yaml"), text).unwrap();
+        printed(here, &format!("run w.yaml --virtual --quiet --overwrite --run-dir {name}"));
+    };
+    run("all/small", "1KiB", 2, "{get: o}");
+    run("all/large", "64KiB", 2, "{get: o}");
+    run("puts", "1KiB", 2, "{put: n}");
+    let said = refused(here, "compare all/small all");
+    assert!(said.contains("different workloads") && said.contains("1KiB and 64KiB"), "{said}");
+    let said = refused(here, "compare all/small puts");
+    assert!(said.contains("nothing in common: before GET, after PUT"), "{said}");
+    // Another seed and another length are no other work.
+    run("all/large", "1KiB", 3, "{get: o}");
+    printed(here, "compare all all");
+}
+
+#[test]
 fn one_run_a_side_is_no_verdict_and_three_may_be() {
     let place = tempfile::tempdir().unwrap();
     // Three copies of one run: how far runs differ on a busy machine is not what is tested.

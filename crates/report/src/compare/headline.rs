@@ -57,7 +57,7 @@ fn rank(verdict: &Verdict) -> u8 {
         Verdict::Differs { better: true, .. } => 1,
         Verdict::Unclear(_) => 2,
         Verdict::Same(_) => 3,
-        Verdict::OneRun { .. } | Verdict::TooFewRuns => 4,
+        Verdict::OneRun { .. } | Verdict::TooFewRuns | Verdict::ClientLimited(_) => 4,
         Verdict::Unknown => 5,
     }
 }
@@ -71,6 +71,7 @@ fn sentence(kind: &KindComparison, comparison: &Comparison) -> Option<String> {
     let end = match rows.first()?.verdict {
         Verdict::OneRun { .. } => "; one run a side gives no verdict",
         Verdict::TooFewRuns => "; a verdict needs 3 runs a side",
+        Verdict::ClientLimited(_) => "; no verdict, as a client was the limit",
         _ => "",
     };
     let margin = percent_spread(comparison.margin.percent());
@@ -100,7 +101,9 @@ fn part(row: &Row, margin: &str) -> Option<String> {
         }
         Verdict::Unclear(evidence) => Some(format!("{name} unclear: {}", runs_needed(evidence))),
         Verdict::Same(_) => Some(format!("{name} the same within {margin} %")),
-        Verdict::OneRun { .. } | Verdict::TooFewRuns => Some(format!("{name} {}", change())),
+        Verdict::OneRun { .. } | Verdict::TooFewRuns | Verdict::ClientLimited(_) => {
+            Some(format!("{name} {}", change()))
+        }
         Verdict::Unknown => None,
     }
 }

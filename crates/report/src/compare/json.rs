@@ -238,6 +238,9 @@ impl MetricOut {
             Verdict::TooFewRuns => ("too-few-runs", None, None, None),
             Verdict::Same(Evidence { percent, .. }) => ("same", None, None, percent),
             Verdict::Unclear(Evidence { percent, .. }) => ("unclear", None, None, percent),
+            Verdict::ClientLimited(Evidence { percent, .. }) => {
+                ("client-limited", None, None, percent)
+            }
             Verdict::Differs { evidence: Evidence { percent, .. }, better: true } => {
                 ("better", None, None, percent)
             }
@@ -310,6 +313,7 @@ impl GateOut {
                 Doubt::TooFewRuns => "too-few-runs",
                 Doubt::Unknown => "unknown",
                 Doubt::Incomplete => "incomplete",
+                Doubt::ClientLimited => "client-limited",
                 Doubt::LimitInInterval => "limit-in-interval",
                 Doubt::RunsDisagree => "runs-disagree",
             }),

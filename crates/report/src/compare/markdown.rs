@@ -6,7 +6,7 @@ use plimsoll_analysis::compare::{
 
 use super::figure::figure;
 use super::headline::headline;
-use super::{change_text, doubt_text, found, label, outcome, place_name, verdict_text};
+use super::{change_text, doubt_text, found, label, outcome, place_name, verdict_text, warnings};
 use crate::format::{UNKNOWN, known};
 use crate::table::harmless;
 
@@ -55,8 +55,8 @@ pub fn markdown(
             out.push_str(&format!("| {} | {before} | {after} |\n", cell(name)));
         }
     }
-    for (run, sentence) in comparison.client_limits.iter().chain(&comparison.remarks) {
-        out.push_str(&format!("\nWarning: {}\n", cell(&format!("{run}: {sentence}"))));
+    for text in warnings(comparison) {
+        out.push_str(&format!("\nWarning: {}\n", cell(&text)));
     }
     out
 }

@@ -6,7 +6,7 @@ use super::figure::{figure, percent_signed, percent_spread};
 use super::headline::headline;
 use super::{
     NO_VERDICT, OPEN_ON_ONE_SIDE, change_text, is_open_on_one_side, is_shown, label, place_name,
-    too_few_runs, verdict_text, word,
+    too_few_runs, verdict_text, warnings, word,
 };
 use crate::format::{UNKNOWN, known};
 use crate::html::{CELL_CHARS_MAX, TEXT_CHARS_MAX, cut, cut_name, escaped};
@@ -16,13 +16,9 @@ use crate::table::Tone;
 pub(crate) fn head(comparison: &Comparison) -> String {
     let headline = headline(comparison);
     let lines = headline.iter().map(|line| format!("<li>{}</li>\n", escaped(line)));
-    let warnings = comparison.client_limits.iter().chain(&comparison.remarks);
-    let warnings = warnings.map(|(run, sentence)| {
-        format!(
-            "<li class=\"warning\">{}</li>\n",
-            cut(&format!("{run}: {sentence}"), TEXT_CHARS_MAX)
-        )
-    });
+    let warnings = warnings(comparison).into_iter();
+    let warnings =
+        warnings.map(|text| format!("<li class=\"warning\">{}</li>\n", cut(&text, TEXT_CHARS_MAX)));
     let lines: String = lines.chain(warnings).collect();
     let side = |name: &str, runs: &[String]| {
         format!("<dt>{name}</dt><dd>{}</dd>\n", cut(&runs.join(", "), TEXT_CHARS_MAX))
