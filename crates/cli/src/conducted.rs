@@ -23,7 +23,9 @@ use plimsoll_report::{format, verdict};
 use plimsoll_results::Asked;
 use plimsoll_workload::mix64;
 use plimsoll_workload::plan::spec::{OracleTarget, QueueSpec, TargetSpec};
-use plimsoll_workload::plan::{Members, Plan, Target as PlanTarget, TargetSecrets, WorkloadFile};
+use plimsoll_workload::plan::{
+    Plan, Target as PlanTarget, TargetIndex, TargetSecrets, WorkloadFile,
+};
 
 use crate::access::AccessDoc;
 use crate::args::file::FileConductArgs;
@@ -75,6 +77,8 @@ pub(crate) struct Settings<'a> {
     pub(crate) keeps_data: bool,
     /// Whether it may change what no run wrote.
     pub(crate) consent: Consent,
+    /// Whether it goes on where all operations fail alike.
+    pub(crate) keeps_going: bool,
     /// How much of the operations may fail, in percent.
     pub(crate) max_error_rate: f64,
     /// How often cleaning is tried.
@@ -115,6 +119,7 @@ impl<'a> Settings<'a> {
             output,
             keeps_data: false,
             consent,
+            keeps_going: false,
             max_error_rate: 0.0,
             clean_tries_max: 1,
             allowed: AllowedDirs::ANY,
@@ -194,7 +199,9 @@ impl<'a> Settings<'a> {
         if self.is_simulated() && !self.output.outages.event.is_empty() {
             bail!("--event runs commands at instants of real time, and --virtual has none");
         }
-        self.output.outages.added_to(file)
+        let mut file = self.output.outages.added_to(file)?;
+        file.keep_going |= self.keeps_going || self.max_error_rate >= 100.0;
+        Ok(file)
     }
 
     /// Returns where the record of a simulation lies that nobody keeps.
@@ -578,9 +585,10 @@ fn announce(
         ui.note(&format!("running on {store}, which shares this machine's cores"));
     }
     let place = match run.targets() {
-        [Target::Store(store)] if !store.bucket.is_empty() && !names_all_buckets(plan) => {
-            let (what, name) = (store.record.root_word(), store.record.root_name(&store.bucket));
-            format!("on {}, {what} {name}", format::hosts(endpoints))
+        [Target::Store(store)] if !store.bucket.is_empty() => {
+            let in_use = plan.buckets_in_use(TargetIndex(0), Some(&store.bucket));
+            let name = store.record.root_name(in_use.as_ref().unwrap_or(&store.bucket));
+            format!("on {}, {} {name}", format::hosts(endpoints), store.record.root_word())
         }
         [Target::Files(_)] => format!("in {}", endpoints.join(", ")),
         [_] => format!("on {}", format::hosts(endpoints)),
@@ -591,10 +599,4 @@ fn announce(
         ui.note(&format!("credentials from {}", found.source));
     }
     lower::late_stop_rules(plan).iter().for_each(|warning| ui.warn(warning));
-}
-
-/// Tells whether the target's own bucket is nothing to the workload: each set names its own.
-fn names_all_buckets(plan: &Plan) -> bool {
-    let names = |members: &Members| matches!(members, Members::Named(of) if of.buckets.is_some());
-    plan.sets.iter().all(|set| names(&set.members))
 }

@@ -366,6 +366,9 @@ impl<'a> PlanWork<'a> {
             stop_rules,
             is_judged_elsewhere: self.crew.is_directed(),
             end_on_failure: of.end_on_failure,
+            ends_if_alike: is_measured
+                && !self.placed.plan.file.keep_going
+                && !of.jobs.iter().any(|job| job.error_percent_max == Some(100.0)),
         };
         StageWork { stage, objects: objects.collect(), files, limits }
     }

@@ -11,7 +11,7 @@ use plimsoll_model::{Bytes, OpKind};
 use plimsoll_stats::{Interval, ZipfFit};
 use plimsoll_workload::plan::spec::{
     Arrivals, Choice, FillSpec, JobSpec, Named, ObjectSet, OpenSpec, PacingSpec, RateSpec, SetSpec,
-    StageSpec, Targets, WORKLOAD_SCHEMA, WorkSpec, WorkStage, WorkloadFile,
+    StageSpec, WorkSpec, WorkStage, WorkloadFile,
 };
 use plimsoll_workload::plan::{Profile, Time};
 use plimsoll_workload::trace::{NO_OBJECT, Trace};
@@ -97,15 +97,9 @@ impl Fitted {
         notes.extend(popularity.and_then(|fit| unseen(trace, &fit)));
         let mut measure = WorkStage::of("measure", vec![job]);
         measure.duration = Some(Time(trace.duration().max(DURATION_MIN)));
-        let file = WorkloadFile {
-            schema: WORKLOAD_SCHEMA.to_owned(),
-            name: "fitted".to_owned(),
-            seed: Some(seed),
-            verify: true,
-            targets: Targets::Given,
-            sets: [(SET.to_owned(), set)].into_iter().collect::<Named<SetSpec>>(),
-            stages: vec![prepare, StageSpec::Jobs(measure)],
-        };
+        let sets = [(SET.to_owned(), set)].into_iter().collect::<Named<SetSpec>>();
+        let stages = vec![prepare, StageSpec::Jobs(measure)];
+        let file = WorkloadFile { seed: Some(seed), ..WorkloadFile::new("fitted", sets, stages) };
         Ok(Self { file, mix, sizes, popularity, arrivals, notes })
     }
 

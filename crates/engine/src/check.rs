@@ -45,7 +45,7 @@ pub fn run_check<D: Driver, W: Witness + Send>(
     let state = Mutex::new(CheckState::new(config, witness));
     let rule = OnceLock::new();
     let CheckContext { clock, stop, live } = *context;
-    let stops = Stops { user: stop, rule: &rule, end_on_failure: false };
+    let stops = Stops { user: stop, rule: &rule, end_on_failure: false, alike: None };
     let body = |index: usize| -> Body<'_> {
         let workers = (index as u32..config.workers).step_by(threads).map(WorkerId);
         let facts = CheckFacts { config, clock, stops, state: &state, live, index };

@@ -345,6 +345,11 @@ impl<'a> ThreadRecords<'a> {
                 past.send(timeline);
             }
         });
+        if record.outcome.is_ok()
+            && let Some(alike) = self.stops.alike.take()
+        {
+            alike.succeeded();
+        }
         let mut packed = PackedOp::from(record);
         if !is_measured {
             packed.leave_out();
@@ -366,6 +371,11 @@ impl<'a> ThreadRecords<'a> {
         }
         if self.stops.end_on_failure {
             let because = format!("{} failed: {error}", kind.name());
+            self.stops.rule.get_or_init(|| Verdict { reason: EndReason::Failure, because });
+        }
+        let after = end.since(self.started);
+        if let Some(count) = self.stops.alike.and_then(|alike| alike.failed(outcome, after)) {
+            let because = format!("all {count} operations so far failed alike: {error}");
             self.stops.rule.get_or_init(|| Verdict { reason: EndReason::Failure, because });
         }
         let failure = || ErrorSample {

@@ -26,7 +26,7 @@ use crate::ring::{FilesJob, RingConfig, RingFacts, RingThread, teams, virtual_te
 use crate::server_names::ServerNames;
 use crate::sources::shared_upload::SharedUpload;
 use crate::threads::{BUFFER_OPS, Begun, Body, Gate, Recorder, RunJob, StageThreads, sum};
-use crate::timing::{JobTiming, OpsLeft, StageLimits, Stops};
+use crate::timing::{Alike, JobTiming, OpsLeft, StageLimits, Stops};
 use crate::virtual_time::VirtualTime;
 use crate::watch::{StageRules, Watch, WatchedJob};
 
@@ -165,8 +165,10 @@ pub fn run_stage<D: Driver, R: RingDriver>(
     sink: &mut dyn OpSink,
 ) -> Result<StageOutcome, EngineError> {
     let rule = OnceLock::new();
-    let end_on_failure = work.limits.end_on_failure;
-    let stops = Stops { user: context.stop, rule: &rule, end_on_failure };
+    let StageLimits { end_on_failure, ends_if_alike, .. } = work.limits;
+    let watched = Alike::default();
+    let alike = ends_if_alike.then_some(&watched);
+    let stops = Stops { user: context.stop, rule: &rule, end_on_failure, alike };
     let ops_left = work.limits.ops_max.map(|max| Arc::new(OpsLeft::new(max)));
     let objects: Vec<_> = work
         .objects

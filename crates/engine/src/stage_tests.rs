@@ -302,6 +302,40 @@ fn the_first_failure_ends_a_stage_that_wants_it() {
     assert_eq!(outcome.errors[0].job, JobId(0));
 }
 
+#[test]
+fn a_stage_ends_whose_operations_all_fail_alike_from_its_first_on() {
+    let duration = 60 * SECOND.unwrap();
+    let timing = JobTiming { duration: Some(duration), ..JobTiming::default() };
+    let alike = StageLimits { ends_if_alike: true, ..StageLimits::default() };
+    fn fails(class: ErrorClass) -> (Duration, Answer) {
+        (Duration::from_millis(10), Answer::Fail(class))
+    }
+    let end = |script: Script, limits: &StageLimits| {
+        let (outcome, records) = timed(2, script, timing.clone(), limits.clone());
+        (outcome.ended_by, outcome.ended_because, records.len())
+    };
+    let denied: Script = |_| fails(ErrorClass::Denied);
+    let (by, because, count) = end(denied, &alike);
+    // The first that ends at 2 s or later, of 10 ms each, and what was under way then.
+    assert_eq!((by, count), (EndReason::Failure, 400));
+    let sentence = "all 399 operations so far failed alike: denied: scripted";
+    assert_eq!(because.as_deref(), Some(sentence));
+    // Not where that is not wanted, where one went otherwise, or where it may pass by itself.
+    let one_right: Script = |number| match number {
+        150 => (Duration::from_millis(10), Answer::Right),
+        _ => fails(ErrorClass::Denied),
+    };
+    let one_other: Script =
+        |number| fails(if number == 3 { ErrorClass::Client } else { ErrorClass::Denied });
+    let server: Script = |_| fails(ErrorClass::Server);
+    let never = StageLimits::default();
+    for (script, limits) in
+        [(denied, &never), (one_right, &alike), (one_other, &alike), (server, &alike)]
+    {
+        assert_eq!(end(script, limits).0, EndReason::Duration);
+    }
+}
+
 /// Stops when the rate is known within 5 %.
 fn until_known() -> StageLimits {
     let rules = vec![StopRule::Until(vec!["ci(mean)<=5%".parse().unwrap()])];

@@ -3,11 +3,11 @@
 
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use plimsoll_model::{Moment, WorkerId};
+use plimsoll_model::{ErrorClass, Moment, WorkerId};
 use plimsoll_workload::plan::{self, Amount, JobPacing, Think};
 use plimsoll_workload::{OpenLoop, Pacing, Random, StopRule};
 
@@ -138,6 +138,47 @@ pub struct StageLimits {
     pub is_judged_elsewhere: bool,
     /// Whether the first failed operation ends it.
     pub end_on_failure: bool,
+    /// Whether it ends where all operations fail alike from its first on.
+    pub ends_if_alike: bool,
+}
+
+/// Watches whether all operations of a stage fail alike, from its first on, in a way that does not
+/// pass by itself.
+#[derive(Debug, Default)]
+pub(crate) struct Alike {
+    /// Whether one succeeded, or failed for another reason.
+    is_over: AtomicBool,
+    /// The reason of the first failure, and how many there were.
+    failed: Mutex<Option<(ErrorClass, u64)>>,
+}
+
+impl Alike {
+    /// So many operations, and for so long, have to fail.
+    const OPS_MIN: u64 = 100;
+    const TIME_MIN: Duration = Duration::from_secs(2);
+
+    /// Takes note that an operation succeeded.
+    pub(crate) fn succeeded(&self) {
+        self.is_over.store(true, Relaxed);
+    }
+
+    /// Takes note that an operation failed so long after the start of the stage; returns how many
+    /// did, where that is enough.
+    pub(crate) fn failed(&self, class: ErrorClass, after: Duration) -> Option<u64> {
+        if self.is_over.load(Relaxed) {
+            return None;
+        }
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let (first, count) = failed.get_or_insert((class, 0));
+        *count += 1;
+        use ErrorClass::{Client, Connect, Denied, NotFound};
+        let stays = matches!(class, Denied | NotFound | Connect | Client);
+        if !stays || *first != class {
+            self.is_over.store(true, Relaxed);
+            return None;
+        }
+        (*count >= Self::OPS_MIN && after >= Self::TIME_MIN).then_some(*count)
+    }
 }
 
 /// A rule that holds.
@@ -156,6 +197,8 @@ pub(crate) struct Stops<'a> {
     /// The stage's own: set once, when a stop rule holds.
     pub(crate) rule: &'a OnceLock<Verdict>,
     pub(crate) end_on_failure: bool,
+    /// What watches whether all operations fail alike, where that ends the stage.
+    pub(crate) alike: Option<&'a Alike>,
 }
 
 impl Stops<'_> {

@@ -55,7 +55,10 @@ impl Measurement<'_> {
         ledger: impl FnOnce() -> Result<Ledger>,
     ) -> Result<Measured> {
         let Self { file, target, time, engine, run_dir } = self;
-        let (plan, seed) = (Arc::new(file.check()?), seed_of(file));
+        let (mut plan, seed) = (file.check()?, seed_of(file));
+        // A store that only fails is measured as well.
+        plan.file.keep_going = true;
+        let plan = Arc::new(plan);
         let place = temporary_directory()?;
         let path = run_dir.map_or_else(|| place.path().join("run"), Path::to_path_buf);
         let request = RunRequest {

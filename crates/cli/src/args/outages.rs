@@ -22,11 +22,18 @@ pub(crate) struct OutageArgs {
     /// command then ends with status 1
     #[arg(long)]
     pub(crate) verify_acked: bool,
+    /// Go on where all operations fail alike. Without it, a run ends whose first hundred operations,
+    /// and all of its first 2 s, are refused for want of permission, of a bucket, or of a server
+    #[arg(long)]
+    pub(crate) keep_going: bool,
 }
 
 impl OutageArgs {
     /// Returns a workload with what these flags add to it.
     pub(crate) fn added_to(&self, file: WorkloadFile) -> Result<WorkloadFile> {
+        // What is done to a store at an instant may come before its first success.
+        let keep_going = file.keep_going || self.keep_going || !self.event.is_empty();
+        let file = WorkloadFile { keep_going, ..file };
         if !self.verify_acked {
             return Ok(file);
         }

@@ -113,6 +113,7 @@ pub(crate) fn as_cosbench(args: &CosbenchArgs) -> Result<ExitCode> {
         store: Some(&store),
         threads: args.threads,
         op_timeout: args.op_timeout.0,
+        keeps_going: true,
         ..Settings::plain(&args.output, consent(args))
     });
     if args.check || args.explain {

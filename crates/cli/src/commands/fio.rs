@@ -190,6 +190,7 @@ fn of_files<'a>(lowered: &Lowered, settings: &Settings<'a>) -> conducted::Settin
         max_error_rate: settings.conduct.max_error_rate.0,
         stand_in: if lowered.null { StandIn::Null } else { settings.stand_in.clone() },
         notes: lowered.notes.iter().map(ToString::to_string).collect(),
+        keeps_going: true,
         ..conducted::Settings::plain(settings.output, settings.consent.clone())
     }
 }

@@ -53,6 +53,7 @@ pub(crate) fn as_mdtest(args: &MdtestArgs) -> Result<ExitCode> {
         max_error_rate: args.conduct.max_error_rate.0,
         notes: plan.notes.iter().map(ToString::to_string).collect(),
         show: Some(&show),
+        keeps_going: true,
         ..conducted::Settings::plain(&args.output, consent)
     };
     conducted::run(&file, &settings).map_err(in_words)

@@ -7,7 +7,7 @@ use plimsoll_conduct::{Consent, RunTime, StandIn, Traces};
 use plimsoll_workload::plan::WorkloadFile;
 use plimsoll_workload::plan::spec::{
     FilesTarget, FillSpec, JobSpec, Named, OneOrMany, ReplaySpec, SetSpec, StageSpec, TargetSpec,
-    Targets, TraceSet, WORKLOAD_SCHEMA, WorkSpec, WorkStage,
+    Targets, TraceSet, WorkSpec, WorkStage,
 };
 use plimsoll_workload::trace::Trace;
 
@@ -87,13 +87,9 @@ fn workload(args: &ReplayArgs, trace: &Trace, is_closed: bool) -> WorkloadFile {
     let set = TraceSet { on: None, trace: args.trace.of() };
     let seed = args.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch));
     let mut file = WorkloadFile {
-        schema: WORKLOAD_SCHEMA.to_owned(),
-        name: "replay".to_owned(),
         seed: Some(seed),
         verify: !args.no_verify,
-        targets: Targets::Given,
-        sets: Named::default(),
-        stages: Vec::new(),
+        ..WorkloadFile::new("replay", Named::default(), Vec::new())
     };
     if let Some(directory) = &args.dir {
         let directory = OneOrMany(vec![directory.clone()]);

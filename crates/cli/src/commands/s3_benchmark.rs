@@ -63,6 +63,7 @@ pub(crate) fn as_s3_benchmark(args: &S3BenchmarkArgs) -> Result<ExitCode> {
         max_error_rate: 100.0,
         clean_tries_max: CLEAN_TRIES_MAX,
         notes: vec!["as s3-benchmark: --explain lists what is corrected".to_owned()],
+        keeps_going: true,
         ..Settings::plain(&args.output, Consent::by(YES, false))
     };
     let mut conducted = Conducted::begin(&file, &settings).map_err(in_its_words)?;

@@ -166,6 +166,7 @@ fn carry_out(
         serverprof: serverprof.as_ref(),
         keeps_data: run.keeps_data,
         show: Some(&show),
+        keeps_going: true,
         ..Settings::plain(&output, Consent::by(YES, run.consents))
     };
     let done = conducted::run(&file, &settings).map_err(in_warps_words);

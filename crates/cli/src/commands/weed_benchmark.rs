@@ -110,6 +110,7 @@ fn run(
         keeps_data: !args.clean,
         notes,
         observe: Some(&observe),
+        keeps_going: true,
         ..Settings::plain(&args.output, Consent::by(YES, false))
     };
     // A list that cannot be written is found out before anything else is.

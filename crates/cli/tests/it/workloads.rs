@@ -10,7 +10,7 @@ use plimsoll_testkit::{LiveKind, live};
 use plimsoll_workload::plan::{Plan, Work, WorkloadFile};
 use serde_json::Value;
 
-use crate::harness::{self, Target, oracle, plimsoll, printed, run, stderr};
+use crate::harness::{self, Target, oracle, plimsoll, printed, run, run_line, stderr};
 
 /// How many objects are in the bucket before; some of them have the names that `existing.yaml`
 /// asks for.
@@ -336,4 +336,30 @@ fn every_kind_of_operation_succeeds_on_the_null_target() {
     let totals: Vec<(u64, u64)> = stages.iter().map(total).collect();
     assert_eq!(totals[2..], [(900, 0), (9, 0)], "{report:#}");
     assert!(report["verification"].is_null(), "nothing came that could be checked");
+}
+
+#[test]
+fn a_run_whose_operations_all_fail_alike_ends_with_that_sentence() {
+    let place = tempfile::tempdir().unwrap();
+    let here = place.path();
+    let script = "schema: plimsoll.oracle/1\nservice: {time: {constant: 2ms}}\n\
+                  faults: {get: {status: {403: 1.0}}}\n";
+    fs::write(here.join("denied.yaml"), script).unwrap();
+    let workload = "schema: plimsoll.workload/2\nsets: {o: {count: 20, size: 1KiB}}\nstages:\n\
+                    - {prepares: true, jobs: [{work: {fill: o}}]}\n\
+                    - {duration: 60s, jobs: [{workers: 4, work: {objects: [{get: o}]}}]}\n";
+    fs::write(here.join("w.yaml"), workload).unwrap();
+    let line = "run w.yaml --virtual --script denied.yaml";
+    let ended = run_line(here, line);
+    let report = String::from_utf8(ended.stdout).unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{report}");
+    assert!(report.contains("operations so far failed alike: denied"), "{report}");
+    let took = |words: &str| {
+        let output = run_line(here, &format!("{line}{words} --json --quiet"));
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let stages = report["stages"].as_array().unwrap();
+        let main = stages.iter().find(|stage| stage["is_result"] == true).unwrap();
+        main["duration_ns"].as_u64().unwrap() / 1_000_000_000
+    };
+    assert_eq!([took(""), took(" --keep-going"), took(" --max-error-rate 100%")], [2, 60, 60]);
 }

@@ -76,6 +76,10 @@ pub struct WorkloadFile {
     /// Whether every byte that is read is checked.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub verify: bool,
+    /// Whether a stage goes on whose operations all fail alike from its first on. Left out, the run
+    /// ends once that lasts for two seconds and a hundred operations: the next would fail as well.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub keep_going: bool,
     /// Where the load goes. Left out, it is the one target that is named when the run starts.
     #[serde(default, skip_serializing_if = "Targets::is_given")]
     pub targets: Targets,
@@ -258,6 +262,7 @@ impl WorkloadFile {
             name: name.to_owned(),
             seed: None,
             verify: true,
+            keep_going: false,
             targets: Targets::Given,
             sets,
             stages,
