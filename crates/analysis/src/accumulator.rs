@@ -121,6 +121,11 @@ impl Frame {
         Duration::from_nanos(inside)
     }
 
+    /// Returns the segments that lie wholly in the span.
+    pub(crate) fn whole_segments(&self) -> impl Iterator<Item = usize> {
+        (0..self.segments_count).filter(|index| self.length_of(*index) == self.segment_length())
+    }
+
     pub(crate) fn segment_length(&self) -> Duration {
         Duration::from_nanos(self.segment)
     }
@@ -411,8 +416,7 @@ impl Accumulator {
     }
 
     fn segment_rates(&self, frame: &Frame) -> Option<SegmentRates> {
-        let is_whole = |index: &usize| frame.length_of(*index) == frame.segment_length();
-        let mut slowest_first: Vec<usize> = (0..self.segments.len()).filter(is_whole).collect();
+        let mut slowest_first: Vec<usize> = frame.whole_segments().collect();
         slowest_first.sort_by_key(|&index| {
             let segment = &self.segments[index];
             (if self.moves_bytes { segment.bytes } else { 0 }, segment.objects_micro, index)

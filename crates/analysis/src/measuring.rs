@@ -186,7 +186,7 @@ impl<'a> MeasuringRow<'a> {
             ended: question.ended,
             span: self.span,
             segment: frame.segment_length(),
-            segments_count: frame.segments_count as u64,
+            segments_count: frame.whole_segments().count() as u64,
             workers_count: survey.workers,
             workers_active: survey.active,
             first_done: survey.first_done,

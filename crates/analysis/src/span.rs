@@ -97,7 +97,8 @@ pub struct KindSpan {
 #[derive(Clone, Debug, Default)]
 pub struct StageSurvey {
     kinds: [Option<KindSpan>; OpKind::ALL.len()],
-    /// By worker; the ends of every worker that did anything, failed operations included.
+    /// By worker; the ends of every worker that did anything that counts, failed operations
+    /// included.
     ends: Vec<Option<Ends>>,
     /// Of workers with a number too high for the list.
     ends_beyond: BTreeMap<WorkerId, Ends>,
@@ -180,8 +181,11 @@ impl StageSurvey {
     const LISTED_MAX: u32 = 1 << 16;
 
     fn add(&mut self, op: &OpOutline) {
-        let ends = Ends { first: op.end, last: op.end.max(op.start), last_start: op.start };
-        self.add_ends(op.worker, ends);
+        // What began in a ramp moves nothing in the span, so that the worker is not at it yet.
+        if op.is_measured {
+            let ends = Ends { first: op.end, last: op.end.max(op.start), last_start: op.start };
+            self.add_ends(op.worker, ends);
+        }
         self.add_endpoints((op.endpoint, op.endpoint));
         let new = KindSpan { kind: op.kind, started: op.start, ended: op.end, ops: 0 };
         let kind = self.kinds[op.kind as usize].get_or_insert(new);
@@ -395,7 +399,8 @@ impl RowSurvey {
         let own = |rule| full(own_start, own_end, rule);
         match row.span {
             Span::FromRamps => {
-                let start = self.measured_from.unwrap_or(question.started);
+                // A row may have ended within its ramp.
+                let start = self.measured_from.unwrap_or(question.started).min(stage_ended);
                 let end = self.last_done.unwrap_or(start).max(start);
                 MeasuredSpan { start, end, rule: SpanRule::FromRamps }
             }

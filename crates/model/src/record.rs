@@ -61,6 +61,8 @@ pub struct OpOutline {
     pub start: Moment,
     /// When the answer was complete, or the failure known.
     pub end: Moment,
+    /// Whether it was due in the measured span of its job.
+    pub is_measured: bool,
 }
 
 /// Sees operations, on a thread of its own.
@@ -69,8 +71,8 @@ pub type Visit<'a, R = OpRecord> = dyn FnMut(&R) + Send + 'a;
 impl OpRecord {
     /// Returns its outline.
     pub fn outline(&self) -> OpOutline {
-        let Self { stage, worker, kind, endpoint, start, end, .. } = *self;
-        OpOutline { stage, worker, kind, endpoint, start, end }
+        let Self { stage, worker, kind, endpoint, start, end, is_measured, .. } = *self;
+        OpOutline { stage, worker, kind, endpoint, start, end, is_measured }
     }
 
     /// Returns the latency: intended start to end.

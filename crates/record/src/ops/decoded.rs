@@ -147,6 +147,8 @@ pub(super) struct Outlines<'a> {
     endpoint: Texts<EndpointId>,
     start: Column<Int64Type>,
     end: Column<Int64Type>,
+    /// Older logs have no such column.
+    measured: Option<Column<BoolType>>,
 }
 
 impl<'a> Batch<'a> for Outlines<'a> {
@@ -161,10 +163,12 @@ impl<'a> Batch<'a> for Outlines<'a> {
             endpoint: Texts::new(group, 4)?,
             start: Column::new(group, 10)?,
             end: Column::new(group, 13)?,
+            measured: group.has_column(17).then(|| Column::new(group, 17)).transpose()?,
         })
     }
 
     fn read(&mut self, rows: usize) -> Result<(), String> {
+        self.measured.as_mut().map_or(Ok(()), |column| column.read(rows))?;
         self.stage.read_bytes(rows)?;
         self.worker.read(rows)?;
         self.kind.read(rows, &OpKind::from_name)?;
@@ -197,6 +201,7 @@ impl Outlines<'_> {
             endpoint: &self.endpoint.meanings[..count],
             start: &self.start.values[..count],
             end: &self.end.values[..count],
+            measured: self.measured.as_ref().map(|column| &column.values[..count]),
         }
     }
 }
@@ -214,9 +219,8 @@ pub(super) struct Decoded<'a> {
     first_byte_to_end: Column<Int64Type>,
     outcome: Texts<ErrorClass>,
     attempts: Column<Int32Type>,
-    /// Older logs have no such columns.
+    /// Older logs have no such column.
     assigned: Option<Column<Int64Type>>,
-    measured: Option<Column<BoolType>>,
 }
 
 impl<'a> Batch<'a> for Decoded<'a> {
@@ -238,7 +242,6 @@ impl<'a> Batch<'a> for Decoded<'a> {
             outcome: Texts::new(group, 14)?,
             attempts: small(15)?,
             assigned: group.has_column(16).then(|| large(16)).transpose()?,
-            measured: group.has_column(17).then(|| Column::new(group, 17)).transpose()?,
         })
     }
 
@@ -261,7 +264,6 @@ impl<'a> Batch<'a> for Decoded<'a> {
         for column in known.into_iter().chain(&mut self.assigned) {
             column.read_known(rows)?;
         }
-        self.measured.as_mut().map_or(Ok(()), |column| column.read(rows))?;
         let (start, end) = (&self.outlines.start.values, &self.outlines.end.values);
         check_differences(&self.schedule_delay.values, start, "schedule_delay_ns")?;
         check_differences(&self.first_byte_to_end.values, end, "first_byte_to_end_ns")
@@ -289,7 +291,6 @@ impl Decoded<'_> {
             outcome: &self.outcome.meanings[..count],
             attempts: &self.attempts.values[..count],
             assigned: self.assigned.as_ref().map(|column| column.rows(count)),
-            measured: self.measured.as_ref().map(|column| &column.values[..count]),
         }
     }
 }
@@ -304,6 +305,7 @@ struct OutlineRows<'a> {
     endpoint: &'a [EndpointId],
     start: &'a [i64],
     end: &'a [i64],
+    measured: Option<&'a [bool]>,
 }
 
 impl OutlineRows<'_> {
@@ -317,6 +319,8 @@ impl OutlineRows<'_> {
             endpoint: self.endpoint[row],
             start: moment(self.start[row]),
             end: moment(self.end[row]),
+            // In an older log the workload alone says it.
+            is_measured: self.measured.is_none_or(|measured| measured[row]),
         }
     }
 }
@@ -336,14 +340,14 @@ struct Rows<'a> {
     outcome: &'a [ErrorClass],
     attempts: &'a [i32],
     assigned: Option<Values<'a, i64>>,
-    measured: Option<&'a [bool]>,
 }
 
 impl Rows<'_> {
     /// Returns one of them.
     #[inline]
     fn op(&self, row: usize) -> OpRecord {
-        let OpOutline { stage, worker, kind, endpoint, .. } = self.outlines.outline(row);
+        let outline = self.outlines.outline(row);
+        let OpOutline { stage, worker, kind, endpoint, is_measured, .. } = outline;
         let (start, end) = (self.outlines.start[row], self.outlines.end[row]);
         OpRecord {
             stage,
@@ -365,8 +369,7 @@ impl Rows<'_> {
             end: moment(end),
             outcome: self.outcome[row],
             attempts: self.attempts[row] as u8,
-            // In an older log the workload alone says it.
-            is_measured: self.measured.is_none_or(|measured| measured[row]),
+            is_measured,
         }
     }
 }

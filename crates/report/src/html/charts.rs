@@ -117,7 +117,7 @@ impl<'a> Charts<'a> {
     }
 
     pub(super) fn has_segments(&self) -> bool {
-        self.analysis().segments_count > 0 && !self.details.kinds.is_empty()
+        !self.details.series.is_empty() && !self.details.kinds.is_empty()
     }
 
     /// Returns the charts of rates over time.
