@@ -39,9 +39,9 @@ struct RowWitness<'a> {
     asked_until: u64,
     failed: Option<(u64, u64)>,
     success_before: Option<Moment>,
-    /// The gaps in which something failed.
+    /// The gaps that are told, those in which something failed, and those that may be.
     outages: Vec<OutageTelling>,
-    /// The others.
+    /// Which of the others are told.
     silent: Judge,
 }
 
@@ -96,8 +96,8 @@ impl Witness<'_> {
 impl Watching {
     /// Returns what a second scan is to complete.
     pub(crate) fn telling<'a>(self, question: &'a Question<'a>) -> RowTelling<'a> {
-        let (failed, silent) = self.suspects.into_iter().partition(|stall: &Stall| stall.failed);
-        let failed: Vec<Stall> = failed;
+        let silent = self.suspects.iter().filter(|stall| !stall.failed).cloned();
+        let silent = Judge::of(silent.collect());
         RowTelling {
             ledger: self.ledger,
             latencies: self.latencies,
@@ -107,8 +107,8 @@ impl Watching {
                 asked_until: self.asked_until,
                 failed: self.failed,
                 success_before: None,
-                outages: failed.into_iter().map(OutageTelling::of).collect(),
-                silent: Judge::of(silent),
+                outages: self.suspects.into_iter().map(OutageTelling::of).collect(),
+                silent,
             },
         }
     }
@@ -126,10 +126,12 @@ impl RowWitness<'_> {
             }
             return;
         }
-        let known = end.min(self.asked_until);
         // Outages of a row and those of its parts may overlap.
         for telling in &mut self.outages {
             let of = &telling.stall;
+            // What was known after the row asked for anything belongs to what did not end.
+            let is_over = of.next_success.is_some();
+            let known = if is_over { end } else { end.min(self.asked_until) };
             if known < of.from || known > of.until || !of.is_about(op, client) {
                 continue;
             }
@@ -161,8 +163,9 @@ impl RowTelling<'_> {
             first: Moment::from_ns(first),
             last: Moment::from_ns(last),
         });
-        let silent = seen.silent.stalls().into_iter().map(OutageTelling::of);
-        let mut told: Vec<OutageTelling> = seen.outages.into_iter().chain(silent).collect();
+        let silent = seen.silent.stalls();
+        let mut told = seen.outages;
+        told.retain(|of| of.stall.failed || silent.contains(&of.stall));
         let of_all = told.iter().map(|of| &of.stall).filter(|stall| stall.is_of_all());
         let of_all: Vec<Stall> = of_all.cloned().collect();
         // What all of the row tells is not told of its parts as well.
