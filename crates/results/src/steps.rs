@@ -28,6 +28,10 @@ impl Record {
         }
         for (index, stage) in stages {
             let [row] = &mut stage.rows[..] else { continue };
+            // Of a group of jobs nobody asked for the rate of one of them.
+            if manifest.stages[usize::from(*index)].jobs.len() > 1 {
+                continue;
+            }
             let steps = steps(row);
             if steps.len() < 2 || steps.len() > STEPS_MAX {
                 continue;
