@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::steps::Steps;
-use crate::{process, suite, tidy, tools};
+use crate::{process, recount, suite, tidy, tools};
 
 /// Runs every check that a change must pass, the quick ones first, the tests last.
 pub(crate) fn ci() -> Result<()> {
@@ -14,6 +14,8 @@ pub(crate) fn ci() -> Result<()> {
     steps.run("tidy", tidy::run)?;
     let tests = suite::Options::of_the_gate();
     steps.run("build", || suite::build(&tests))?;
+    let program = process::root().join("target/debug/plimsoll");
+    steps.run("recount", || recount::run(&program, 0, recount::GATE_PLANS))?;
     steps.run("servers", || tools::install_servers().map(drop))?;
     print!("{}", steps.table());
     println!("== tests");

@@ -14,6 +14,7 @@ mod dist;
 mod fuzz;
 mod nightly;
 mod process;
+mod recount;
 mod release;
 mod servers;
 mod site;
@@ -39,6 +40,9 @@ usage: cargo xtask COMMAND
   nightly [STEP...]        what takes too long for the gate: doc, deploy, package, lean, tests (long
                            ones, more servers, a browser), site, fuzz, proofs; a step that has
                            passed on this commit is not repeated
+  recount [FIRST COUNT]    random plans in virtual time, and every figure of their reports counted
+                           again from their op logs by testdata/recount, with the program in
+                           target/release
   tidy                     the rules that no compiler knows: sizes, crate graph, words
   tools                    install everything that tests need into target/tools, and Chromium by
                            apt-get where there is none
@@ -81,6 +85,11 @@ fn main() -> ExitCode {
             None => return wrong_usage(),
         },
         ["nightly", names @ ..] => nightly::run(names),
+        ["recount"] => nightly::recount(),
+        ["recount", first, count] => match (first.parse(), count.parse()) {
+            (Ok(first), Ok(count)) => nightly::recount_of(first, count),
+            _ => return wrong_usage(),
+        },
         ["tidy"] => tidy::run(),
         ["tools"] => tools::install_all().map(drop),
         ["deploy"] => deploy::run(),

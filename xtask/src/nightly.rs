@@ -10,7 +10,7 @@ use anyhow::{Result, bail, ensure};
 
 use crate::steps::Steps;
 use crate::tidy::budgets::RELEASE_BYTES_MAX;
-use crate::{chores, deploy, fuzz, process, site, suite};
+use crate::{chores, deploy, fuzz, process, recount, site, suite};
 
 /// A step and what it checks.
 struct Step {
@@ -19,7 +19,7 @@ struct Step {
 }
 
 /// All steps, in the order in which they run: what most often fails comes first.
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     Step { name: "doc", run: chores::doc },
     Step { name: "deploy", run: deploy::run },
     Step { name: "package", run: chores::package },
@@ -28,6 +28,7 @@ const STEPS: [Step; 8] = [
     Step { name: "site", run: site::run },
     Step { name: "fuzz", run: fuzz::warp_reader },
     Step { name: "proofs", run: proofs },
+    Step { name: "recount", run: recount },
 ];
 
 /// Runs the steps of these names, all by default, that have not passed on this commit yet.
@@ -83,10 +84,25 @@ fn lean() -> Result<()> {
     process::check(process::cargo(&["test"]).args(of_it), "tests of the lean build")
 }
 
+/// Builds the program as people do.
+fn release_program() -> Result<PathBuf> {
+    process::check(&mut process::cargo(&["build", "--release"]), "building for release")?;
+    Ok(process::root().join("target/release/plimsoll"))
+}
+
+/// Counts the figures of as many random plans again as each night does.
+pub(crate) fn recount() -> Result<()> {
+    recount_of(0, recount::NIGHTLY_PLANS)
+}
+
+/// Counts the figures of these random plans again.
+pub(crate) fn recount_of(first: u32, count: u32) -> Result<()> {
+    recount::run(&release_program()?, first, count)
+}
+
 /// Holds the program as people build it to its size, and to all of its proofs.
 fn proofs() -> Result<()> {
-    process::check(&mut process::cargo(&["build", "--release"]), "building for release")?;
-    let program = process::root().join("target/release/plimsoll");
+    let program = release_program()?;
     let bytes = fs::metadata(&program)?.len();
     ensure!(
         bytes <= RELEASE_BYTES_MAX,

@@ -213,8 +213,20 @@ pub(crate) fn install_all() -> Result<Installed> {
 
 /// Installs what tests take from Python; returns the interpreter and where the packages lie.
 pub(crate) fn install_python_packages() -> Result<(PathBuf, PathBuf)> {
-    let (python, clients) = install_packages(PYTHON_PACKAGES, PYTHON_PACKAGES_WHEELS, "aws")?;
+    let (python, clients) = install_packages(PYTHON_PACKAGES, PYTHON_PACKAGES_WHEELS, Some("aws"))?;
     Ok((python, clients.with_file_name("site")))
+}
+
+/// Installs DuckDB alone, of the same version; returns a command of Python that finds it.
+pub(crate) fn python_with_duckdb() -> Result<Command> {
+    let wheels = PYTHON_PACKAGES_WHEELS.lines().skip_while(|line| !line.starts_with("duckdb=="));
+    let wheel: Vec<&str> = wheels.take_while(|line| line.ends_with('\\')).collect();
+    let wheel = wheel.join("\n").trim_end_matches('\\').to_owned();
+    let (python, program) = install_packages(("duckdb", PYTHON_PACKAGES.1), &wheel, None)?;
+    let mut command = Command::new(python);
+    command.env("PYTHONPATH", program.with_file_name("site")).env("PYTHONDONTWRITEBYTECODE", "1");
+    command.current_dir(process::root());
+    Ok(command)
 }
 
 /// Installs MinIO.
@@ -341,7 +353,7 @@ pub(crate) fn install_actionlint() -> Result<PathBuf> {
 
 /// Installs what builds the program for old systems and packs it into a wheel.
 pub(crate) fn dist_tools() -> Result<DistTools> {
-    let (python, program) = install_packages(DIST, DIST_WHEELS, "cargo-zigbuild")?;
+    let (python, program) = install_packages(DIST, DIST_WHEELS, Some("cargo-zigbuild"))?;
     Ok(DistTools { python, site: program.with_file_name("site") })
 }
 
@@ -365,8 +377,9 @@ pub(crate) fn install_debian_11() -> Result<PathBuf> {
 
 /// Returns a command that is kubernetes-validate, which is installed first when it is missing.
 pub(crate) fn kubernetes_validate() -> Result<Command> {
+    let script = Some(KUBERNETES_VALIDATE.0);
     let (python, program) =
-        install_packages(KUBERNETES_VALIDATE, KUBERNETES_VALIDATE_WHEELS, KUBERNETES_VALIDATE.0)?;
+        install_packages(KUBERNETES_VALIDATE, KUBERNETES_VALIDATE_WHEELS, script)?;
     let mut command = Command::new(python);
     command.env("PYTHONPATH", program.with_file_name("site")).arg(program);
     Ok(command)
@@ -374,16 +387,16 @@ pub(crate) fn kubernetes_validate() -> Result<Command> {
 
 /// Installs OpenStack Swift.
 fn install_swift() -> Result<SwiftProgram> {
-    let (python, program) = install_packages(SWIFT, SWIFT_WHEELS, "swift-proxy-server")?;
+    let (python, program) = install_packages(SWIFT, SWIFT_WHEELS, Some("swift-proxy-server"))?;
     Ok(SwiftProgram { python, site: program.with_file_name("site") })
 }
 
 /// Installs packages of Python into a folder of their own, `site`; returns Python, and a copy of
-/// their program `script` beside that folder.
+/// their program `script` beside that folder, or of the list of packages where they have none.
 fn install_packages(
     (name, version): (&str, &str),
     wheels: &str,
-    script: &str,
+    script: Option<&str>,
 ) -> Result<(PathBuf, PathBuf)> {
     let python = python(name)?;
     let program = install_by(name, version, |bin| {
@@ -394,8 +407,10 @@ fn install_packages(
         pip.args(["--require-hashes", "--only-binary", ":all:", "--no-compile"]);
         pip.args(["-r", "wanted.txt"]).env("PIP_ROOT_USER_ACTION", "ignore");
         process::check(&mut pip, &format!("pip install {name}"))?;
-        std::fs::copy(bin.join("site/bin").join(script), bin.join(name))
-            .with_context(|| format!("pip left no {script}"))?;
+        let script =
+            script.map_or("wanted.txt".into(), |script| Path::new("site/bin").join(script));
+        std::fs::copy(bin.join(&script), bin.join(name))
+            .with_context(|| format!("pip left no {}", script.display()))?;
         Ok(())
     })?;
     Ok((python, program))
