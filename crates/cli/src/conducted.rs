@@ -7,11 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use plimsoll_conduct::output;
 use plimsoll_conduct::{
     BeforeMeasuring, BegunRun, Chooser, ConductError, Consent, ContentFiles, ContentFrom, Events,
     FileSettings, Observer, Reached, Recorded, Recording, RunRequest, RunSettings, RunTime,
-    Scripted, StandIn, Stop, Target, Targets, Traces, embedded, machine, with_files,
+    Scripted, StandIn, Stop, Target, Targets, Traces, embedded, machine, output, with_files,
 };
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_driver_s3::{ProfileKinds, ServerProfile};
@@ -23,9 +22,7 @@ use plimsoll_report::{format, verdict};
 use plimsoll_results::Asked;
 use plimsoll_workload::mix64;
 use plimsoll_workload::plan::spec::{OracleTarget, QueueSpec, TargetSpec};
-use plimsoll_workload::plan::{
-    Plan, Target as PlanTarget, TargetIndex, TargetSecrets, WorkloadFile,
-};
+use plimsoll_workload::plan::{self, Plan, TargetIndex, TargetSecrets, WorkloadFile};
 
 use crate::access::AccessDoc;
 use crate::args::file::FileConductArgs;
@@ -525,7 +522,7 @@ fn report(
 /// in where no host is named.
 fn embedded_stores(plan: &Plan, stores: &[Reached]) -> Vec<String> {
     let embedded_count = stores.iter().filter(|store| store.embedded.is_some()).count();
-    let oracle = |target: &PlanTarget| match &target.spec {
+    let oracle = |target: &plan::Target| match &target.spec {
         Some(TargetSpec::Oracle(OracleTarget { script: Some(script), .. })) => {
             Some(format!("the oracle (an embedded store that does as {script} says)"))
         }

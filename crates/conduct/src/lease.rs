@@ -5,8 +5,8 @@
 //! before it ends; one that a killed run left behind ends by itself. Its age is the store's `Date`
 //! less its `Last-Modified`, so that neither the clock of the run nor that of the cleaner counts:
 //! one of them that is a minute off would end the lease of a run that lives. `Date` may be that of
-//! a gateway whose clock is not the store's: an object written now tells by how much. On the machine
-//! that the run is on, its process is asked for instead, so that nobody has to wait.
+//! a gateway whose clock is not the store's: an object written now tells by how much. On the
+//! machine that the run is on, its process is asked for instead, so that nobody has to wait.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;

@@ -19,8 +19,8 @@ use crate::{ConductError, input};
 
 /// The form of a record of a run of plimsoll.
 const OF_RUN: &str = "plimsoll";
-/// So many lines are read of a trace that somebody else's workload names: a compressed one of 100 KB
-/// may hold many more, and what they say is held in memory.
+/// So many lines are read of a trace that somebody else's workload names: a compressed one of
+/// 100 KB may hold many more, and what they say is held in memory.
 const FOREIGN_LINES_MAX: u64 = if cfg!(test) { 1_000 } else { 5_000_000 };
 /// One line of so many may be unreadable; with more of them a trace is taken for something else.
 const UNREADABLE_ONE_OF: u64 = 10;

@@ -349,8 +349,7 @@ impl Lead {
             });
             let fits = doc.fits(bounds) && are_bounded(&(&files, &seen));
             let outcome = fits.then(|| doc.outcome(offset.into())).flatten();
-            let uncertainty = Duration::from_nanos(offset.uncertainty_ns);
-            let outcome = outcome.filter(|outcome| bounds.hold(outcome, uncertainty));
+            let outcome = outcome.filter(|outcome| bounds.hold(outcome, offset));
             let outcome = outcome.ok_or("what it says of the stage means nothing");
             let (own, outcome) = match (own, outcome) {
                 (Ok(own), Ok(outcome)) => (own, outcome),

@@ -22,8 +22,9 @@ pub(crate) struct OutageArgs {
     /// command then ends with status 1
     #[arg(long)]
     pub(crate) verify_acked: bool,
-    /// Go on where all operations fail alike. Without it, a run ends whose first hundred operations,
-    /// and all of its first 2 s, are refused for want of permission, of a bucket, or of a server
+    /// Go on where all operations fail alike. Without it, a run ends whose first hundred
+    /// operations, and all of its first 2 s, are refused for want of permission, of a bucket, or of
+    /// a server
     #[arg(long)]
     pub(crate) keep_going: bool,
 }

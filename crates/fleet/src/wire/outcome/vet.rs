@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::OutcomeDoc;
+use crate::offset::Offset;
 
 /// So many operations an agent may do in a second; what drives the null target does fewer.
 const OPS_PER_SEC_MAX: u64 = 20_000_000;
@@ -37,9 +38,9 @@ pub struct StageBounds {
 }
 
 impl StageBounds {
-    /// Tells whether an agent may have begun and ended so, by a clock that may be so much off.
-    pub(crate) fn hold(&self, outcome: &StageOutcome, uncertainty: Duration) -> bool {
-        let slack = CLOCK_SLACK + uncertainty;
+    /// Tells whether an agent whose clock is known so well may have begun and ended so.
+    pub(crate) fn hold(&self, outcome: &StageOutcome, offset: Offset) -> bool {
+        let slack = CLOCK_SLACK + Duration::from_nanos(offset.uncertainty_ns);
         self.within.is_none_or(|(from, until)| {
             outcome.started.after(slack) >= from && outcome.ended <= until.after(slack)
         })
@@ -111,7 +112,6 @@ impl OutcomeDoc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::offset::Offset;
 
     const GOOD: &str = r#"{"started_ns":5,"began_late_by_ns":7,"ended_ns":9,"ended_by":"duration",
         "jobs":[{"job":1,"ops":10,"failed":2,"bytes":80,"ended_by":"duration","stream_hash":1}],
@@ -151,12 +151,12 @@ mod tests {
     fn a_stage_neither_begins_before_nor_ends_after_the_coordinator_saw_it() {
         let within = Some((Moment::from_ns(20_000_000_000), Moment::from_ns(30_000_000_000)));
         let bounds = StageBounds { jobs: 2, endpoints: 1, slos: None, seconds: 3, within };
-        let offset = Offset { at: Moment::EPOCH, ns: 0, uncertainty_ns: 0 };
+        let offset = Offset { at: Moment::EPOCH, ns: 0, uncertainty_ns: 1_000_000_000 };
         let holds = |started_s: u64, ended_s: u64| {
             let mut outcome = serde_json::from_str::<OutcomeDoc>(GOOD).unwrap();
             outcome.started_ns = started_s * 1_000_000_000;
             outcome.ended_ns = ended_s * 1_000_000_000;
-            bounds.hold(&outcome.outcome(offset.into()).unwrap(), Duration::from_secs(1))
+            bounds.hold(&outcome.outcome(offset.into()).unwrap(), offset)
         };
         // Both are known to a second, and the clocks may have drifted by another.
         assert!(holds(18, 32) && !holds(17, 32) && !holds(18, 33));
