@@ -274,7 +274,9 @@ fn advice_for(class: ErrorClass) -> &'static str {
         ErrorClass::Connect | ErrorClass::Reset if flags::has("master") => {
             " (check --master and --security)"
         }
-        ErrorClass::Connect | ErrorClass::Reset => " (check --host and --tls)",
+        ErrorClass::Connect | ErrorClass::Reset => {
+            " (check --host and --tls; without a port it is 80, or 443 with --tls)"
+        }
         ErrorClass::Denied if flags::has("master") => " (check the keys of --security)",
         ErrorClass::NotFound if flags::has("master") => "",
         ErrorClass::Timeout if flags::has("master") => {

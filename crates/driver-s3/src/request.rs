@@ -58,7 +58,7 @@ impl Requests {
     #[cold]
     pub(crate) fn whom_to_check(&self) -> String {
         let Some((keys, _)) = &self.keys else {
-            return "nobody asked: check `access_key`, `secret_key`".to_owned();
+            return "it was sent without keys: give `access_key` and `secret_key`".to_owned();
         };
         let (_, keys) = keys.current();
         let named = || "`access_key`, `secret_key`".to_owned();

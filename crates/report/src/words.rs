@@ -480,7 +480,7 @@ fn unsteady(advice: &Advice) -> String {
         ),
         Advice::Cliff(cliff) => format!(
             "the rate changed at once, {} after the start, from {} to {}: the mean describes \
-            neither; `skip` or a longer run shows what stays",
+            neither: leave out the beginning, or run for longer",
             duration(cliff.after),
             op_rate(OpRate(cliff.before)),
             op_rate(OpRate(cliff.rate_after))

@@ -49,17 +49,17 @@ pub(crate) struct ConsoleArgs {
     pub(crate) tls_key: Option<PathBuf>,
     /// Keep the secrets of workloads in files of the owner's after they have run, so that they can
     /// be repeated without being submitted again
-    #[arg(long, help_heading = "Leave")]
+    #[arg(long, help_heading = "Permissions")]
     pub(crate) keep_secrets: bool,
     /// Leave to change what no run of plimsoll made in buckets of this name, with * and ?; also
     /// `touch` in console.toml of --directory
-    #[arg(long, value_name = "PATTERN", help_heading = "Leave")]
+    #[arg(long, value_name = "PATTERN", help_heading = "Permissions")]
     pub(crate) touch: Vec<String>,
     /// Leave to work on files below this directory, and to read files there that a workload names
-    #[arg(long, value_name = "DIR", help_heading = "Leave")]
+    #[arg(long, value_name = "DIR", help_heading = "Permissions")]
     pub(crate) allow_dir: Vec<PathBuf>,
     /// Leave to run the scripts in this directory that workloads name as their triggers
-    #[arg(long, value_name = "DIR", help_heading = "Leave")]
+    #[arg(long, value_name = "DIR", help_heading = "Permissions")]
     pub(crate) triggers: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) store: StoreArgs,

@@ -47,7 +47,8 @@ pub(crate) struct ReplayArgs {
     #[command(flatten, next_help_heading = "Trace")]
     pub(crate) trace: TraceArgs,
     /// Speed relative to the recording; 0.5 takes twice as long
-    #[arg(long, default_value_t = 1.0, value_name = "FACTOR", help_heading = "Load")]
+    #[arg(long, default_value = "1", value_name = "FACTOR", value_parser = factor)]
+    #[arg(help_heading = "Load")]
     pub(crate) speed: f64,
     /// Ignore instants: each worker begins an operation when its last one has ended. So it is for
     /// traces without instants
@@ -99,4 +100,10 @@ pub(crate) struct FitArgs {
     pub(crate) overwrite: bool,
     #[command(flatten)]
     pub(crate) print: PrintArgs,
+}
+
+/// Reads a factor, such as `2`, `0.5` or `2x`.
+fn factor(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('x').unwrap_or(text);
+    number.parse().map_err(|_| format!("`{text}` is no factor: write 2, or 0.5"))
 }

@@ -85,18 +85,26 @@ fn compared(
 ) -> Result<(Comparison, Vec<Difference>)> {
     let asked = AnalysisArgs { details: true, ..analysis.clone() };
     let (comparison, differences) = side(before, &asked)?.compare(side(after, &asked)?, margin);
-    if !comparison.kinds.iter().any(|kind| kind.presence == Presence::Both) {
-        let of = |presence| {
-            let kinds = comparison.kinds.iter().filter(move |kind| kind.presence == presence);
-            kinds.filter_map(|kind| kind.kind).map(OpKind::name).collect::<Vec<_>>().join(", ")
-        };
-        bail!(
-            "the sides have nothing in common: before {}, after {}",
-            of(Presence::BeforeOnly),
-            of(Presence::AfterOnly)
-        );
-    }
+    refuse_nothing_in_common(&comparison)?;
     Ok((comparison, differences))
+}
+
+/// Refuses sides of which nothing can be compared.
+pub(super) fn refuse_nothing_in_common(comparison: &Comparison) -> Result<()> {
+    if comparison.kinds.iter().any(|kind| kind.presence == Presence::Both) {
+        return Ok(());
+    }
+    let of = |presence| {
+        let kinds = comparison.kinds.iter().filter(move |kind| kind.presence == presence);
+        kinds.filter_map(|kind| kind.kind).map(OpKind::name).collect::<Vec<_>>().join(", ")
+    };
+    bail!(
+        "{} and {} have no kind of operation in common ({}; {}): there is nothing to compare",
+        comparison.before.join(", "),
+        comparison.after.join(", "),
+        of(Presence::BeforeOnly),
+        of(Presence::AfterOnly)
+    )
 }
 
 /// Reads the runs of a side.

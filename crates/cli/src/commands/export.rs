@@ -144,6 +144,10 @@ fn form(args: &ExportArgs) -> Result<Form> {
     });
     given.or_else(|| by_name().map(|(_, form)| *form)).with_context(|| {
         let endings = ENDINGS.map(|(ending, _)| ending).join(", ");
-        format!("-o {name}: end it in one of {endings}, or choose a --format")
+        let parquet = match name.ends_with(".parquet") {
+            true => " (the op log is Parquet already: ops/*.parquet in the run directory)",
+            false => "",
+        };
+        format!("-o {name}: end it in one of {endings}, or choose a --format{parquet}")
     })
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use plimsoll_analysis::compare::{Margin, Presence};
+use plimsoll_analysis::compare::Margin;
 use plimsoll_conduct::output::Named;
 use plimsoll_report::html;
 use plimsoll_results::{Asked, Record, environment};
@@ -16,6 +16,10 @@ use crate::ui::Ui;
 
 /// Writes the report of what was measured.
 pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
+    let ending = args.output.extension().map(|ending| ending.to_string_lossy().to_lowercase());
+    if let Some(ending) = ending.filter(|ending| !["html", "htm"].contains(&&**ending)) {
+        bail!("-o {}: a report is a page of HTML, not .{ending}", args.output.display());
+    }
     if !args.after.is_empty() {
         return compared(args);
     }
@@ -36,13 +40,7 @@ fn compared(args: &ReportArgs) -> Result<ExitCode> {
     let after = compare::side(&args.after, &asked)?;
     let curves = [&before, &after].map(|side| side.curves().to_vec());
     let (comparison, differences) = before.compare(after, Margin::default());
-    if !comparison.kinds.iter().any(|kind| kind.presence == Presence::Both) {
-        bail!(
-            "{} and {} have no kind of operation in common: there is nothing to compare",
-            comparison.before.join(", "),
-            comparison.after.join(", ")
-        );
-    }
+    compare::refuse_nothing_in_common(&comparison)?;
     let [before, after] = &curves;
     write(args, &html::comparison(&comparison, &differences, before, after))
 }

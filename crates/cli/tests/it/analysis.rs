@@ -113,7 +113,7 @@ fn a_side_of_different_work_and_sides_without_common_work_are_refused() {
     let said = refused(here, "compare all/small all");
     assert!(said.contains("different workloads") && said.contains("1KiB and 64KiB"), "{said}");
     let said = refused(here, "compare all/small puts");
-    assert!(said.contains("nothing in common: before GET, after PUT"), "{said}");
+    assert!(said.contains("no kind of operation in common (GET; PUT)"), "{said}");
     // Another seed and another length are no other work.
     run("all/large", "1KiB", 3, "{get: o}");
     printed(here, "compare all all");
