@@ -44,10 +44,12 @@ pub(crate) const JOIN: &str = "join";
 /// How long a server may take until it answers.
 const START_MAX: Duration = Duration::from_secs(15);
 const START_LOOK: Duration = Duration::from_millis(10);
-/// How often the server is asked whether it still keeps what is handed in.
-const KEEPS_LOOK: Duration = Duration::from_secs(2);
-/// With less room on its disk a server that has stopped keeping would stop again at once.
-const ROOM_BYTES_MIN: u64 = 64 << 20;
+/// How often it is looked whether the server can keep what is handed in.
+const KEEPS_LOOK: Duration = Duration::from_secs(1);
+/// With less room its disk is full. Once a write has failed, the server tries none any more.
+const FULL_BYTES: u64 = 1 << 20;
+/// With less room a server that was restarted would fail again at once.
+const ROOM_BYTES_MIN: u64 = 16 << 20;
 /// What is kept for coordinators on this machine.
 const FLEET_FILE: &str = "fleet.json";
 /// More than that file has.
@@ -193,7 +195,7 @@ pub enum Tended {
     Restarted,
     /// Its disk is full: it keeps nothing that is handed in.
     Full,
-    /// It had stopped to keep what is handed in, and was started again now that there is room.
+    /// Its disk had been full, and it was started again now that there is room.
     Resumed,
 }
 
@@ -207,10 +209,10 @@ pub struct Broker {
     desk: Arc<Desk>,
     /// The agents that the server was told to know no longer.
     told: BTreeSet<u32>,
-    /// When the server was asked last whether it keeps what is handed in.
-    asked: Instant,
-    /// Whether its disk was full then.
-    is_full: bool,
+    /// When it was looked last whether the server can keep what is handed in.
+    looked: Instant,
+    /// Whether its disk has been full since it was started.
+    was_full: bool,
     /// How this process speaks to it; gone before the server is.
     nats: Option<Nats>,
 }
@@ -231,9 +233,9 @@ impl Broker {
         match Self::start_server(&settings) {
             Ok((child, port, desk)) => {
                 let (state, told) = (Some(state), BTreeSet::new());
-                let (asked, is_full, nats) = (Instant::now(), false, None);
+                let (looked, was_full, nats) = (Instant::now(), false, None);
                 let mut broker =
-                    Self { child, state, settings, port, desk, told, asked, is_full, nats };
+                    Self { child, state, settings, port, desk, told, looked, was_full, nats };
                 broker.open()?;
                 Ok(broker)
             }
@@ -329,19 +331,18 @@ impl Broker {
     pub fn tend(&mut self) -> Result<Option<Tended>, BrokerError> {
         let mut has_ended = matches!(self.child.try_wait(), Ok(Some(_)));
         let mut tended = has_ended.then_some(Tended::Restarted);
-        if !has_ended && self.asked.elapsed() >= KEEPS_LOOK {
-            self.asked = Instant::now();
+        if !has_ended && self.looked.elapsed() >= KEEPS_LOOK {
+            self.looked = Instant::now();
+            let free_bytes = self.free_bytes();
             let keeps = self.nats.as_ref().is_none_or(Nats::keeps_contents);
-            if keeps {
-                self.is_full = false;
-            } else if self.has_room() {
-                // It would not begin again by itself.
-                self.end_server();
-                (has_ended, self.is_full) = (true, false);
-                tended = Some(Tended::Resumed);
-            } else if !self.is_full {
-                self.is_full = true;
+            if free_bytes < FULL_BYTES && !self.was_full {
+                self.was_full = true;
                 tended = Some(Tended::Full);
+            } else if (self.was_full || !keeps) && free_bytes >= ROOM_BYTES_MIN {
+                // It would not begin to keep anything again by itself.
+                self.end_server();
+                (has_ended, self.was_full) = (true, false);
+                tended = Some(Tended::Resumed);
             }
         }
         let revoked = self.desk.members().revoked.clone();
@@ -364,10 +365,10 @@ impl Broker {
         Ok(tended)
     }
 
-    /// Tells whether its disk has room for what is handed in.
-    fn has_room(&self) -> bool {
+    /// Returns how much room its disk has for what is handed in.
+    fn free_bytes(&self) -> u64 {
         let facts = rustix::fs::statvfs(&self.settings.directory);
-        facts.is_ok_and(|of| of.f_bavail.saturating_mul(of.f_frsize) >= ROOM_BYTES_MIN)
+        facts.map_or(u64::MAX, |of| of.f_bavail.saturating_mul(of.f_frsize))
     }
 
     fn end_server(&mut self) {

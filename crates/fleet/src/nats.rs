@@ -274,7 +274,7 @@ impl Nats {
             .map_err(|error| failed(format!("cannot remove what {of} has kept"), error))
     }
 
-    /// Tells whether the server still keeps contents: it stops for good once its disk is full.
+    /// Tells whether the server still keeps contents: it may stop once its disk is full.
     pub(crate) fn keeps_contents(&self) -> bool {
         // A server that does not answer in time may do so later.
         use jetstream::context::AccountErrorKind::{JetStream, JetStreamUnavailable};

@@ -87,7 +87,7 @@ fn up(args: &UpArgs) -> Result<ExitCode> {
                 ui.warn("the NATS server stopped by itself and was restarted");
             }
             Some(Tended::Full) => ui.warn(
-                "the disk of the fleet's directory is full: what agents hand in is lost until \
+                "the disk of the fleet's directory is full: agents can hand nothing in until \
                  there is room",
             ),
             Some(Tended::Resumed) => ui.note("there is room again: the NATS server was restarted"),
