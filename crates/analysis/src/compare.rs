@@ -219,7 +219,9 @@ impl Comparison {
         if self.client_limits.is_empty() {
             return;
         }
-        for row in self.kinds.iter_mut().flat_map(|kind| &mut kind.rows) {
+        let rows = self.kinds.iter_mut().flat_map(|kind| &mut kind.rows);
+        // Whether operations fail is the store's, however busy the client is.
+        for row in rows.filter(|row| row.metric != Metric::Errors) {
             if let Some(evidence) = row.verdict.evidence() {
                 row.verdict = Verdict::ClientLimited(*evidence);
             }

@@ -489,3 +489,27 @@ pub(crate) fn in_flags(error: anyhow::Error) -> anyhow::Error {
         None => error,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_that_cannot_bypass_the_page_cache_is_refused_where_others_do() {
+        let facts = |direct_align| TargetFacts {
+            cores: 1,
+            free_bytes: None,
+            direct_align,
+            existing_bytes: None,
+            weights: vec![1],
+        };
+        let is = |asked, block, align| is_direct(asked, block, &facts(align)).ok();
+        assert_eq!(is(DirectArg::Auto, 4_096, Some(512)), Some(true));
+        assert_eq!(is(DirectArg::Auto, 4_000, Some(512)), None);
+        assert_eq!(is(DirectArg::Off, 4_000, Some(512)), Some(false));
+        assert_eq!(is(DirectArg::Auto, 4_000, None), Some(false), "none of them does there");
+        let said = is_direct(DirectArg::Auto, 4_000, &facts(Some(512))).unwrap_err().to_string();
+        assert!(said.starts_with("--block: 4000B is not a multiple of 512B"), "{said}");
+        assert!(said.ends_with("add --direct off to measure through it"), "{said}");
+    }
+}

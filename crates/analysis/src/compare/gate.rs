@@ -304,12 +304,18 @@ impl Gate {
 }
 
 impl GateResult {
+    fn is_of_errors(&self) -> bool {
+        self.row.as_ref().is_some_and(|row| row.metric == Metric::Errors)
+    }
+
     /// Returns what is found where operations may be missing, so that nobody knows that the gate is
     /// kept, and where clients were the limit, so that nothing is known of the store.
     fn unless_in_doubt(self, comparison: &Comparison) -> Self {
         let doubt = match self.outcome {
             Outcome::Inconclusive(_) => return self,
-            _ if !comparison.client_limits.is_empty() => Doubt::ClientLimited,
+            _ if !comparison.client_limits.is_empty() && !self.is_of_errors() => {
+                Doubt::ClientLimited
+            }
             Outcome::Pass if comparison.is_incomplete => Doubt::Incomplete,
             _ => return self,
         };

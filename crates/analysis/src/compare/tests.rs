@@ -69,6 +69,12 @@ fn runs_that_measured_their_clients_give_no_verdict_and_hold_no_gate() {
     assert!(matches!(row.verdict, Verdict::ClientLimited(_)), "{row:?}");
     assert_eq!(outcomes(&compared), [Outcome::Inconclusive(Doubt::ClientLimited); 3]);
     assert_eq!(exit_code(&judge(&gates, &compared).unwrap()), 3);
+    // That operations fail is the store's.
+    let sides = [runs(Metric::Errors, &[0.0; 3]), runs(Metric::Errors, &[0.5; 3])];
+    let mut compared = compare(&sides[0], &sides[1]);
+    compared.limit_by_clients(vec![("before/1".to_owned(), "no CPU".to_owned())]);
+    let failing = judge(&["errors<=1%".parse().unwrap()], &compared).unwrap();
+    assert_eq!(failing[0].outcome, Outcome::Worse);
 }
 
 #[test]

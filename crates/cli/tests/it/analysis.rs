@@ -105,7 +105,8 @@ fn a_side_of_different_work_and_sides_without_common_work_are_refused() {
              - {{duration: {seconds}s, jobs: [{{work: {{objects: [{op}]}}}}]}}\n"
         );
         fs::write(here.join("w.yaml"), text).unwrap();
-        printed(here, &format!("run w.yaml --virtual --quiet --overwrite --run-dir {name}"));
+        let _ = fs::remove_dir_all(here.join(name));
+        printed(here, &format!("run w.yaml --virtual --quiet --run-dir {name}"));
     };
     run("all/small", "1KiB", 2, "{get: o}");
     run("all/large", "64KiB", 2, "{get: o}");
@@ -635,7 +636,7 @@ fn recipe() -> String {
 fn the_query_in_the_page_on_the_op_log_gives_the_figures_of_the_report() {
     let query = recipe();
     for part in [
-        "WHERE stage IN (SELECT s.index FROM (SELECT unnest(stages) AS s FROM 'RUN/run.json') \
+        "WHERE measured AND stage IN (SELECT s.index FROM (SELECT unnest(stages) AS s FROM 'RUN/run.json') \
          WHERE s.kind = 'measure')",
         "SELECT max(first_end) AS began, min(last_end) AS ended FROM (SELECT min(end_ns) AS \
          first_end, max(end_ns) AS last_end FROM measured GROUP BY worker)",

@@ -285,7 +285,7 @@ fn help_states_the_units() {
         assert_eq!(output.status.code(), Some(0));
         let text = String::from_utf8(output.stdout).unwrap();
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(text.contains("KB is 1000, KiB is 1024"), "{text}");
+        assert!(text.contains("KB is 1000, KiB and k are 1024"), "{text}");
     }
 }
 

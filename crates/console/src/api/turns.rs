@@ -51,7 +51,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (runner, _hand) = fake();
         let console = Console::open(settings(directory.path()), runner).unwrap();
-        let gate = Gate::new(Users::from_xml("<users></users>").unwrap());
+        let gate = Gate::new(
+            Users::from_xml("<users><user username='ann' password='a'/></users>").unwrap(),
+        );
         let site = Arc::new(Site::new(console, gate, (None, false), String::new()));
         let mut of_ann: Vec<Turn> = (0..20).filter_map(|_| begin(&site, "ann").ok()).collect();
         assert_eq!(of_ann.len(), OF_USER_MAX);

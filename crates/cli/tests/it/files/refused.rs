@@ -49,7 +49,6 @@ fn what_makes_no_sense_is_refused_with_the_flag_to_change() {
         ("--dir DIR --bytes 0", &["--bytes", "at least 1"]),
         ("--dir DIR --block 0", &["--block"]),
         ("--dir DIR --block 1000 --direct on", &["--block", "1000", "512"]),
-        ("--dir DIR --block 4KB", &["--block", "4000B", "multiple of", "--direct off"]),
         ("--dir DIR --duration 10", &["--duration", "write `10s`"]),
         ("--dir DIR --rate 10", &["--rate", "write `10/s`"]),
         ("--dir DIR --block 8GiB --file-size 16GiB", &["--block", "8GiB", "1GiB"]),
