@@ -260,6 +260,11 @@ impl JobOutcome {
     fn merge(&mut self, mut other: Self) {
         self.ops_count += other.ops_count;
         self.failed_count += other.failed_count;
+        self.measured_count += other.measured_count;
+        self.measured_failed_count += other.measured_failed_count;
+        // A part without workers of the job has none.
+        let measured = [self.measured, other.measured].into_iter().flatten();
+        self.measured = measured.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
         self.bytes += other.bytes;
         self.unchecked.add(other.unchecked);
         let schedules = [self.schedule, other.schedule].into_iter().flatten();

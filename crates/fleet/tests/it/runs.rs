@@ -554,9 +554,10 @@ stages:
         let place = place.path().join(format!("fleet-{}", weights.len()));
         let store = store();
         let fleet = Fleet::new(&place, &On::Store(store.clone()), weights);
-        let (mut run, heard) = begin(&place.join("run"), WORKLOAD, &store);
+        let (mut run, _) = begin(&place.join("run"), WORKLOAD, &store);
         fleet.direct(&mut run).unwrap();
-        let seen = end_choosing(run, &heard, Some(pacing_anew()));
+        // By chance, of so few operations, an agent may stand out.
+        let seen = end_with_remarks(run, Some(pacing_anew()));
         assert_same(&seen, &alone, &format!("{weights:?}"));
         fleet.end();
     }

@@ -29,6 +29,7 @@ fn a_refusal_names_place_path_and_what_is_allowed() {
         (
             "stags: []",
             "t.yaml:3:8: stags: unknown field; allowed are schema, name, seed, verify, \
+             keep_going, \
                        targets, sets, stages",
         ),
         ("seed: -1\nstages: []", "t.yaml:3:7: seed: -1 is out of range"),
