@@ -1,6 +1,8 @@
 //! Who was the limit, as text and as HTML: a sentence, what it rests on, and what would confirm it.
 
+use crate::RunVerdict;
 use crate::report::{Report, StageReport};
+use crate::stage_words;
 use crate::table::{Paint, Tone, harmless, paragraph, toned};
 
 /// What the headline says of a run that its client limited.
@@ -19,9 +21,19 @@ pub(crate) fn sentence(is_client: bool, sentence: &str) -> String {
 /// Returns the verdict on a run in one line, for who prints it beside another layout.
 pub fn line(report: &Report) -> Option<String> {
     let verdict = report.verdict.as_ref()?;
-    let of_several = report.results().nth(1).is_some();
-    let stage = if of_several { format!("{}: ", verdict.stage) } else { String::new() };
-    Some(format!("{stage}{}", sentence(verdict.is_client, &verdict.sentence)))
+    Some(format!("{}{}", of_which(report), sentence(verdict.is_client, &verdict.sentence)))
+}
+
+/// Returns the stage that the verdict on a run is of: of several alike the last.
+pub(crate) fn stage(report: &Report) -> Option<&StageReport> {
+    let verdict = report.verdict.as_ref();
+    report.stages.iter().rfind(|stage| RunVerdict::of(stage).as_ref() == verdict)
+}
+
+/// Returns what that stage is called, in front of the verdict, where there are several results.
+pub(crate) fn of_which(report: &Report) -> String {
+    let several = report.results().nth(1).and_then(|_| stage(report));
+    several.map_or(String::new(), |stage| format!("{}: ", stage_words::name(stage)))
 }
 
 /// Returns the first line of the evidence that decided the verdict on a stage.

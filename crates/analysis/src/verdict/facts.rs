@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::RowAnalysis;
+use plimsoll_model::OpKind;
+
+use crate::{KindAnalysis, RowAnalysis};
 
 /// The load of a stage and what came of it.
 #[derive(Clone, Debug)]
@@ -261,9 +263,16 @@ impl RowFacts<'_> {
         match self.paced {
             Paced::Closed => false,
             Paced::Capped(rate) => {
-                let reached = self.analysis.total.rates.map(|rates| rates.ops.0);
+                // What begins and completes an upload waits for no turn.
+                use OpKind::{AbortUpload, CompleteUpload, CreateUpload};
+                let waits = |kind: &&KindAnalysis| {
+                    !matches!(kind.kind, CreateUpload | CompleteUpload | AbortUpload)
+                };
+                let kinds = self.analysis.kinds.iter().filter(waits);
+                let reached: f64 =
+                    kinds.filter_map(|kind| kind.figures.rates).map(|rates| rates.ops.0).sum();
                 let cap = rate.filter(|cap| *cap > 0.0);
-                reached.zip(cap).is_some_and(|(reached, cap)| reached >= cap * CAP_REACHED)
+                cap.is_some_and(|cap| reached >= cap * CAP_REACHED)
             }
             Paced::Open => self.schedule.is_some_and(|of| of.is_kept()),
         }

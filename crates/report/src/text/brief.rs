@@ -347,20 +347,13 @@ impl Writer<'_> {
         let Some(verdict) = report.verdict.as_ref().filter(|_| report.load_lines.is_empty()) else {
             return;
         };
-        let is_it = |stage: &&StageReport| {
-            stage.name == verdict.stage && stage.iteration == verdict.iteration
-        };
-        let stage = report.stages.iter().find(is_it);
+        let stage = verdict::stage(report);
         let share = stage.and_then(|stage| stage.cpu_share);
         let busy =
             share.map_or(String::new(), |share| format!("client {:.0} % busy: ", share * 100.0));
-        let of_several = match report.results().nth(1) {
-            Some(_) => format!("{}: ", verdict.stage),
-            None => String::new(),
-        };
         self.out.push('\n');
         let tone = if verdict.is_client { Tone::Bad } else { Tone::Plain };
-        let text = format!("{of_several}{busy}{}", verdict.sentence);
+        let text = format!("{}{busy}{}", verdict::of_which(report), verdict.sentence);
         self.toned(tone, &format!("{:<12}", "verdict"), &text);
         if let Some(because) = stage.and_then(verdict::because) {
             self.fact("  because", because);
