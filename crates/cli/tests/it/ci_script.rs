@@ -7,14 +7,17 @@ use std::process::{Command, Output};
 
 use crate::harness::{run, stderr};
 
-/// A run in virtual time, so that no load of the machine decides what is compared.
-const LINE: [&str; 3] = ["run", "w.yaml", "--virtual"];
-const WORKLOAD: &str = "schema: plimsoll.workload/2\nsets: {o: {size: 1KiB}}\nstages:\n\
-                        - {duration: 300ms, jobs: [{workers: 2, work: {objects: [{put: o}]}}]}\n";
+const LINE: [&str; 8] =
+    ["s3", "put", "--obj.size", "1KiB", "--duration", "300ms", "--concurrent", "2"];
 
 fn gate(directory: &Path, variables: &[(&str, &str)]) -> Output {
-    fs::write(directory.join("w.yaml"), WORKLOAD).unwrap();
     gate_of(directory, &LINE, variables)
+}
+
+/// Judges a run in virtual time, so that no load of the machine decides what comes of it.
+fn judged(directory: &Path, variables: &[(&str, &str)]) -> Output {
+    let file = root().join("docs/workloads/mixed.yaml").display().to_string();
+    gate_of(directory, &["run", &file, "--virtual"], variables)
 }
 
 fn gate_of(directory: &Path, line: &[&str], variables: &[(&str, &str)]) -> Output {
@@ -47,14 +50,14 @@ fn names_in(folder: &Path) -> Vec<String> {
 fn a_pipeline_makes_a_baseline_and_then_judges_by_it() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
-    let first = gate(here, &[("AFTER", "baseline"), ("RUNS", "2")]);
+    let first = judged(here, &[("AFTER", "baseline"), ("RUNS", "2")]);
     assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
     assert!(here.join("baseline/2/run.json").exists());
     let said = std::fs::read_to_string(here.join("plimsoll-comparison.md")).unwrap();
     assert_eq!(said, "no baseline in plimsoll-before: nothing to compare with yet\n");
 
     let kept = [("BEFORE", "baseline"), ("AFTER", "same"), ("RUNS", "2")];
-    let fine = gate(here, &[&kept[..], &[("GATES", "errors<=0.1%\n\n")]].concat());
+    let fine = judged(here, &[&kept[..], &[("GATES", "errors<=0.1%\n\n")]].concat());
     assert_eq!(fine.status.code(), Some(0), "{}", stderr(&fine));
     let said = std::fs::read_to_string(here.join("plimsoll-comparison.md")).unwrap();
     assert!(said.contains("| PUT"), "{said}");
@@ -64,11 +67,11 @@ fn a_pipeline_makes_a_baseline_and_then_judges_by_it() {
     // Nothing is a thousand times as fast as before.
     let kept = [("BEFORE", "baseline"), ("AFTER", "other"), ("RUNS", "3")];
     let gates = [("GATES", "errors<=0.1%\nrate>=1000000000")];
-    let broken = gate(here, &[&kept[..], &gates].concat());
+    let broken = judged(here, &[&kept[..], &gates].concat());
     assert_eq!(broken.status.code(), Some(1), "{}", stderr(&broken));
 
     // What cannot run is no verdict.
-    let wrong = gate(here, &[("BEFORE", "baseline"), ("AFTER", "x"), ("GATES", "speed>=3")]);
+    let wrong = judged(here, &[("BEFORE", "baseline"), ("AFTER", "x"), ("GATES", "speed>=3")]);
     assert_eq!(wrong.status.code(), Some(2), "{}", stderr(&wrong));
 }
 
@@ -76,12 +79,12 @@ fn a_pipeline_makes_a_baseline_and_then_judges_by_it() {
 fn what_cannot_be_decided_warns_or_fails() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
-    gate(here, &[("AFTER", "baseline"), ("RUNS", "1")]);
+    judged(here, &[("AFTER", "baseline"), ("RUNS", "1")]);
     let one = [("BEFORE", "baseline"), ("RUNS", "1"), ("GATES", "p99<=+5%")];
-    let warned = gate(here, &[&one[..], &[("AFTER", "a")]].concat());
+    let warned = judged(here, &[&one[..], &[("AFTER", "a")]].concat());
     assert_eq!(warned.status.code(), Some(0), "{}", stderr(&warned));
     assert!(stderr(&warned).contains("inconclusive: more runs are needed"));
-    let failed = gate(here, &[&one[..], &[("AFTER", "b"), ("INCONCLUSIVE", "fail")]].concat());
+    let failed = judged(here, &[&one[..], &[("AFTER", "b"), ("INCONCLUSIVE", "fail")]].concat());
     assert_eq!(failed.status.code(), Some(3), "{}", stderr(&failed));
 }
 
