@@ -46,8 +46,9 @@ impl Thread {
             for server in view.servers_of(fid.volume) {
                 by_server.entry(*server).or_default().push(place);
             }
-            nowhere += u64::from(view.servers_of(fid.volume).is_empty());
-            if view.is_away(fid.volume) {
+            let is_away = view.is_away(fid.volume);
+            nowhere += u64::from(!is_away && view.servers_of(fid.volume).is_empty());
+            if is_away {
                 is_gone[place] = false;
                 result = result.and(Err(master::no_server(&view, fid.volume)));
             }

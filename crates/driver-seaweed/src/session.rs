@@ -21,6 +21,8 @@ use crate::thread::Thread;
 use crate::wire::Wire;
 use crate::{FileId, error, master, token};
 
+/// How long what failed writes left is cleaned up; the sweep of the run finds the rest.
+const SETTLE_MAX: Duration = Duration::from_secs(5);
 /// When it is asked again for an id while volumes are being made; then the next write tells.
 const GROWTH_PAUSES: [Duration; 5] = [
     Duration::from_millis(50),
@@ -299,20 +301,35 @@ impl SeaweedSession {
             }
         };
         let removed = self.thread.remove_all(&fids).await;
-        Completion { objects_count: removed.count, ..self.ended(removed.result) }
+        // As of one file: what no server has was not removed.
+        let count = removed.count.saturating_sub(removed.nowhere as u32);
+        let result = removed.result.and(match removed.nowhere {
+            0 => Ok(()),
+            nowhere => {
+                let why = format!("no server has the volumes of {nowhere} of the files");
+                Err(DriverError::new(ErrorClass::NotFound, why))
+            }
+        });
+        Completion { objects_count: count, ..self.ended(result) }
     }
 
     async fn settle_all(&mut self) -> Settled {
         let mut settled = Settled::default();
-        while let Some(fid) = self.unsettled.last().copied() {
-            match self.delete(&fid.to_string()).await.result {
-                Ok(()) => settled.given_up_count += 1,
-                Err(_) => settled.left_count += 1,
+        let each = async {
+            while let Some(fid) = self.unsettled.last().copied() {
+                match self.delete(&fid.to_string()).await.result {
+                    Ok(()) => settled.given_up_count += 1,
+                    Err(_) => settled.left_count += 1,
+                }
+                self.unsettled.pop();
             }
-            self.unsettled.pop();
-        }
+        };
+        // A server that does not answer this either is not waited for.
+        let _ = tokio::time::timeout(SETTLE_MAX, each).await;
+        settled.left_count += self.unsettled.drain(..).count() as u64;
         if let Some(collection) = self.growing.take() {
-            self.await_growth(collection).await;
+            let waits: Duration = GROWTH_PAUSES.iter().sum();
+            let _ = tokio::time::timeout(waits + SETTLE_MAX, self.await_growth(collection)).await;
         }
         settled
     }

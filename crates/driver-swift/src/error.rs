@@ -22,7 +22,8 @@ pub(crate) fn of_answer(status: u16, body: &[u8]) -> DriverError {
     let class = match status {
         404 | 410 => ErrorClass::NotFound,
         401 | 403 => ErrorClass::Denied,
-        304 | 409 | 412 => ErrorClass::Precondition,
+        // 202: the server holds something newer of that name, and kept nothing of a write.
+        202 | 304 | 409 | 412 => ErrorClass::Precondition,
         429 | RATE_LIMITED | 503 => ErrorClass::Throttled,
         // The server gave up waiting for what the request was to bring.
         408 => ErrorClass::Timeout,

@@ -191,14 +191,14 @@ impl SwiftSession {
                     let follows = Follows::Json(list.len() as u64);
                     let query = "?multipart-manifest=put";
                     let call = Call { method: "PUT", query, follows };
-                    self.ask(call, &list, &[201, 202], &[]).await
+                    self.ask(call, &list, &[201], &[]).await
                 }
             },
             Manifest::Dynamic => {
                 let (container, prefix) = (encoded(&container), prefix_of(key, upload));
                 let value = format!("{container}/{}", encoded(&prefix));
                 let headers = [("X-Object-Manifest", value.as_str())];
-                self.ask(Call::with("PUT", &headers), &[], &[201, 202], &[]).await
+                self.ask(Call::with("PUT", &headers), &[], &[201], &[]).await
             }
         }
     }

@@ -36,7 +36,7 @@ impl Wire {
         let request = Request { head: &self.head, method_is_head: false, body };
         let sink = self.answer.expect(ANSWER_BYTES_MAX, &[]);
         let outcome = self.client.exchange(0, request, sink).await;
-        let mut done = self.complete(&outcome, &[201, 202], FirstByte::OfAnswer);
+        let mut done = self.complete(&outcome, &[201], FirstByte::OfAnswer);
         done.bytes = if done.last_byte_sent.is_some() { size } else { 0 };
         if done.result.is_ok() {
             done.result = self.check_stored(upload.sum());
