@@ -345,6 +345,9 @@ class Row:
             start = began + of["from_ns"]
             end = start + of["duration_ns"]
             due = [op for op in ops if start <= op.due < end]
+            # `50/s for 1s, 200/s for 1s, 100/s`, of which a ramp may take the first.
+            rate = [50, 200, 100][min(2, of["from_ns"] // SECOND)]
+            self.differ.same(f"{label}.offered_ops_per_sec", of["offered_ops_per_sec"], rate)
             self.differ.same(f"{label}.ops_issued_count", of["ops_issued_count"], len(due))
             self.differ.same(f"{label}.ops_late_count", of["ops_late_count"],
                              sum(op.delay > LATE_NS for op in due))

@@ -229,6 +229,13 @@ impl<'a> Question<'a> {
         }
     }
 
+    /// Tells whether an operation of a row counts: not in a ramp, unless all of the stage was asked
+    /// for. The log says it; of an older one the worker's own span does.
+    fn counts(&self, op: &OpRecord, row: usize, worker: Option<&WorkerRow>) -> bool {
+        let is_whole = self.rows.each()[row].span == Span::Whole;
+        (is_whole || op.is_measured) && worker.is_none_or(|worker| worker.counts(op))
+    }
+
     /// Tells whether operations are left out.
     fn is_of_part(&self) -> bool {
         self.kind.is_some() || self.endpoint.is_some() || !self.skip.is_zero()

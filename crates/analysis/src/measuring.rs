@@ -86,8 +86,8 @@ impl<'a> Measuring<'a> {
     }
 
     fn add(&mut self, op: &OpRecord) {
-        let Some((row, worker)) = self.question.row_of(op) else { return };
-        let row = &mut self.rows[row];
+        let Some((index, worker)) = self.question.row_of(op) else { return };
+        let row = &mut self.rows[index];
         // An `fsync` comes with the writes and not by the schedule.
         if let (Some(in_flight), false) = (&mut row.in_flight, op.kind == OpKind::Sync) {
             in_flight.add(op);
@@ -95,7 +95,7 @@ impl<'a> Measuring<'a> {
         if !self.question.asks_for(op) {
             return;
         }
-        if worker.is_some_and(|worker| !worker.counts(op)) {
+        if !self.question.counts(op, index, worker) {
             match op.outcome.is_ok() {
                 true => row.ramp.ops_ok += 1,
                 false => row.ramp.failed.add(op.outcome),

@@ -146,7 +146,7 @@ pub fn find_steps<S: OpSource + ?Sized>(
 ) -> Result<Vec<StepFigures>, S::Error> {
     let mut counted: Vec<Counted> = asked.iter().map(|of| Counted::new(started, of)).collect();
     source.scan(&mut |op| {
-        if op.stage == stage {
+        if op.stage == stage && op.is_measured {
             counted.iter_mut().for_each(|step| step.add(op));
         }
     })?;

@@ -302,8 +302,9 @@ impl<'a> ThreadRecords<'a> {
         let job = finished.record.job;
         let kept = self.job(job).kept;
         self.keep(finished);
-        // How late it was says nothing of the schedule.
-        let (held_count, offered_count) = (kept.held_count + 1, kept.offered_count + 1);
+        // How late it was says nothing of the schedule; nor does it count at all in a ramp.
+        let counted = self.job(job).kept.offered_count - kept.offered_count;
+        let (held_count, offered_count) = (kept.held_count + counted, kept.offered_count + counted);
         self.job(job).kept = ScheduleOutcome { held_count, offered_count, ..kept };
     }
 

@@ -195,6 +195,12 @@ impl ClientStage<'_> {
         planned.is_none_or(|job| is_plain(job) && job.start_delay.end().is_zero())
     }
 
+    /// Tells whether workers of a job may begin after the stage does.
+    pub(crate) fn is_delayed(&self, job: usize) -> bool {
+        let planned = self.planned.and_then(|(_, stage)| stage.jobs.get(job));
+        planned.is_some_and(|job| !job.start_delay.end().is_zero())
+    }
+
     /// Returns when what a worker of a job does begins to count, by its number among its own;
     /// `None` where the client never began.
     fn measured_from(&self, job: usize, own: MergedJob, worker: u32) -> Option<(Moment, Moment)> {

@@ -10,7 +10,7 @@ use plimsoll_workload::{ArrivalLaw, RateProfile};
 
 use crate::asked::Asked;
 use crate::error::ResultsError;
-use crate::open::Record;
+use crate::open::{Origin, Record};
 
 /// More steps than this are a curve, which the charts show.
 const STEPS_MAX: usize = 100;
@@ -28,8 +28,13 @@ impl Record {
         }
         for (index, stage) in stages {
             let [row] = &mut stage.rows[..] else { continue };
-            // Of a group of jobs nobody asked for the rate of one of them.
-            if manifest.stages[usize::from(*index)].jobs.len() > 1 {
+            let entry = &manifest.stages[usize::from(*index)];
+            let Origin::Run { clients, .. } = &self.origin else { continue };
+            let of_clients = clients.at(usize::from(*index), entry);
+            let is_delayed = of_clients.iter().any(|client| client.is_delayed(0));
+            // Of a group of jobs nobody asked for the rate of one of them, and where workers begin
+            // later than the stage, the rate of each does.
+            if entry.jobs.len() > 1 || is_delayed {
                 continue;
             }
             let steps = steps(row);

@@ -84,6 +84,8 @@ impl Record {
         let measured: HashSet<OpKind> =
             ops.iter().filter(|op| !prepares(op)).map(|op| op.kind).collect();
         ops.retain(|op| !(prepares(op) && (only_measured || measured.contains(&op.kind))));
+        // Nor does it know ramps.
+        ops.retain(|op| op.is_measured);
         // warp's readers count on the order of starts.
         ops.sort_by_key(|op| (op.start, op.worker));
         let failed = ops.iter().enumerate().filter(|(_, op)| !op.outcome.is_ok());

@@ -78,7 +78,7 @@ impl<'a> Telling<'a> {
 impl Witness<'_> {
     pub(crate) fn add(&mut self, op: &OpRecord) {
         let Some((row, worker)) = self.question.row_of(op) else { return };
-        if self.question.asks_for(op) && worker.is_none_or(|worker| worker.counts(op)) {
+        if self.question.asks_for(op) && self.question.counts(op, row, worker) {
             self.rows[row].as_mut().into_iter().for_each(|row| row.add(op));
         }
     }

@@ -171,6 +171,7 @@ impl<'a> Batch<'a> for Outlines<'a> {
         self.measured.as_mut().map_or(Ok(()), |column| column.read(rows))?;
         self.stage.read_bytes(rows)?;
         self.worker.read(rows)?;
+        self.worker.check(|worker| *worker as u32 <= ObjectId::OWNER_MAX, "what is no worker")?;
         self.kind.read(rows, &OpKind::from_name)?;
         let endpoints = self.endpoints;
         self.endpoint.read(rows, &|text| {

@@ -35,6 +35,12 @@ impl Manifest {
                 return Err(format!("it has {count} {what}, and there can be {limit}"));
             }
         }
+        let jobs = self.stages.iter().flat_map(|stage| &stage.jobs);
+        let ends = jobs.map(|job| u64::from(job.worker_first) + u64::from(job.workers_count));
+        let last = ends.max().unwrap_or_default();
+        if last > u64::from(ObjectId::OWNER_MAX) {
+            return Err(format!("a worker of it has number {last}, and there can be no such"));
+        }
         let workers: u64 = self.merged.iter().map(|run| u64::from(run.workers_count)).sum();
         let limit = u64::from(ObjectId::OWNER_MAX);
         match workers > limit {
