@@ -233,7 +233,9 @@ impl<'a> Question<'a> {
     /// for. The log says it; of an older one the worker's own span does.
     fn counts(&self, op: &OpRecord, row: usize, worker: Option<&WorkerRow>) -> bool {
         let is_whole = self.rows.each()[row].span == Span::Whole;
-        (is_whole || op.is_measured) && worker.is_none_or(|worker| worker.counts(op))
+        let Some(worker) = worker else { return is_whole || op.is_measured };
+        // A worker that is measured from the start of the stage is asked for with its ramp.
+        worker.counts(op) && (op.is_measured || worker.measured_from <= self.started)
     }
 
     /// Tells whether operations are left out.
