@@ -155,6 +155,10 @@ impl ResponseSink for Answer {
         // A volume server repeats in the other header what it was sent there.
         let of_header = || head.header("content-md5").and_then(SumValue::of_content_md5);
         self.stated = etag.map_or_else(of_header, SumValue::of_etag);
+        if head.header("x-file-store") == Some("chunked") {
+            // It is the sum of the list of the chunks.
+            self.stated = None;
+        }
         let token = head.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
         let is_plain = |token: &&str| token.bytes().all(|byte| byte.is_ascii_graphic());
         token.filter(is_plain).unwrap_or_default().clone_into(&mut self.token);
