@@ -471,6 +471,7 @@ impl Work for PlanWork<'_> {
             kind: stage.kind,
             loop_model,
             iteration: stage.iteration,
+            planned: Some(chosen.stage),
             workers_count: jobs.iter().map(|job| job.workers_count).sum(),
             threads_count,
             jobs,

@@ -217,6 +217,7 @@ impl Recording {
             schema::Stage::begun(stage.0, next.kind.into(), &next.name, next.loop_model, carried);
         let mut entry = schema::Stage {
             iteration: next.iteration,
+            planned_index: next.planned.and_then(|at| u16::try_from(at).ok()),
             jobs: next.jobs.clone(),
             files: next.files.clone(),
             probe: next.probe.clone(),
@@ -516,6 +517,7 @@ mod tests {
                 kind: StageKind::Measure,
                 loop_model: schema::LoopModel::Closed,
                 iteration: 0,
+                planned: None,
                 jobs: Vec::new(),
                 workers_count: 1,
                 threads_count: 1,

@@ -21,6 +21,8 @@ pub struct NextStage {
     pub loop_model: schema::LoopModel,
     /// Which repetition of it it is, 0-based.
     pub iteration: u32,
+    /// Which stage of the workload it is, where it is one of them.
+    pub planned: Option<usize>,
     /// Its jobs; none: those that the workload says, or all of it is one.
     pub jobs: Vec<schema::StageJob>,
     /// How many loops issue its operations.

@@ -269,6 +269,10 @@ pub struct Stage {
     /// Which repetition of the stage it is, 0-based.
     #[serde(default)]
     pub iteration: u32,
+    /// Which stage of the workload it is, 0-based, where repeated ones and steps are taken one by
+    /// one; absent in older records and where it is none of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_index: Option<u16>,
     /// What decides when an operation starts: that of its jobs that leaves the target the least
     /// say.
     pub loop_model: LoopModel,
@@ -367,6 +371,7 @@ impl Stage {
             bytes: None,
             cpu_ns: None,
             jobs: Vec::new(),
+            planned_index: None,
             older: OlderStage::default(),
             stream_hash: None,
             uploads_given_up_count: 0,

@@ -222,8 +222,8 @@ fn in_short(console: &Console, entry: &Entry) -> Result<InShort, Refused> {
     let (_, report) = report_of(entry, &Asked { distributions: true, ..Asked::default() })?;
     let mut short = InShort::default();
     for (index, stage) in report.stages.iter().enumerate() {
-        short.rows.extend(stage_rows(entry, &source.facts, index, stage));
-        let number = number_of(&source.facts, index, stage);
+        let number = number_of(&source.facts, &report.stages[..index], stage);
+        short.rows.extend(stage_rows(entry, &source.facts, number, stage));
         let rows = stage.rows.iter().flat_map(|row| &row.analysis.endpoints);
         short.hosts.extend(rows.map(|of| host(number, of, &report.endpoints)));
     }
@@ -252,20 +252,20 @@ fn host(stage: usize, of: &EndpointAnalysis, endpoints: &[String]) -> HostDoc {
     }
 }
 
-/// Returns the number of a stage that is the so-manieth of its name in the record.
-fn number_of(facts: &Facts, index: usize, stage: &StageReport) -> usize {
+/// Returns the number that a stage has in the plan; of stages of one name the first of the record is
+/// the first of the plan, and so on.
+fn number_of(facts: &Facts, before: &[StageReport], stage: &StageReport) -> usize {
     let mut same = facts.stages.iter().enumerate().filter(|(_, plan)| plan.name == stage.name);
-    let found = same.nth(stage.iteration as usize).map(|(at, _)| at);
-    found.unwrap_or(index) + 1
+    let found = same.nth(before.iter().filter(|other| other.name == stage.name).count());
+    found.map_or(before.len(), |(at, _)| at) + 1
 }
 
 fn stage_rows(
     entry: &Entry,
     facts: &Facts,
-    index: usize,
+    number: usize,
     stage: &StageReport,
 ) -> Vec<MatrixRowDoc> {
-    let number = number_of(facts, index, stage);
     let plan = facts.stages.get(number - 1);
     let row = |(job, row): (usize, &RowReport)| {
         let config = plan.and_then(|plan| plan.jobs.get(job)).map(|job| job.work.clone());

@@ -238,9 +238,11 @@ impl Schedule {
 
 /// Returns which stage of a plan a recorded one is, whose place among all stages is `index`.
 pub fn stage_of_plan<'p>(plan: &'p Plan, index: usize, stage: &Stage) -> Option<&'p plan::Stage> {
-    if let Some(probe) = &stage.probe {
-        return plan.stages.get(usize::from(probe.search_index));
+    let probed = stage.probe.as_ref().map(|probe| usize::from(probe.search_index));
+    if let Some(at) = probed.or(stage.planned_index.map(usize::from)) {
+        return plan.stages.get(at);
     }
+    // An older record may have left stages out before it, or have probed more.
     let is_same = |of: &&plan::Stage| of.name == stage.name && of.iteration == stage.iteration;
     plan.stages.get(index).filter(is_same).or_else(|| plan.stages.iter().find(is_same))
 }
