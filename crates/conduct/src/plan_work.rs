@@ -457,8 +457,7 @@ impl Work for PlanWork<'_> {
         let begins_at = self.crew.await_start(ready).map_err(ConductError::Caller)?;
         if let Some(ready) = self.prepare_agents(StageId(done.len() as u8), &chosen, recording)? {
             facts = Some(ready.stage);
-            let told = jobs.iter_mut().zip(ready.interfaces);
-            told.for_each(|(job, interface)| job.interface = interface);
+            jobs.iter_mut().zip(ready.interfaces).for_each(|(job, told)| job.interface = told);
         }
         let name = chosen.name.unwrap_or_else(|| stage.name.clone());
         let threads_count = match &self.agents {

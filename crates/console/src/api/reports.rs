@@ -252,8 +252,8 @@ fn host(stage: usize, of: &EndpointAnalysis, endpoints: &[String]) -> HostDoc {
     }
 }
 
-/// Returns the number that a stage has in the plan; of stages of one name the first of the record is
-/// the first of the plan, and so on.
+/// Returns the number that a stage has in the plan; of stages of one name the first of the record
+/// is the first of the plan, and so on.
 fn number_of(facts: &Facts, before: &[StageReport], stage: &StageReport) -> usize {
     let mut same = facts.stages.iter().enumerate().filter(|(_, plan)| plan.name == stage.name);
     let found = same.nth(before.iter().filter(|other| other.name == stage.name).count());
