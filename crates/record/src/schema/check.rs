@@ -6,6 +6,8 @@ use super::Manifest;
 
 /// How many stages a run may have: their numbers have eight bits.
 pub(crate) const STAGES_MAX: usize = 256;
+/// The op log numbers the jobs of a stage by a byte.
+const JOBS_MAX: usize = 1 << 8;
 /// How many runs may be merged: the numbers of clients have sixteen bits.
 const MERGED_MAX: usize = 65_535;
 /// The latest moment, since the epoch of a run or of Unix: the sum of two such fits into 64 bits.
@@ -27,8 +29,10 @@ impl Manifest {
         if let Some(late) = moments.max().filter(|late| *late > MOMENT_NS_MAX) {
             return Err(format!("it names the moment {late} ns, and no clock reaches it"));
         }
+        let jobs_count = self.stages.iter().map(|stage| stage.jobs.len()).max().unwrap_or_default();
         for (what, count, limit) in [
             ("stages", self.stages.len(), STAGES_MAX),
+            ("jobs in a stage", jobs_count, JOBS_MAX),
             ("merged runs", self.merged.len(), MERGED_MAX),
         ] {
             if count > limit {
