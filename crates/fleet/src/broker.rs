@@ -334,11 +334,10 @@ impl Broker {
         if !has_ended && self.looked.elapsed() >= KEEPS_LOOK {
             self.looked = Instant::now();
             let free_bytes = self.free_bytes();
-            let keeps = self.nats.as_ref().is_none_or(Nats::keeps_contents);
             if free_bytes < FULL_BYTES && !self.was_full {
                 self.was_full = true;
                 tended = Some(Tended::Full);
-            } else if (self.was_full || !keeps) && free_bytes >= ROOM_BYTES_MIN {
+            } else if self.was_full && free_bytes >= ROOM_BYTES_MIN {
                 // It would not begin to keep anything again by itself.
                 self.end_server();
                 (has_ended, self.was_full) = (true, false);

@@ -274,14 +274,6 @@ impl Nats {
             .map_err(|error| failed(format!("cannot remove what {of} has kept"), error))
     }
 
-    /// Tells whether the server still keeps contents: it may stop once its disk is full.
-    pub(crate) fn keeps_contents(&self) -> bool {
-        // A server that does not answer in time may do so later.
-        use jetstream::context::AccountErrorKind::{JetStream, JetStreamUnavailable};
-        let answer = self.loops.block_on(self.jetstream.query_account());
-        !answer.is_err_and(|error| matches!(error.kind(), JetStream(_) | JetStreamUnavailable))
-    }
-
     /// Asks somebody once, and returns the answer.
     pub(crate) fn request(&self, subject: &str, content: Vec<u8>) -> Result<Vec<u8>, FabricError> {
         let asked = self.client.request(subject.to_owned(), content.into());

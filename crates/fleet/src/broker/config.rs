@@ -60,7 +60,7 @@ pub(super) fn text(settings: &BrokerSettings, revoked: &BTreeSet<u32>) -> String
         "$O.>".to_owned(),
     ];
     users += &user(COORDINATOR, &coordinator, &[format!("{SUBJECTS}.tell.*"), inbox(COORDINATOR)]);
-    let up_says = [inbox(JOIN), inbox(COORDINATOR), "$JS.API.INFO".to_owned()];
+    let up_says = [inbox(JOIN), inbox(COORDINATOR)];
     let up_hears = [JOIN_SUBJECT.to_owned(), format!("{SUBJECTS}.up.>"), inbox(UP)];
     users += &user(UP, &up_says, &up_hears);
     users += &user(JOIN, &words(&[JOIN_SUBJECT]), &[inbox(JOIN)]);
