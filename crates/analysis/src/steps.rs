@@ -94,7 +94,9 @@ impl Counted {
     }
 
     fn add(&mut self, op: &OpRecord) {
-        self.ended_count += u64::from(op.outcome.is_ok() && self.holds(op.end));
+        // A stretch holds its end and not its start, as that of any rate does.
+        let ended_in = self.from < op.end && op.end <= self.until;
+        self.ended_count += u64::from(op.outcome.is_ok() && ended_in);
         if !self.holds(op.intended) {
             return;
         }
