@@ -20,7 +20,7 @@ mod view;
 
 use std::convert::Infallible;
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
@@ -40,6 +40,7 @@ pub(crate) use guard::Peer;
 use refused::Refused;
 
 use crate::console::Console;
+use crate::held::Held;
 use crate::state::Number;
 use crate::users::Gate;
 
@@ -57,8 +58,8 @@ pub(crate) struct Site {
     pub(crate) gate: Gate,
     /// Password attempts in flight.
     pub(crate) guesses: guesses::Guesses,
-    /// The user of each workload that is being judged.
-    pub(crate) judging: Mutex<Vec<String>>,
+    /// How many workloads of each user are being judged.
+    pub(crate) judging: Arc<Held<String>>,
     /// The name of this machine.
     pub(crate) host_name: Option<String>,
     /// Whether connections are encrypted.

@@ -8,6 +8,7 @@ mod clock;
 mod console;
 mod disk;
 mod facts;
+mod held;
 mod live;
 mod names;
 mod redact;

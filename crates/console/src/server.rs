@@ -6,10 +6,9 @@ mod tests;
 #[cfg(test)]
 mod tls_tests;
 
-use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener as StdTcpListener};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -32,6 +31,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::api::{Peer, Site, router};
 use crate::console::Console;
+use crate::held::Held;
 use crate::users::{Gate, Users};
 
 /// Who has not said what they want after this is let go.
@@ -150,61 +150,18 @@ async fn serve_all(
     tls: Option<TlsAcceptor>,
     mut ended: watch::Receiver<bool>,
 ) {
-    let room = Arc::new(Room { places: Semaphore::new(CONNECTIONS_MAX), of: Mutex::default() });
+    let (places, held) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), Arc::default());
     for listener in listeners {
         let Ok(listener) = TcpListener::from_std(listener) else { continue };
-        let accepted = accept(listener, router.clone(), tls.clone(), Arc::clone(&room));
-        tokio::spawn(accepted);
+        let limits = (Arc::clone(&places), Arc::clone(&held));
+        tokio::spawn(accept(listener, router.clone(), tls.clone(), limits));
     }
     // An error means that whoever would end it is gone.
     let _ = ended.wait_for(|is_over| *is_over).await;
 }
 
-/// Room for connections.
-struct Room {
-    places: Semaphore,
-    /// How many each address has.
-    of: Mutex<BTreeMap<IpAddr, usize>>,
-}
-
-/// A place for a connection from an address.
-struct Place {
-    room: Arc<Room>,
-    peer: IpAddr,
-}
-
-impl Room {
-    fn of(&self) -> MutexGuard<'_, BTreeMap<IpAddr, usize>> {
-        self.of.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns a place, unless an address has its part of them.
-    fn place(self: &Arc<Self>, peer: IpAddr) -> Option<Place> {
-        let mut of = self.of();
-        let count = of.entry(peer).or_default();
-        if *count >= OF_ADDRESS_MAX {
-            return None;
-        }
-        *count += 1;
-        Some(Place { room: Arc::clone(self), peer })
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut of = self.room.of();
-        if let Some(count) = of.get_mut(&self.peer) {
-            *count -= 1;
-            if *count == 0 {
-                of.remove(&self.peer);
-            }
-        }
-        drop(of);
-        self.room.places.add_permits(1);
-    }
-}
-
-/// Returns the address that limits hold for: whoever has one of a network has all of it.
+/// Returns the address that limits count for a peer: one for this machine, and one for each IPv6
+/// /64, as a host may use any address of these.
 fn limited(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V4(v4) if v4.is_loopback() => Ipv4Addr::LOCALHOST.into(),
@@ -213,9 +170,14 @@ fn limited(peer: IpAddr) -> IpAddr {
     }
 }
 
-async fn accept(listener: TcpListener, router: Router, tls: Option<TlsAcceptor>, room: Arc<Room>) {
+async fn accept(
+    listener: TcpListener,
+    router: Router,
+    tls: Option<TlsAcceptor>,
+    (places, held): (Arc<Semaphore>, Arc<Held<IpAddr>>),
+) {
     loop {
-        let Ok(permit) = room.places.acquire().await else { return };
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let (stream, peer) = match listener.accept().await {
             Ok((stream, peer)) => (stream, limited(peer.ip())),
             Err(_) => {
@@ -224,13 +186,11 @@ async fn accept(listener: TcpListener, router: Router, tls: Option<TlsAcceptor>,
                 continue;
             }
         };
-        let Some(place) = room.place(peer) else { continue };
-        // The place gives it back.
-        permit.forget();
+        let Some(hold) = held.take(peer, OF_ADDRESS_MAX) else { continue };
         let (router, tls) = (router.clone(), tls.clone());
         tokio::spawn(async move {
             serve_one(stream, Peer(peer), router, tls).await;
-            drop(place);
+            drop((hold, place));
         });
     }
 }

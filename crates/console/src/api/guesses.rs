@@ -6,12 +6,13 @@
 //! costs no hash and does not come here.
 
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use axum::http::StatusCode;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::refused::Refused;
+use crate::held::{Held, Hold};
 
 /// Hashes computed concurrently.
 const HASHES_AT_ONCE: usize = 2;
@@ -22,42 +23,40 @@ const OF_USER_MAX: usize = 4;
 
 /// The attempts in flight.
 pub(crate) struct Guesses {
-    open: Mutex<Vec<(IpAddr, String)>>,
+    of_addresses: Arc<Held<IpAddr>>,
+    of_users: Arc<Held<(IpAddr, String)>>,
     hashes: Semaphore,
 }
 
 /// An attempt in flight; a wrong one holds it until its pause is over.
 pub(crate) struct Guess<'g> {
     of: &'g Guesses,
-    who: (IpAddr, String),
+    _holds: (Hold<IpAddr>, Hold<(IpAddr, String)>),
 }
 
 impl Default for Guesses {
     fn default() -> Self {
-        Self { open: Mutex::default(), hashes: Semaphore::new(HASHES_AT_ONCE) }
+        let (of_addresses, of_users) = Default::default();
+        Self { of_addresses, of_users, hashes: Semaphore::new(HASHES_AT_ONCE) }
     }
 }
 
 impl Guesses {
-    fn open(&self) -> MutexGuard<'_, Vec<(IpAddr, String)>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Begins an attempt, unless this address or this user already has too many in flight.
     pub(crate) fn begin(&self, peer: IpAddr, user: &str) -> Result<Guess<'_>, Refused> {
-        let mut open = self.open();
-        let of_address = || open.iter().filter(|(address, _)| *address == peer);
-        let of_user = of_address().filter(|(_, name)| name == user);
-        if of_user.count() >= OF_USER_MAX || of_address().count() >= OF_ADDRESS_MAX {
-            return Err(Refused::new(
+        let of_user = self.of_users.take((peer, user.to_owned()), OF_USER_MAX);
+        let holds = of_user.and_then(|of_user| {
+            let of_address = self.of_addresses.take(peer, OF_ADDRESS_MAX)?;
+            Some((of_address, of_user))
+        });
+        let busy = || {
+            Refused::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 "busy",
                 "too many passwords are being tried from this address: try again in a second",
-            ));
-        }
-        let who = (peer, user.to_owned());
-        open.push(who.clone());
-        Ok(Guess { of: self, who })
+            )
+        };
+        Ok(Guess { of: self, _holds: holds.ok_or_else(busy)? })
     }
 }
 
@@ -65,14 +64,6 @@ impl Guess<'_> {
     /// Waits for permission to compute a hash.
     pub(crate) async fn turn(&self) -> Result<SemaphorePermit<'_>, Refused> {
         self.of.hashes.acquire().await.map_err(|_| Refused::internal())
-    }
-}
-
-impl Drop for Guess<'_> {
-    fn drop(&mut self) {
-        let mut open = self.of.open();
-        let at = open.iter().position(|who| *who == self.who);
-        at.map(|at| open.swap_remove(at));
     }
 }
 

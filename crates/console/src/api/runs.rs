@@ -1,7 +1,5 @@
 //! Runs: listing, submitting, and what is done to one.
 
-use std::sync::Arc;
-
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -97,11 +95,10 @@ pub(super) async fn submit(
     Extension(caller): Extension<Caller>,
     body: Bytes,
 ) -> Response {
-    let of = Arc::clone(&site);
-    let work = move |_: &Site| {
-        let _turn = turns::begin(&of, &caller.user)?;
+    let work = move |site: &Site| {
+        let _turn = turns::begin(site, &caller.user)?;
         let SubmitDoc { text, file_name, name, to } = read(&body)?;
-        let (number, problems) = of.console.submit(&Submitted {
+        let (number, problems) = site.console.submit(&Submitted {
             text: &text,
             file_name: file_name.as_deref(),
             name: name.as_deref().filter(|name| !name.is_empty()),
@@ -121,9 +118,8 @@ pub(super) async fn check(
     Extension(caller): Extension<Caller>,
     body: Bytes,
 ) -> Response {
-    let of = Arc::clone(&site);
     let work = move |site: &Site| {
-        let _turn = turns::begin(&of, &caller.user)?;
+        let _turn = turns::begin(site, &caller.user)?;
         let CheckDoc { text, file_name } = read(&body)?;
         let judged = site.console.check(&text, file_name.as_deref(), None);
         Ok(Json(match judged {
@@ -194,10 +190,9 @@ pub(super) async fn resubmit(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Response {
-    let of = Arc::clone(&site);
-    let work = move |_: &Site| {
-        let _turn = turns::begin(&of, &caller.user)?;
-        let number = of.console.resubmit(number(&id)?, &caller.user)?;
+    let work = move |site: &Site| {
+        let _turn = turns::begin(site, &caller.user)?;
+        let number = site.console.resubmit(number(&id)?, &caller.user)?;
         let id = number.to_string();
         Ok((StatusCode::CREATED, Json(SubmittedDoc { id, problems: Vec::new() })))
     };

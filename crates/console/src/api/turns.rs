@@ -1,42 +1,25 @@
 //! Limits on how many workloads of one user are judged concurrently, so that nobody takes all
 //! threads: judging reads files and may ask a store, which answers when it likes.
 
-use std::sync::{Arc, PoisonError};
-
 use axum::http::StatusCode;
 
 use super::Site;
 use super::refused::Refused;
+use crate::held::Hold;
 
 /// Workloads of one user that are judged concurrently.
 const OF_USER_MAX: usize = 8;
 
-/// A workload that is being judged.
-pub(super) struct Turn {
-    site: Arc<Site>,
-    user: String,
-}
-
 /// Begins to judge a workload of a user, unless too many of theirs are being judged.
-pub(super) fn begin(site: &Arc<Site>, user: &str) -> Result<Turn, Refused> {
-    let mut judging = site.judging.lock().unwrap_or_else(PoisonError::into_inner);
-    if judging.iter().filter(|of| *of == user).count() >= OF_USER_MAX {
-        return Err(Refused::new(
+pub(super) fn begin(site: &Site, user: &str) -> Result<Hold<String>, Refused> {
+    let turn = site.judging.take(user.to_owned(), OF_USER_MAX);
+    turn.ok_or_else(|| {
+        Refused::new(
             StatusCode::TOO_MANY_REQUESTS,
             "busy",
             format!("{OF_USER_MAX} workloads of yours are being judged: wait until one is done"),
-        ));
-    }
-    judging.push(user.to_owned());
-    Ok(Turn { site: Arc::clone(site), user: user.to_owned() })
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        let mut judging = self.site.judging.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = judging.iter().position(|of| *of == self.user);
-        at.map(|at| judging.swap_remove(at));
-    }
+        )
+    })
 }
 
 #[cfg(test)]
@@ -54,13 +37,14 @@ mod tests {
         let gate = Gate::new(
             Users::from_xml("<users><user username='ann' password='a'/></users>").unwrap(),
         );
-        let site = Arc::new(Site::new(console, gate, (None, false), String::new()));
-        let mut of_ann: Vec<Turn> = (0..20).filter_map(|_| begin(&site, "ann").ok()).collect();
+        let site = Site::new(console, gate, (None, false), String::new());
+        let mut of_ann: Vec<Hold<String>> =
+            (0..20).filter_map(|_| begin(&site, "ann").ok()).collect();
         assert_eq!(of_ann.len(), OF_USER_MAX);
         assert!(begin(&site, "bob").is_ok());
         of_ann.pop();
         assert!(begin(&site, "ann").is_ok(), "one is done");
         drop(of_ann);
-        assert!(site.judging.lock().unwrap().is_empty());
+        assert!(site.judging.is_empty());
     }
 }

@@ -512,24 +512,24 @@ fn what_means_nothing_is_refused_and_what_is_long_is_taken() {
 
 #[test]
 fn one_address_takes_no_place_of_others() {
-    let room = Arc::new(Room { places: Semaphore::new(CONNECTIONS_MAX), of: Mutex::default() });
+    let (places, held) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), Arc::<Held<_>>::default());
     let of = |text: &str| limited(text.parse().unwrap());
     let take = |text: &str| {
-        room.places.try_acquire().unwrap().forget();
-        room.place(of(text))
+        let place = Arc::clone(&places).try_acquire_owned().unwrap();
+        Some((held.take(of(text), OF_ADDRESS_MAX)?, place))
     };
-    // Whoever has one of these addresses has the others.
+    // One host may use any of these addresses.
     let own = ["127.0.0.1", "127.9.8.7", "::ffff:127.1.1.1"];
-    let mut places: Vec<Place> = (0..OF_ADDRESS_MAX).map(|at| take(own[at % 3]).unwrap()).collect();
-    assert!(room.place(of("127.0.0.2")).is_none());
+    let mut taken: Vec<_> = (0..OF_ADDRESS_MAX).map(|at| take(own[at % 3]).unwrap()).collect();
+    assert!(held.take(of("127.0.0.2"), OF_ADDRESS_MAX).is_none());
     assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:1"));
     for other in ["10.0.0.1", "2001:db8::1", "2001:db8:0:1::1"] {
         assert_ne!(of(other), of("127.0.0.1"));
         assert!(take(other).is_some());
     }
-    places.pop();
+    taken.pop();
     assert!(take("127.0.0.1").is_some(), "one has gone");
-    drop(places);
-    assert!(room.of().is_empty());
-    assert_eq!(room.places.available_permits(), CONNECTIONS_MAX);
+    drop(taken);
+    assert!(held.is_empty());
+    assert_eq!(places.available_permits(), CONNECTIONS_MAX);
 }
