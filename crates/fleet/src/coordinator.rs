@@ -57,7 +57,7 @@ pub enum LossReason {
     Left,
     /// It still reports work long after the others were done.
     Lagging,
-    /// It still reports work long after it was told to end.
+    /// It still reports work long after the stop order.
     Unending,
     /// The coordinator has let it go.
     Dismissed,

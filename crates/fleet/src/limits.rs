@@ -15,7 +15,7 @@ pub struct Limits {
     /// done, or after ten times as long as they took, whichever is longer. A warning names it after
     /// a tenth of that.
     pub lag_max: Duration,
-    /// An agent that does not end its step is lost this long after it was told to.
+    /// An agent that does not end its step is lost this long after the stop order.
     pub end_max: Duration,
 }
 

@@ -399,7 +399,7 @@ pub(crate) fn run_stages(manifest: &Manifest, survey: &Survey) -> Vec<RecordStag
     };
     let mut stages: Vec<RecordStage> =
         manifest.stages.iter().enumerate().filter_map(stage).collect();
-    // Names of stages may be equal, and whoever asks for one is to get it.
+    // Stages may share a name, and their titles must differ.
     let numbers: Vec<u32> = (0..stages.len()).map(|at| number_of_title(&stages, at)).collect();
     for (stage, number) in stages.iter_mut().zip(numbers) {
         stage.number_of_title = number;

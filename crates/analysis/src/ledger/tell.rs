@@ -39,9 +39,9 @@ struct RowWitness<'a> {
     asked_until: u64,
     failed: Option<(u64, u64)>,
     success_before: Option<Moment>,
-    /// The gaps that are told, those in which something failed, and those that may be.
+    /// The gaps to report: those in which an operation failed, then silent ones as they qualify.
     outages: Vec<OutageTelling>,
-    /// Which of the others are told.
+    /// Decides which silent gaps are reported.
     silent: Judge,
 }
 

@@ -532,7 +532,7 @@ fn the_order_of_the_record_does_not_matter() {
 
 #[test]
 fn all_outages_count_towards_the_time_in_which_the_store_was_away() {
-    // 120 times in 2 s nothing succeeds for one of them, of which 100 are told.
+    // Each of 120 rounds of 2 s has an outage of 1 s; the report lists 100 of them.
     let mut ops = Vec::new();
     for round in 0..120u64 {
         let from = round * 2_000_000;
