@@ -19,11 +19,13 @@ stages:
     times: 2
     stages:
     - name: main
-      ops: 40
       jobs:
-      - {name: users, workers: 2, work: {objects: [{get: o}]}}
-      - {name: scan, pacing: {capped: 1000/s}, work: {blocks: {on: f, read: {block: 4KiB}}}}
-      - {name: probe, pacing: {open: 1000/s}, work: {blocks: {on: f, read: {block: 4KiB}}}}
+      - {name: users, workers: 2, ops: 40, work: {objects: [{get: o}]}}
+      - name: scan
+        pacing: {capped: 1000/s}
+        ops: 40
+        work: &read {blocks: {on: f, read: {block: 4KiB}}}
+      - {name: probe, pacing: {open: 1000/s}, ops: 40, work: *read}
 ";
 
 fn run_both(place: &Path) {
