@@ -175,7 +175,8 @@ impl<'a> PlanWork<'a> {
         {
             return refused("what others did to the files means nothing here".to_owned());
         }
-        self.members = self.placed.after(&self.members, members);
+        let after = self.placed.after(&self.members, members);
+        self.members = after.map_err(|reason| ConductError::Caller(reason.into()))?;
         let mut all: Option<ServerNames> = None;
         for names in names {
             all.get_or_insert_with(|| (*self.names).clone()).append((*names).clone());

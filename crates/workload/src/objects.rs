@@ -14,6 +14,7 @@ mod slices;
 mod source;
 
 pub use job::{Listed, ObjectsJob, RemovalOrder, Verify};
+pub(crate) use members::TRACKED_MAX;
 pub use members::{Change, Held, Members};
 pub use op::{Below, ObjectRef, PlannedOp, Subject};
 pub use pages::Pages;

@@ -1,12 +1,15 @@
 //! Who is in a set at a moment between two stages, and how members are dealt to workers.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_model::{ObjectId, WorkerId};
 
 use super::ObjectSet;
 use crate::plan::spec::{DealBy, DealSpec};
+
+/// The most versions of objects that are kept track of one by one.
+pub(crate) const TRACKED_MAX: u64 = 100_000_000;
 
 /// A member, or a version of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,6 +48,48 @@ enum Present {
     All,
     /// These, in order.
     Listed(Arc<[Held]>),
+    /// Those of these runs, in order, each in one version.
+    Runs(Arc<[Run]>),
+}
+
+/// Members whose numbers follow one another, all in the same version.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    first: Held,
+    count: u64,
+    /// How many stand in the runs before it.
+    before: u64,
+}
+
+impl Run {
+    /// Returns the id after its last one, as an integer.
+    const fn end(&self) -> u64 {
+        self.first.id.as_u64() + self.count
+    }
+
+    fn at(&self, index: u64) -> Held {
+        let Held { id, version } = self.first;
+        Held { id: ObjectId::new(id.owner(), id.number() + index), version }
+    }
+}
+
+/// Members that are added one after another. What makes a billion of them in a row takes no memory
+/// for each.
+#[derive(Default)]
+struct Runs(Vec<Run>);
+
+impl Runs {
+    fn push(&mut self, first: Held, count: u64) {
+        match self.0.last_mut() {
+            Some(last)
+                if last.first.version == first.version && last.end() == first.id.as_u64() =>
+            {
+                last.count += count;
+            }
+            _ if count > 0 => self.0.push(Run { first, count, before: 0 }),
+            _ => {}
+        }
+    }
 }
 
 /// What a worker has changed about a set in a stage.
@@ -101,12 +146,13 @@ impl Members {
             Present::Nobody => 0,
             Present::All => set.count,
             Present::Listed(held) => held.len() as u64,
+            Present::Runs(runs) => runs.last().map_or(0, |run| run.before + run.count),
         }
     }
 
     /// Tells whether each has as many versions as a fill makes.
     pub(super) const fn is_as_filled(&self) -> bool {
-        !matches!(self.present, Present::Listed(_))
+        matches!(self.present, Present::Nobody | Present::All)
     }
 
     /// Returns the newest version of the member at `index`.
@@ -118,6 +164,7 @@ impl Members {
                 let of_it = held[at..].iter().take_while(|each| each.id == id);
                 *of_it.last().expect("it is one of them")
             }
+            Present::Runs(runs) => in_runs(runs, index),
             _ => Held { id: set.id(index), version: set.versions.saturating_sub(1) },
         }
     }
@@ -126,6 +173,7 @@ impl Members {
     pub(super) fn listed(&self, set: &ObjectSet, index: u64) -> Held {
         match &self.present {
             Present::Listed(held) => held[index as usize],
+            Present::Runs(runs) => in_runs(runs, index),
             _ => Held::new(set.id(index)),
         }
     }
@@ -194,18 +242,17 @@ impl Members {
         }
     }
 
-    /// Returns the members after a stage in which all of this was changed about them.
-    #[must_use]
-    pub fn after(&self, set: &ObjectSet, changes: Vec<Change>) -> Self {
+    /// Returns the members after a stage in which all of this was changed about them; how many they
+    /// are where that is more than can be kept one by one.
+    pub fn after(&self, set: &ObjectSet, changes: Vec<Change>) -> Result<Self, u64> {
         let mut next_numbers = (*self.next_numbers).clone();
-        let (mut added, mut held) = (Vec::new(), None);
-        let mut is_filled = false;
+        let (mut there, mut is_held) = (Runs::default(), false);
         let mut filled = Vec::new();
         let mut doubtful = self.doubtful.to_vec();
         for change in changes {
             match change {
-                Change::Filled { worker, workers, done, failed } => {
-                    is_filled = true;
+                Change::Filled { worker, workers, done, mut failed } => {
+                    failed.sort_unstable();
                     let all = share_len(set.count, worker, workers) * u64::from(set.versions);
                     filled.push((worker, workers, done, failed, done == all));
                 }
@@ -214,59 +261,121 @@ impl Members {
                     *next = to.max(*next);
                 }
                 Change::Doubtful(mut ids) => doubtful.append(&mut ids),
-                Change::Holds(mut own) => held.get_or_insert_with(Vec::new).append(&mut own),
-                Change::Put { owner, law, from, to, failed } => {
+                Change::Holds(own) => {
+                    is_held = true;
+                    own.into_iter().for_each(|held| there.push(held, 1));
+                }
+                Change::Put { owner, law, from, to, mut failed } => {
                     let next = next_numbers.entry((owner, law)).or_insert(0);
                     *next = to.max(*next);
-                    let failed: HashSet<u64> = failed.into_iter().collect();
-                    let there = (from..to).filter(|number| !failed.contains(number));
-                    added.extend(there.map(|number| Held::new(set.new_id(owner, law, number))));
+                    failed.sort_unstable();
+                    let mut start = from;
+                    for gap in failed.into_iter().filter(|gap| (from..to).contains(gap)).chain([to])
+                    {
+                        let first = Held::new(set.new_id(owner, law, start));
+                        there.push(first, gap.saturating_sub(start));
+                        start = gap + 1;
+                    }
                 }
             }
         }
         let is_whole = filled.iter().all(|(_, _, _, failed, is_all)| failed.is_empty() && *is_all);
-        let present = match (is_filled, held) {
-            (true, _) if is_whole && added.is_empty() => Present::All,
-            (true, _) => {
+        let present = match (filled.is_empty(), there.0.is_empty()) {
+            (false, true) if is_whole => Present::All,
+            (false, _) => {
                 for (worker, workers, done, failed, _) in filled {
-                    added.extend(share(set, (worker, workers), done, &failed));
+                    let share = share(set, (worker, workers), done, &failed);
+                    share.for_each(|held| there.push(held, 1));
                 }
-                Present::of(added)
+                Present::of(there)?
             }
-            (false, Some(mut held)) => {
-                held.append(&mut added);
-                Present::of(held)
-            }
-            (false, None) if added.is_empty() => self.present.clone(),
-            (false, None) => {
-                added.extend(self.each(set));
-                Present::of(added)
+            (true, true) if !is_held => self.present.clone(),
+            (true, _) => {
+                if !is_held {
+                    self.add_to(&mut there, set);
+                }
+                Present::of(there)?
             }
         };
         doubtful.sort_unstable();
         doubtful.dedup();
-        Self { present, next_numbers: Arc::new(next_numbers), doubtful: doubtful.into() }
+        Ok(Self { present, next_numbers: Arc::new(next_numbers), doubtful: doubtful.into() })
     }
 
     /// Returns each version of each member.
     fn each(&self, set: &ObjectSet) -> Vec<Held> {
+        let mut all = Runs::default();
+        self.add_to(&mut all, set);
+        all.0.iter().flat_map(|run| (0..run.count).map(|index| run.at(index))).collect()
+    }
+
+    /// Adds each version of each member.
+    fn add_to(&self, runs: &mut Runs, set: &ObjectSet) {
         match &self.present {
-            Present::Nobody => Vec::new(),
-            Present::All => share(set, (0, 1), set.count * u64::from(set.versions), &[]).collect(),
-            Present::Listed(held) => held.to_vec(),
+            Present::Nobody => {}
+            Present::All if set.versions == 1 && set.is_own() => {
+                for owner in 0..set.owners.get() {
+                    let first = ObjectId::new(WorkerId(owner), 0);
+                    runs.push(Held::new(first), set.share_of(owner));
+                }
+            }
+            Present::All => {
+                let all = share(set, (0, 1), set.count * u64::from(set.versions), &[]);
+                all.for_each(|held| runs.push(held, 1));
+            }
+            Present::Listed(held) => held.iter().for_each(|held| runs.push(*held, 1)),
+            Present::Runs(own) => own.iter().for_each(|run| runs.push(run.first, run.count)),
         }
     }
 }
 
 impl Present {
-    fn of(mut held: Vec<Held>) -> Self {
-        if held.is_empty() {
-            return Self::Nobody;
+    fn of(Runs(mut runs): Runs) -> Result<Self, u64> {
+        runs.sort_unstable_by_key(|run| run.first);
+        let (mut merged, mut end, mut is_apart) = (Vec::<Run>::new(), 0, true);
+        for run in runs {
+            match merged.last_mut() {
+                Some(last)
+                    if last.first.version == run.first.version
+                        && run.first.id.as_u64() <= last.end() =>
+                {
+                    last.count = last.count.max(run.end() - last.first.id.as_u64());
+                }
+                _ => {
+                    is_apart &= merged.is_empty() || run.first.id.as_u64() >= end;
+                    merged.push(run);
+                }
+            }
+            end = end.max(run.end());
         }
-        held.sort_unstable();
-        held.dedup();
-        Self::Listed(held.into())
+        let mut count = 0;
+        for run in &mut merged {
+            run.before = count;
+            count += run.count;
+        }
+        // A run takes twice the memory of a member.
+        match count {
+            0 => Ok(Self::Nobody),
+            _ if is_apart && merged.len() as u64 <= count / 2 => Ok(Self::Runs(merged.into())),
+            _ if count > TRACKED_MAX => Err(count),
+            _ => {
+                let each = |run: &Run| {
+                    let run = *run;
+                    (0..run.count).map(move |index| run.at(index))
+                };
+                let mut held: Vec<Held> = merged.iter().flat_map(each).collect();
+                held.sort_unstable();
+                held.dedup();
+                Ok(Self::Listed(held.into()))
+            }
+        }
     }
+}
+
+/// Returns what stands at `index` of all that the runs hold.
+fn in_runs(runs: &[Run], index: u64) -> Held {
+    let run = &runs[runs.partition_point(|run| run.before <= index) - 1];
+    run.at(index - run.before)
 }
 
 /// Returns how many of `count` are dealt to a worker of so many.
@@ -282,7 +391,7 @@ pub(super) fn filled_at(set: &ObjectSet, (worker, workers): (u32, u32), position
     Held { id: set.id(index), version: (position % versions) as u32 }
 }
 
-/// Returns what a worker has filled of its share.
+/// Returns what a worker has filled of its share; `failed` is in order.
 fn share<'a>(
     set: &'a ObjectSet,
     worker: (u32, u32),
@@ -290,6 +399,6 @@ fn share<'a>(
     failed: &'a [u64],
 ) -> impl Iterator<Item = Held> + 'a {
     (0..done)
-        .filter(move |position| !failed.contains(position))
+        .filter(move |position| failed.binary_search(position).is_err())
         .map(move |position| filled_at(set, worker, position))
 }

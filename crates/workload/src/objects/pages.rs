@@ -117,7 +117,7 @@ mod tests {
             to: *count,
             failed: Vec::new(),
         };
-        Members::default().after(set, (0..).zip(counts).map(put).collect())
+        Members::default().after(set, (0..).zip(counts).map(put).collect()).unwrap()
     }
 
     #[test]

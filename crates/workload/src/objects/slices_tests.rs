@@ -211,7 +211,7 @@ fn known(sets: &str, stages: &str, change: Option<Change>) -> Vec<Verify> {
     let text = format!("{{schema: plimsoll.workload/2, sets: {{{sets}}}, stages: [{stages}]}}");
     let placed = placed(&text);
     let changes = change.into_iter().map(|change| (SetIndex(0), change)).collect();
-    let members = placed.after(&placed.members, changes);
+    let members = placed.after(&placed.members, changes).unwrap();
     let job = &placed.stages.last().unwrap().objects[0].work;
     let job = job.with_members(members);
     job.work.sets().iter().map(|set| job.verify(*set)).collect()
@@ -312,7 +312,7 @@ fn names_stay_members_whatever_became_of_them() {
     // The one that failed, and the next, which it has not come to.
     assert_eq!(doubtful.len(), 2);
     let set = fill.set(SetIndex(0));
-    let after = Members::all().after(set, vec![Change::Doubtful(doubtful)]);
+    let after = Members::all().after(set, vec![Change::Doubtful(doubtful)]).unwrap();
     assert_eq!(after.count(set), 21);
     let remove = job("work: {remove: c}");
     let mut source = remove.source(WorkerId(0));

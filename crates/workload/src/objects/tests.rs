@@ -31,7 +31,7 @@ fn stage(
             changes.extend(source.changes());
         }
     }
-    *members = placed.after(members, changes);
+    *members = placed.after(members, changes).unwrap();
     all
 }
 
@@ -400,7 +400,7 @@ fn an_operation_that_never_begins_changes_nothing() {
             }
             let never = source.next_op().unwrap();
             source.withdrawn(&never);
-            let mut after = placed.after(&members, source.changes());
+            let mut after = placed.after(&members, source.changes()).unwrap();
             let read = stage(&placed, &mut after, 2, (there.len(), &|_| true));
             let read: HashMap<ObjectId, u32> =
                 read.iter().map(|op| (object(op).id, object(op).version)).collect();
@@ -409,4 +409,57 @@ fn an_operation_that_never_begins_changes_nothing() {
             assert_eq!(removed.len(), there.len(), "{op}: {never:?} after {begun}");
         }
     }
+}
+
+/// One set without members, which a later stage reads.
+const PUT_AND_READ: &str = "\
+schema: plimsoll.workload/2
+name: t
+seed: 5
+sets: {o: {size: 1KiB}}
+stages:
+- {name: put, ops: 9, jobs: [{workers: 2, work: {objects: [{put: o}]}}]}
+- {name: get, ops: 9, jobs: [{work: {objects: [{get: o}]}}]}
+";
+
+#[test]
+fn a_billion_members_in_a_row_take_no_memory_each() {
+    let placed = placed(PUT_AND_READ);
+    let set = placed.sets[0].as_ref().unwrap();
+    let put =
+        |owner, (from, to), failed| (SetIndex(0), Change::Put { owner, law: 0, from, to, failed });
+    let changes = vec![put(1, (0, 1_000_000_000), vec![9, 7, 7]), put(0, (0, 2), vec![])];
+    let after = placed.after(&placed.members, changes).unwrap();
+    assert_eq!(after[0].count(set), 1_000_000_000);
+    let at = |index| {
+        let id = after[0].listed(set, index).id;
+        (id.owner().0, id.number())
+    };
+    assert_eq!([0, 1, 2, 8, 9, 10].map(at), [(0, 0), (0, 1), (1, 0), (1, 6), (1, 8), (1, 10)]);
+    assert_eq!(at(999_999_999), (1, 999_999_999));
+    assert_eq!(after[0].newest(set, 9), after[0].listed(set, 9));
+    let more = placed.after(&after, vec![put(1, (1_000_000_000, 1_000_000_003), vec![])]).unwrap();
+    assert_eq!(more[0].count(set), 1_000_000_003);
+}
+
+#[test]
+fn more_members_than_can_be_kept_one_by_one_are_refused() {
+    let placed = placed(PUT_AND_READ);
+    let put = Change::Put { owner: 0, law: 0, from: 0, to: 200_000_000, failed: Vec::new() };
+    let newer = Held { id: ObjectId::new(WorkerId(0), 5), version: 1 };
+    let changes = [put, Change::Holds(vec![newer])].map(|change| (SetIndex(0), change));
+    let refusal = placed.after(&placed.members, changes.into()).unwrap_err();
+    assert_eq!(
+        refusal,
+        "the 200000001 members of set `o` are too many to keep track of one by one, as a later \
+         stage needs them; at most 100000000"
+    );
+}
+
+#[test]
+fn what_is_put_for_no_later_stage_is_not_kept() {
+    let placed = placed(PUT_AND_READ.split("- {name: get").next().unwrap());
+    let mut members = Arc::clone(&placed.members);
+    stage(&placed, &mut members, 0, (9, &|_| true));
+    assert_eq!(members[0].count(placed.sets[0].as_ref().unwrap()), 0);
 }

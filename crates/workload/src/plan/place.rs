@@ -17,7 +17,7 @@ use super::spec::{ArchiveKind, PutAs, VersionPick, WorkloadFile};
 use super::work::{Op, OpAct, Work};
 use crate::archive::TAR_PREFIX_MAX;
 use crate::files::FilePlan;
-use crate::objects::{Change, Members as Present, ObjectSet, ObjectsJob, SetBuckets};
+use crate::objects::{Change, Members as Present, ObjectSet, ObjectsJob, SetBuckets, TRACKED_MAX};
 use crate::trace::TraceDeal;
 use crate::{ExistingObject, KeyLayout, Keys, SizeDist, Verify};
 
@@ -124,12 +124,13 @@ impl Placed {
         )))
     }
 
-    /// Returns who is in the sets after a stage in which all of this was changed.
+    /// Returns who is in the sets after a stage in which all of this was changed; refuses more than
+    /// can be kept track of.
     pub fn after(
         &self,
         members: &Arc<[Present]>,
         changes: Vec<(SetIndex, Change)>,
-    ) -> Arc<[Present]> {
+    ) -> Result<Arc<[Present]>, String> {
         let mut by_set: BTreeMap<SetIndex, Vec<Change>> = BTreeMap::new();
         for (set, change) in changes {
             by_set.entry(set).or_default().push(change);
@@ -137,9 +138,16 @@ impl Placed {
         let mut after = members.to_vec();
         for (index, changes) in by_set {
             let set = self.sets[index.0].as_ref().expect("objects were changed");
-            after[index.0] = after[index.0].after(set, changes);
+            let tracked = after[index.0].after(set, changes);
+            after[index.0] = tracked.map_err(|count| {
+                let name = &self.plan.sets[index.0].name;
+                format!(
+                    "the {count} members of set `{name}` are too many to keep track of one by one, \
+                     as a later stage needs them; at most {TRACKED_MAX}"
+                )
+            })?;
         }
-        after.into()
+        Ok(after.into())
     }
 
     /// Returns what the keys of the run's own objects on a target begin with, each once, with

@@ -146,7 +146,7 @@ pub(crate) fn same_operations(name: &str, old: &WorkloadSpec, plan: Plan) {
             }
             changes.extend(source.changes());
         }
-        members = placed.after(&members, changes);
+        members = placed.after(&members, changes).unwrap();
     }
     let known = MADE_BY_VERSION_1.iter().find(|(sample, _)| *sample == name);
     assert_eq!(known, Some(&(name, all)), "{name}");

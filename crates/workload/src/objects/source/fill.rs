@@ -1,5 +1,7 @@
 //! Making all members of sets, each by the worker that it is dealt to.
 
+use std::collections::BTreeSet;
+
 use plimsoll_model::{ObjectId, OpKind, WorkerId};
 
 use super::part_of;
@@ -22,7 +24,7 @@ struct Share {
     done: u64,
     /// Parts of the present member that were come to.
     parts_done: u64,
-    failed: Vec<u64>,
+    failed: BTreeSet<u64>,
 }
 
 impl Fill {
@@ -30,7 +32,7 @@ impl Fill {
         let Work::Fill { sets, .. } = &job.work else { unreachable!("a fill fills sets") };
         let share = |set: &SetIndex| {
             let slice = Slice::of(job.set(*set), job.deal, (worker, job.workers.get()));
-            Share { set: *set, slice, done: 0, parts_done: 0, failed: Vec::new() }
+            Share { set: *set, slice, done: 0, parts_done: 0, failed: BTreeSet::new() }
         };
         Self { sets: sets.iter().map(share).collect(), at: 0 }
     }
@@ -76,9 +78,7 @@ impl Fill {
         };
         let turn = (index - u64::from(worker.0).min(index)) / u64::from(job.workers.get());
         let position = turn * u64::from(set.versions) + u64::from(version);
-        if !share.failed.contains(&position) {
-            share.failed.push(position);
-        }
+        share.failed.insert(position);
     }
 
     pub(super) fn changes(&self, job: &ObjectsJob, worker: WorkerId) -> Vec<(SetIndex, Change)> {
@@ -92,7 +92,7 @@ impl Fill {
             let all = share_len(set.count, worker.0, workers) * u64::from(set.versions);
             // What is made by all together is there for all.
             let done = if is_common(set) && share.failed.is_empty() { all } else { share.done };
-            let (worker, failed) = (worker.0, share.failed.clone());
+            let (worker, failed) = (worker.0, share.failed.iter().copied().collect());
             let change = Change::Filled { worker, workers, done, failed };
             (share.set, change)
         };

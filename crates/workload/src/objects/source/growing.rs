@@ -1,6 +1,8 @@
 //! Members that come one after the other: uploads in parts, archives, copies, and objects that are
 //! added to.
 
+use std::collections::BTreeSet;
+
 use plimsoll_model::{ObjectId, OpKind, WorkerId};
 
 use super::part_of;
@@ -18,7 +20,7 @@ pub(super) struct NewObjects {
     next: u64,
     /// Parts of the next one that were come to.
     parts_done: u64,
-    failed: Vec<u64>,
+    failed: BTreeSet<u64>,
 }
 
 impl NewObjects {
@@ -27,7 +29,7 @@ impl NewObjects {
         let owner = job.owner(worker);
         let law = job.law_of(0);
         let first = members.next_number(set, owner, law);
-        Self { set: at, owner, law, first, next: first, parts_done: 0, failed: Vec::new() }
+        Self { set: at, owner, law, first, next: first, parts_done: 0, failed: BTreeSet::new() }
     }
 
     pub(super) fn next_op(&mut self, job: &ObjectsJob) -> PlannedOp {
@@ -58,9 +60,7 @@ impl NewObjects {
     pub(super) fn completed(&mut self, op: &PlannedOp, ok: bool) {
         let (false, Some(id)) = (ok, op.subject.object_id()) else { return };
         let (_, number) = ObjectSet::split(id);
-        if !self.failed.contains(&number) {
-            self.failed.push(number);
-        }
+        self.failed.insert(number);
         if number == self.next && self.parts_done > 0 {
             (self.next, self.parts_done) = (self.next + 1, 0);
         }
@@ -68,7 +68,7 @@ impl NewObjects {
 
     pub(super) fn changes(&self, job: &ObjectsJob) -> Vec<(SetIndex, Change)> {
         let (owner, law, from, mut to) = (self.owner, self.law, self.first, self.next);
-        let mut failed = self.failed.clone();
+        let mut failed: Vec<u64> = self.failed.iter().copied().collect();
         // Of the last upload parts are missing.
         if self.parts_done > 0 {
             failed.push(to);

@@ -302,7 +302,7 @@ impl Mix {
                 let law = law as u16;
                 let change = match &used.pool {
                     Some(_) => Change::Numbered { owner, law, next: to },
-                    None if from == to => continue,
+                    None if from == to || !job.keeps_members => continue,
                     None => {
                         let of_law = used.missing.iter().filter(|(each, _)| *each == law);
                         let failed = of_law.map(|(_, number)| *number).collect();

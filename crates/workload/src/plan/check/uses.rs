@@ -7,6 +7,7 @@ use plimsoll_model::StageKind;
 
 use super::{Checked, Context};
 use crate::files::NameAct;
+use crate::objects::TRACKED_MAX;
 use crate::plan::checked::{Change, Consent, FileNames, Job, Members, SetIndex, Stage};
 use crate::plan::path::{FieldPath, InvalidField};
 use crate::plan::pattern::Pattern;
@@ -15,8 +16,6 @@ use crate::plan::work::{OpAct, Work};
 
 /// A delete run needs this many batches per worker to be worth measuring (warp's bound).
 const BATCHES_PER_WORKER_MIN: u64 = 4;
-/// The most versions of objects that are kept track of one by one.
-const TRACKED_MAX: u64 = 100_000_000;
 
 /// How work uses a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
