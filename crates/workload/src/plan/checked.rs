@@ -297,6 +297,28 @@ pub struct Job {
     pub path: FieldPath,
 }
 
+impl Job {
+    /// Returns how many operations on objects it may have under way; each needs a session.
+    pub(super) fn sessions(&self) -> u64 {
+        let each = match &self.work {
+            _ if self.needs_files() => 0,
+            Work::PutParts { at_once, .. } => self.depth.max(*at_once).get(),
+            _ => self.depth.get(),
+        };
+        match &self.pacing {
+            JobPacing::Shared(Pacing::Open(open)) if each > 0 => {
+                u64::from(open.max_in_flight.get())
+            }
+            _ => u64::from(self.workers.get()) * u64::from(each),
+        }
+    }
+
+    /// Tells whether its work is on files and on nothing else.
+    pub(super) fn needs_files(&self) -> bool {
+        self.needs.contains(&Ability::Blocks) || self.needs.contains(&Ability::Names)
+    }
+}
+
 /// When the operations of a job start.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JobPacing {
@@ -406,6 +428,11 @@ impl Stage {
     /// Tells whether its jobs make or remove buckets, which the process does that leads the run.
     pub fn is_on_buckets(&self) -> bool {
         self.jobs.iter().any(|job| job.work.is_on_buckets())
+    }
+
+    /// Returns how many workers it has, or operations on objects under way where these are more.
+    pub fn in_flight_max(&self) -> u64 {
+        self.jobs.iter().map(|job| job.sessions().max(job.workers.get().into())).sum()
     }
 
     /// Returns how many workers all of its jobs have.

@@ -17,8 +17,6 @@ use plimsoll_model::Ability;
 
 /// The most workers of one job.
 const WORKERS_MAX: u32 = 1_000_000;
-/// The most operations on objects that one job has under way; each needs a session of its own.
-const SESSIONS_MAX: u64 = 100_000;
 /// The most operations that a worker keeps in flight.
 const DEPTH_MAX: u32 = 65_536;
 
@@ -53,15 +51,11 @@ impl Context<'_> {
             return Err(path.field("duration").refuse(reason));
         }
         self.check_deal(path, spec, &work)?;
-        let on_files = needs.contains(&Ability::Blocks) || needs.contains(&Ability::Names);
-        if !on_files {
-            check_on_objects(path, spec, &work)?;
-        }
         let delay = spec.start_delay;
         if delay.min > delay.max {
             return Err(path.field("start_delay").refuse("the shortest is above the longest"));
         }
-        Ok(Job {
+        let job = Job {
             name,
             target,
             workers,
@@ -85,7 +79,13 @@ impl Context<'_> {
             work,
             needs,
             path: path.clone(),
-        })
+        };
+        match spec.interface {
+            Some(_) if !job.needs_files() => {
+                Err(path.field("interface").refuse("is only for work on files"))
+            }
+            _ => Ok(job),
+        }
     }
 
     /// Returns where a job works: the target that it names, or else that of its sets.
@@ -220,25 +220,6 @@ impl Context<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// Refuses what work on objects has no use for, and more of it than there are sessions for.
-fn check_on_objects(path: &FieldPath, spec: &JobSpec, work: &Work) -> Checked<()> {
-    let each = match work {
-        Work::PutParts { at_once, .. } => spec.depth.max(at_once.get()),
-        _ => spec.depth,
-    };
-    let sessions = u64::from(spec.workers) * u64::from(each);
-    if sessions > SESSIONS_MAX {
-        let reason = format!(
-            "{sessions} operations in flight at once are out of range: 1 to {SESSIONS_MAX}"
-        );
-        return Err(path.field("workers").refuse(reason));
-    }
-    match spec.interface {
-        Some(_) => Err(path.field("interface").refuse("is only for work on files")),
-        None => Ok(()),
     }
 }
 

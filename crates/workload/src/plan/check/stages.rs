@@ -17,6 +17,9 @@ use crate::plan::units::{Profile, Rate, RateRange};
 use crate::{MAX_IN_FLIGHT_MAX, Metric, StopRule};
 use plimsoll_model::Ability;
 
+/// The most operations on objects that a stage has under way; each needs a session of its own.
+const SESSIONS_MAX: u64 = 100_000;
+
 /// Where a stage stands among repetitions.
 #[derive(Clone, Copy, Default)]
 struct Round {
@@ -151,7 +154,7 @@ impl Context<'_> {
             return Err(path.field("jobs").refuse(reason));
         }
         let mut jobs: Vec<Job> = Vec::with_capacity(spec.jobs.len());
-        let mut workers: u64 = 0;
+        let (mut workers, mut sessions) = (0, 0);
         for (number, job) in spec.jobs.iter().enumerate() {
             let at = path.field("jobs").index(number);
             let label = match &job.name {
@@ -172,6 +175,14 @@ impl Context<'_> {
             if workers > u64::from(ObjectId::OWNER_MAX) {
                 let most = ObjectId::OWNER_MAX;
                 let reason = format!("{workers} in one stage are out of range: 1 to {most}");
+                return Err(at.field("workers").refuse(reason));
+            }
+            sessions += job.sessions();
+            if sessions > SESSIONS_MAX {
+                let reason = format!(
+                    "{sessions} operations in flight in one stage are out of range: 1 to \
+                     {SESSIONS_MAX}"
+                );
                 return Err(at.field("workers").refuse(reason));
             }
             jobs.push(job);
