@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_driver::MissingRoot;
+use plimsoll_http::patterns::ENDPOINTS_COUNT_MAX;
 use plimsoll_http::{
     Endpoint, HostSelect, HttpVersion, Proxies, TlsConfig, Transport, TransportError,
 };
@@ -16,9 +17,6 @@ const BUCKET_NAME_BYTES_MAX: usize = 255;
 
 /// How long making a connection may take where nobody says otherwise.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// How many endpoints an `EndpointId` can tell apart.
-const ENDPOINTS_COUNT_MAX: usize = 1 << 16;
 
 /// Everything an [`S3Driver`](crate::S3Driver) needs to know.
 #[derive(Clone, Debug)]
@@ -84,7 +82,7 @@ pub enum ConfigError {
     /// There is no endpoint.
     #[error("there is no host to speak to; give one with `host`")]
     NoEndpoint,
-    /// There are more endpoints than ids for them.
+    /// There are more endpoints than a record holds.
     #[error("{0} hosts are too many, {ENDPOINTS_COUNT_MAX} are the most (`host`)")]
     TooManyEndpoints(usize),
     /// An endpoint's name cannot be one.
@@ -253,10 +251,7 @@ pub(crate) mod tests {
         };
         let cases: [(&Change, &str); 10] = [
             (&|c| c.endpoints.clear(), "`host`"),
-            (
-                &|c| c.endpoints = vec![c.endpoints[0].clone(); 65_537],
-                "65536 are the most (`host`)",
-            ),
+            (&|c| c.endpoints = vec![c.endpoints[0].clone(); 4_097], "4096 are the most (`host`)"),
             (&|c| c.endpoints[0].host.clear(), "`` is not a host name (`host`)"),
             (&|c| c.endpoints[0].host = "http://x".to_owned(), "`host`"),
             (&|c| c.bucket.clear(), "`bucket`"),

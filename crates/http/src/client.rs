@@ -1,6 +1,7 @@
 //! The client of one worker: at most one kept connection per endpoint.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -133,7 +134,8 @@ pub struct Client {
     endpoints: Rc<[Endpoint]>,
     options: Rc<Options>,
     clock: SharedClock,
-    slots: Box<[Slot]>,
+    /// Of the endpoints that were used: there may be thousands of others.
+    slots: BTreeMap<usize, Box<Slot>>,
     parser: ResponseParser,
     /// Holds the piece of a request's body that is being sent; grows with the first body.
     send_buffer: Vec<u8>,
@@ -142,11 +144,8 @@ pub struct Client {
 impl Client {
     /// Returns a client that connects on first use.
     pub fn new(endpoints: Rc<[Endpoint]>, options: Rc<Options>, clock: SharedClock) -> Self {
-        let tls = options.tls.is_some();
-        let via = |endpoint| options.proxies.as_ref()?.route(endpoint, tls);
-        let slot = |endpoint| Slot { via: via(endpoint), ..Slot::default() };
         Self {
-            slots: endpoints.iter().map(slot).collect(),
+            slots: BTreeMap::new(),
             endpoints,
             options,
             clock,
@@ -166,6 +165,12 @@ impl Client {
         mut request: Request<'_>,
         sink: &mut dyn ResponseSink,
     ) -> Result<Exchange, ExchangeError> {
+        self.slots.entry(endpoint).or_insert_with(|| {
+            let proxies = self.options.proxies.as_ref();
+            let tls = self.options.tls.is_some();
+            let via = proxies.and_then(|proxies| proxies.route(&self.endpoints[endpoint], tls));
+            Box::new(Slot { via, ..Slot::default() })
+        });
         if self.options.version == HttpVersion::Two {
             // Kept apart on the heap, so that exchanges of HTTP/1.1 do not carry its state along.
             return Box::pin(self.exchange_two(endpoint, request, sink)).await;
@@ -213,7 +218,7 @@ impl Client {
             Ok(end) => {
                 seen::look(channel.socket(), end.at);
                 if end.reusable && self.options.keep_alive {
-                    self.slots[endpoint].kept = Some((channel, end.at));
+                    self.slot(endpoint).kept = Some((channel, end.at));
                 }
                 let status = self.parser.status();
                 if proxied_head.is_some() && status == PROXY_WANTS_USER {
@@ -267,7 +272,7 @@ impl Client {
         drop(carrier);
         if reusable && self.options.keep_alive {
             let since = outcome.as_ref().map_or_else(|_| self.clock.now(), |end| end.at);
-            self.slots[endpoint].kept_two = Some((connection, since));
+            self.slot(endpoint).kept_two = Some((connection, since));
         }
         match outcome {
             Ok(end) => Ok(marks.exchange(status, end, body_bytes)),
@@ -275,16 +280,20 @@ impl Client {
         }
     }
 
+    fn slot(&mut self, endpoint: usize) -> &mut Slot {
+        self.slots.get_mut(&endpoint).expect("the exchange has made it")
+    }
+
     /// Returns a request's head as the proxy on its way wants it; `None` if there is none, or one
     /// that does not look at requests.
     fn proxied_head(&self, endpoint: usize, head: &[u8]) -> Option<Vec<u8>> {
         let proxy =
-            self.slots[endpoint].via.as_ref().filter(|proxy| proxy.is_asked(&self.options))?;
+            self.slots[&endpoint].via.as_ref().filter(|proxy| proxy.is_asked(&self.options))?;
         Some(proxy.rewrite(head, &self.endpoints[endpoint].authority(false)))
     }
 
     async fn usable_two(&mut self, endpoint: usize) -> Result<Http2Connection, Failure> {
-        if let Some((mut kept, idle_since)) = self.slots[endpoint].kept_two.take() {
+        if let Some((mut kept, idle_since)) = self.slot(endpoint).kept_two.take() {
             if self.clock.now().since(idle_since) >= IDLE_LOOK {
                 tokio::task::yield_now().await;
             }
@@ -301,12 +310,13 @@ impl Client {
     }
 
     async fn dial(&mut self, endpoint: usize) -> Result<Dialled, Failure> {
-        let Slot { via, addresses, .. } = &mut self.slots[endpoint];
+        let slot = self.slots.get_mut(&endpoint).expect("the exchange has made it");
+        let Slot { via, addresses, .. } = &mut **slot;
         dial(&self.endpoints[endpoint], via.as_deref(), &self.options, addresses).await
     }
 
     async fn usable_channel(&mut self, endpoint: usize) -> Result<Channel, Failure> {
-        if let Some((mut kept, idle_since)) = self.slots[endpoint].kept.take() {
+        if let Some((mut kept, idle_since)) = self.slot(endpoint).kept.take() {
             if self.clock.now().since(idle_since) >= IDLE_LOOK {
                 // The thread may have done other things all the while, and the runtime has not
                 // looked.
@@ -317,7 +327,7 @@ impl Client {
             }
         }
         let dialled = self.dial(endpoint).await?;
-        let transport = match &self.slots[endpoint].via {
+        let transport = match &self.slots[&endpoint].via {
             Some(_) => Transport::Sockets,
             None => self.options.transport,
         };
@@ -336,7 +346,7 @@ impl Client {
         marks: Marks,
         body_bytes: u64,
     ) -> ExchangeError {
-        let with = match &self.slots[endpoint].via {
+        let with = match &self.slots[&endpoint].via {
             Some(proxy) => format!("{} through {proxy}", self.endpoints[endpoint]),
             None => self.endpoints[endpoint].to_string(),
         };
@@ -345,7 +355,7 @@ impl Client {
     }
 
     fn proxy_refused(&self, endpoint: usize, marks: Marks, body_bytes: u64) -> ExchangeError {
-        let proxy = self.slots[endpoint].via.as_ref().expect("the request went through it");
+        let proxy = self.slots[&endpoint].via.as_ref().expect("the request went through it");
         self.error(proxy.wants_user(&self.endpoints[endpoint]), marks, body_bytes)
     }
 

@@ -544,7 +544,7 @@ type Refusal = (fn(&mut Manifest), &'static str);
 #[test]
 fn what_cannot_be_is_refused_before_anything_is_written() {
     let place = tempfile::tempdir().unwrap();
-    let cases: [Refusal; 5] = [
+    let cases: [Refusal; 6] = [
         (
             |manifest| manifest.stages[1].ended_ns = Some(u64::MAX),
             "the manifest of run a contradicts itself: it names the moment 18446744073709551615 ns",
@@ -567,6 +567,10 @@ fn what_cannot_be_is_refused_before_anything_is_written() {
         (
             |manifest| manifest.stages = vec![manifest.stages[0].clone(); 257],
             "the manifest of run a contradicts itself: it has 257 stages, and there can be 256",
+        ),
+        (
+            |manifest| manifest.target.endpoints = vec!["a:80".to_owned(); 4_097],
+            "the manifest of run a contradicts itself: it has 4097 hosts, and there can be 4096",
         ),
     ];
     for (change, sentence) in cases {
