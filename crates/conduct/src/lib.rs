@@ -21,6 +21,7 @@ pub mod lease;
 pub mod leftovers;
 pub mod machine;
 mod manifest;
+pub mod memory;
 mod observer;
 mod opening;
 pub mod output;

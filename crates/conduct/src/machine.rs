@@ -113,6 +113,13 @@ pub fn memory_bytes() -> u64 {
     u64::from(info.mem_unit) * info.totalram as u64
 }
 
+/// Returns how much main memory this process takes; 0 where the kernel does not say.
+pub(crate) fn resident_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    pages.unwrap_or_default().saturating_mul(rustix::param::page_size() as u64)
+}
+
 fn cpu_model() -> Option<String> {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let board = std::fs::read_to_string("/proc/device-tree/model").ok();

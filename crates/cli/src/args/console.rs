@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::ByteSize;
 use super::fleet::FleetArgs;
 use super::s3::StoreArgs;
 
@@ -34,6 +35,10 @@ pub(crate) struct ConsoleArgs {
     /// How many workloads run at a time [default: as controller.conf says, else 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) concurrency: Option<u32>,
+    /// How much memory this process may take: a run that takes more is ended, and a workload that
+    /// would take more from its first operation on is refused [default: an eighth of the machine's]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory_max: Option<ByteSize>,
     /// Who may ask: COSBench's cosbench-users.xml, or lines of `htpasswd -B`
     /// [default: cosbench-users.xml beside controller.conf, if it is there]
     #[arg(long, value_name = "FILE", help_heading = "Access")]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Error, Result, bail};
+use plimsoll_conduct::memory::{self, MemoryGuard};
 use plimsoll_conduct::{BucketGlob, Consent, NamedHosts, RunTime, StandIn, Traces, machine};
 use plimsoll_console::{
     Agent, AgentState, Facts, Job, Problem, Refusal, Runner, Severity, Sound, SourceKind,
@@ -47,6 +48,8 @@ pub(super) struct LocalRunner {
     /// Where files may lie that a workload names.
     allowed: AllowedDirs,
     known: Arc<Mutex<Known>>,
+    /// How much memory this process may take while workloads run.
+    memory_max: u64,
     /// Held while a workload is judged, which may read files into memory: one after the other.
     judging: Mutex<()>,
 }
@@ -102,8 +105,17 @@ impl LocalRunner {
         let own = store.host.as_deref().and_then(|hosts| own_hosts(hosts, store.tls));
         let credential_hosts = credential_hosts.and(own.unwrap_or_default());
         let bare_store = without_credentials(store.clone());
-        let judging = Mutex::default();
-        Ok(Self { store, bare_store, credential_hosts, fleet, has_fleet, allowed, known, judging })
+        Ok(Self {
+            store,
+            bare_store,
+            credential_hosts,
+            fleet,
+            has_fleet,
+            allowed,
+            known,
+            memory_max: args.memory_max.map_or_else(memory::memory_for_runs, |size| size.0),
+            judging: Mutex::default(),
+        })
     }
 
     /// Returns whether a workload that names these hosts may use the owner's credentials.
@@ -245,7 +257,12 @@ impl LocalRunner {
         let name = prepared.kind.file_name();
         let _one_by_one = self.judging.lock().unwrap_or_else(PoisonError::into_inner);
         let plan = conducted::judge(&prepared.file, &settings);
-        plan.map_err(|error| located(error, prepared.source.as_ref(), name))
+        let plan = plan.map_err(|error| located(error, prepared.source.as_ref(), name))?;
+        if !self.has_fleet {
+            let in_flight = plan.stages.iter().map(|stage| stage.in_flight_max()).max();
+            memory::check_in_flight(in_flight.unwrap_or(0), self.memory_max).map_err(Error::msg)?;
+        }
+        Ok(plan)
     }
 }
 
@@ -320,9 +337,14 @@ impl Runner for LocalRunner {
         let mut conducted = Conducted::begin(&prepared.file, &settings).map_err(in_words)?;
         let run_id = conducted.run_id().to_owned();
         self.known().runs.insert(run_id.clone(), job.id.to_owned());
+        let guard = MemoryGuard::begin(self.memory_max, job.stop.clone());
+        let guard = guard.map_err(|error| format!("no thread can be started: {error}"))?;
         let done = conducted.carry_out(None, None);
         let finished = conducted.finish(done, &settings);
         self.known().runs.remove(&run_id);
+        if let Some(refusal) = guard.refusal() {
+            return Err(refusal);
+        }
         match finished.map_err(in_words)? {
             true => Ok(Verdict::Good),
             false => Ok(Verdict::Flawed),

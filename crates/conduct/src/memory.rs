@@ -1,0 +1,99 @@
+//! A bound on the memory of a process that runs what others ask for.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread;
+
+use crate::Stop;
+use crate::machine::{memory_usable_bytes, resident_bytes};
+
+/// What an operation under way takes, rounded up: its session, its generator and its place in the
+/// engine (27 KB measured with target `null`).
+const SESSION_BYTES: u64 = 32 << 10;
+
+/// Returns how much memory runs may take where nobody says: an eighth of what there is. The end of
+/// a stage takes up to four times what its members have taken until then.
+pub fn memory_for_runs() -> u64 {
+    memory_usable_bytes() / 8
+}
+
+/// Refuses so many operations in flight as take more than `max` bytes.
+pub fn check_in_flight(count: u64, max: u64) -> Result<(), String> {
+    let bytes = count.saturating_mul(SESSION_BYTES);
+    if bytes <= max {
+        return Ok(());
+    }
+    Err(format!(
+        "{count} operations in flight take about {} MiB of memory, and runs may take {} MiB here",
+        bytes >> 20,
+        max >> 20
+    ))
+}
+
+/// Ends a run when this process takes more memory than it may.
+pub struct MemoryGuard {
+    /// How much it took then; 0 as long as it did not.
+    taken: Arc<AtomicU64>,
+    max: u64,
+    /// Ends the guard when it is dropped.
+    _ends: Sender<()>,
+}
+
+impl MemoryGuard {
+    /// Watches over the memory of this process until it is dropped.
+    pub fn begin(max: u64, stop: Stop) -> std::io::Result<Self> {
+        let (ends, ended) = channel::<()>();
+        let taken = Arc::<AtomicU64>::default();
+        let seen = Arc::clone(&taken);
+        thread::Builder::new().name("memory".into()).spawn(move || {
+            while ended.recv_timeout(Stop::REST_MAX) == Err(RecvTimeoutError::Timeout) {
+                let bytes = resident_bytes();
+                if bytes > max {
+                    seen.store(bytes, Ordering::SeqCst);
+                    stop.request();
+                    return;
+                }
+            }
+        })?;
+        Ok(Self { taken, max, _ends: ends })
+    }
+
+    /// Returns why it has ended the run, if it has.
+    pub fn refusal(&self) -> Option<String> {
+        let taken = self.taken.load(Ordering::SeqCst);
+        (taken > 0).then(|| {
+            format!(
+                "the run was ended: this process took {} MiB of memory, and runs may take {} MiB \
+                 here",
+                taken >> 20,
+                self.max >> 20
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_takes_more_ends_its_run() {
+        let stop = Stop::default();
+        let guard = MemoryGuard::begin(1 << 20, stop.clone()).unwrap();
+        while guard.refusal().is_none() {
+            thread::yield_now();
+        }
+        assert!(stop.is_step_stopped() && guard.refusal().unwrap().ends_with("1 MiB here"));
+    }
+
+    #[test]
+    fn operations_in_flight_are_bound_by_memory() {
+        assert_eq!(check_in_flight(32, 1 << 20), Ok(()));
+        let refusal = check_in_flight(100_000, 512 << 20).unwrap_err();
+        assert!(
+            refusal.contains("about 3125 MiB of memory, and runs may take 512 MiB"),
+            "{refusal}"
+        );
+    }
+}
