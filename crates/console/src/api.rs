@@ -29,13 +29,15 @@ use axum::http::header::{
 };
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Json, Router, middleware};
+use axum::{Extension, Json, Router, middleware};
 use bytes::Bytes;
 use futures::stream;
 use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::task::spawn_blocking;
 
+use guard::Caller;
 pub(crate) use guard::Peer;
 use refused::Refused;
 
@@ -60,6 +62,10 @@ pub(crate) struct Site {
     pub(crate) guesses: guesses::Guesses,
     /// How many workloads of each user are being judged.
     pub(crate) judging: Arc<Held<String>>,
+    /// Requests of each user that read records or wait for it.
+    pub(crate) reading: Arc<Held<String>>,
+    /// Permits to read records.
+    pub(crate) readers: Arc<Semaphore>,
     /// The name of this machine.
     pub(crate) host_name: Option<String>,
     /// Whether connections are encrypted.
@@ -75,8 +81,9 @@ impl Site {
         (host_name, is_encrypted): (Option<String>, bool),
         version: String,
     ) -> Self {
-        let (guesses, judging) = Default::default();
-        Self { console, gate, guesses, judging, host_name, is_encrypted, version }
+        let (guesses, judging, reading) = Default::default();
+        let readers = Arc::new(Semaphore::new(turns::READERS_MAX));
+        Self { console, gate, guesses, judging, reading, readers, host_name, is_encrypted, version }
     }
 }
 
@@ -164,6 +171,25 @@ async fn blocking<T: IntoResponse + Send + 'static>(
     }
 }
 
+/// Does what reads records: few at a time, as each takes memory and a processor. What has begun
+/// keeps its turn, although nobody waits for it any more.
+async fn reading<T: IntoResponse + Send + 'static>(
+    site: Arc<Site>,
+    Caller { user }: Caller,
+    work: impl FnOnce(&Site) -> Result<T, Refused> + Send + 'static,
+) -> Response {
+    let turn = match turns::read(&site, &user) {
+        Ok(hold) => site.readers.clone().acquire_owned().await.map(|permit| (hold, permit)),
+        Err(refused) => return refused.into_response(),
+    };
+    let Ok(turn) = turn else { return Refused::internal().into_response() };
+    let held = move |site: &Site| {
+        let _turn = turn;
+        work(site)
+    };
+    blocking(site, held).await
+}
+
 /// Returns the number of a run, as it stands in a path.
 fn number(id: &str) -> Result<Number, Refused> {
     Number::parse(id).ok_or_else(|| Refused::not_found(format!("there is no run {id}")))
@@ -197,13 +223,17 @@ async fn openapi() -> Response {
     ([(CONTENT_TYPE, "application/json")], openapi::DOCUMENT).into_response()
 }
 
-async fn compare(State(site): At, fields: Fields) -> Response {
+async fn compare(
+    State(site): At,
+    Extension(caller): Extension<Caller>,
+    fields: Fields,
+) -> Response {
     let work = move |site: &Site| {
         let (before, after) = (fields.0.get("before"), fields.0.get("after"));
         let (before, after) = (numbers(before)?, numbers(after)?);
         Ok(Json(reports::compare(&site.console, &before, &after)?))
     };
-    blocking(site, work).await
+    reading(site, caller, work).await
 }
 
 fn matrix_of(site: &Site, fields: &Fields) -> Result<reports::MatrixDoc, Refused> {
@@ -213,25 +243,34 @@ fn matrix_of(site: &Site, fields: &Fields) -> Result<reports::MatrixDoc, Refused
     reports::matrix(&site.console, &runs, &kinds.collect::<Vec<_>>())
 }
 
-async fn matrix(State(site): At, fields: Fields) -> Response {
-    blocking(site, move |site| Ok(Json(matrix_of(site, &fields)?))).await
+async fn matrix(State(site): At, Extension(caller): Extension<Caller>, fields: Fields) -> Response {
+    reading(site, caller, move |site| Ok(Json(matrix_of(site, &fields)?))).await
 }
 
-async fn matrix_csv(State(site): At, fields: Fields) -> Response {
+async fn matrix_csv(
+    State(site): At,
+    Extension(caller): Extension<Caller>,
+    fields: Fields,
+) -> Response {
     let work = move |site: &Site| {
         let text = reports::matrix_csv(&matrix_of(site, &fields)?);
         Ok(attachment("matrix.csv", "text/csv; charset=utf-8", Body::from(text)))
     };
-    blocking(site, work).await
+    reading(site, caller, work).await
 }
 
-async fn series(State(site): At, Path(id): Path<String>, fields: Fields) -> Response {
+async fn series(
+    State(site): At,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    fields: Fields,
+) -> Response {
     let work = move |site: &Site| {
         let points = field(&fields, "points").unwrap_or(600_usize).clamp(1, 10_000);
         let stage = field(&fields, "stage");
         Ok(Json(figures::series(&site.console, number(&id)?, stage, points)?))
     };
-    blocking(site, work).await
+    reading(site, caller, work).await
 }
 
 async fn listen(
@@ -270,11 +309,20 @@ async fn timeline_csv(State(site): At, Path(id): Path<String>, fields: Fields) -
     blocking(site, work).await
 }
 
-async fn report_json(State(site): At, Path(id): Path<String>) -> Response {
-    blocking(site, move |site| Ok(Json(reports::report_json(&site.console, number(&id)?)?))).await
+async fn report_json(
+    State(site): At,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Response {
+    let work = move |site: &Site| Ok(Json(reports::report_json(&site.console, number(&id)?)?));
+    reading(site, caller, work).await
 }
 
-async fn report_html(State(site): At, Path(id): Path<String>) -> Response {
+async fn report_html(
+    State(site): At,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Response {
     let work = move |site: &Site| {
         let page = reports::report_html(&site.console, number(&id)?)?;
         let kind = (CONTENT_TYPE, "text/html; charset=utf-8");
@@ -282,7 +330,7 @@ async fn report_html(State(site): At, Path(id): Path<String>) -> Response {
         let kind = (kind.0, kind.1.to_owned());
         Ok(([kind, (CONTENT_SECURITY_POLICY, policy)], page))
     };
-    blocking(site, work).await
+    reading(site, caller, work).await
 }
 
 async fn everything(State(site): At, Path(id): Path<String>) -> Response {

@@ -12,13 +12,13 @@ use crate::console::Served;
 use crate::harness::{Target, oracle, plimsoll};
 
 /// A server that is no store: it refuses everything and keeps what it was sent.
-struct Stranger {
-    host: String,
+pub(crate) struct Stranger {
+    pub(crate) host: String,
     heard: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Stranger {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = listener.local_addr().unwrap().to_string();
         let heard = Arc::<Mutex<Vec<u8>>>::default();
@@ -37,7 +37,7 @@ impl Stranger {
         Self { host, heard }
     }
 
-    fn heard(&self) -> String {
+    pub(crate) fn heard(&self) -> String {
         let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&heard).into_owned()
     }

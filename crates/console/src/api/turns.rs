@@ -1,5 +1,6 @@
-//! Limits on how many workloads of one user are judged concurrently, so that nobody takes all
-//! threads: judging reads files and may ask a store, which answers when it likes.
+//! Limits on how many workloads of one user are judged and how many records are read concurrently,
+//! so that nobody takes all threads or all memory: judging reads files and may ask a store, which
+//! answers when it likes, and the report of a run of millions of operations takes some 80 MB.
 
 use axum::http::StatusCode;
 
@@ -9,6 +10,20 @@ use crate::held::Hold;
 
 /// Workloads of one user that are judged concurrently.
 const OF_USER_MAX: usize = 8;
+
+/// Records that are read concurrently.
+pub(super) const READERS_MAX: usize = 2;
+/// Requests of one user that read records or wait for it.
+const READS_OF_USER_MAX: usize = 16;
+
+/// Begins a request that reads records, unless too many of a user's do.
+pub(super) fn read(site: &Site, user: &str) -> Result<Hold<String>, Refused> {
+    let turn = site.reading.take(user.to_owned(), READS_OF_USER_MAX);
+    turn.ok_or_else(|| {
+        let text = format!("{READS_OF_USER_MAX} reports of yours are being made: try again later");
+        Refused::new(StatusCode::TOO_MANY_REQUESTS, "busy", text)
+    })
+}
 
 /// Begins to judge a workload of a user, unless too many of theirs are being judged.
 pub(super) fn begin(site: &Site, user: &str) -> Result<Hold<String>, Refused> {
@@ -24,20 +39,65 @@ pub(super) fn begin(site: &Site, user: &str) -> Result<Hold<String>, Refused> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc::channel;
+    use std::thread;
+
+    use futures::future::join_all;
+
     use super::*;
+    use crate::api::guard::Caller;
+    use crate::api::reading;
     use crate::console::Console;
     use crate::console::tests::{fake, settings};
     use crate::users::{Gate, Users};
 
-    #[test]
-    fn who_has_many_workloads_judged_takes_no_turn_of_others() {
-        let directory = tempfile::tempdir().unwrap();
+    fn site(directory: &std::path::Path) -> Site {
         let (runner, _hand) = fake();
-        let console = Console::open(settings(directory.path()), runner).unwrap();
+        let console = Console::open(settings(directory), runner).unwrap();
         let gate = Gate::new(
             Users::from_xml("<users><user username='ann' password='a'/></users>").unwrap(),
         );
-        let site = Site::new(console, gate, (None, false), String::new());
+        Site::new(console, gate, (None, false), String::new())
+    }
+
+    #[tokio::test]
+    async fn few_records_are_read_at_a_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let site = Arc::new(site(directory.path()));
+        let (now, most) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+        let (go, wait) = channel::<()>();
+        let wait = Arc::new(Mutex::new(wait));
+        let request = |_| {
+            let (now, most, wait) = (Arc::clone(&now), Arc::clone(&most), Arc::clone(&wait));
+            let work = move |_: &Site| {
+                most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                wait.lock().unwrap().recv().unwrap();
+                now.fetch_sub(1, Ordering::SeqCst);
+                Ok(())
+            };
+            reading(Arc::clone(&site), Caller { user: "ann".to_owned() }, work)
+        };
+        let reached = Arc::clone(&now);
+        let lets_go = thread::spawn(move || {
+            while reached.load(Ordering::SeqCst) < READERS_MAX {
+                thread::yield_now();
+            }
+            (0..READS_OF_USER_MAX).for_each(|_| go.send(()).unwrap());
+        });
+        let answers = join_all((0..20).map(request)).await;
+        lets_go.join().unwrap();
+        let refused = answers.iter().filter(|answer| answer.status() == 429).count();
+        assert_eq!((most.load(Ordering::SeqCst), refused), (READERS_MAX, 4));
+        assert!(site.reading.is_empty());
+    }
+
+    #[test]
+    fn who_has_many_workloads_judged_takes_no_turn_of_others() {
+        let directory = tempfile::tempdir().unwrap();
+        let site = site(directory.path());
         let mut of_ann: Vec<Hold<String>> =
             (0..20).filter_map(|_| begin(&site, "ann").ok()).collect();
         assert_eq!(of_ann.len(), OF_USER_MAX);
