@@ -9,10 +9,12 @@ use plimsoll_conduct::{RunTime, Store, lease};
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_driver_file::work_dir::{find, is_alive, sweep};
 use plimsoll_engine::RunClock;
+use plimsoll_http::Url;
 use plimsoll_model::Clock;
 use plimsoll_record::schema::{Cleanup, CleanupState, Manifest, Target};
 use plimsoll_record::{Lease, RunDirectory};
 use plimsoll_report::format;
+use plimsoll_workload::plan::spec::TargetSpec;
 use plimsoll_workload::plan::{Change, Members, TargetSecrets};
 
 use super::clean_bucket;
@@ -73,8 +75,12 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
         let is_named = names_host(args, target);
         // What is refused as a host may be a secret, and is not shown.
         let store_args = store_args(args, target, is_named)?;
-        if !is_named {
-            confirm(args, target, &roots, &ui)?;
+        let sign_in = sign_in_host(&manifest, roots[0].target);
+        let named = args.store.host.as_deref().unwrap_or_default();
+        let is_unnamed = |host: &String| !named.split(',').any(|name| name.trim() == host);
+        let sign_in = sign_in.filter(|host| !is_named || is_unnamed(host));
+        if !is_named || sign_in.is_some() {
+            confirm(args, target, &roots, sign_in.as_deref(), &ui)?;
         }
         let security = args.security.as_deref();
         reached.push((open(&manifest, roots[0].target, &store_args, security)?, roots));
@@ -199,8 +205,14 @@ fn clean_objects(
 }
 
 /// Asks whether requests may go to the hosts that the record names: it may be somebody else's, and
-/// whoever is named there is sent signatures and the session token.
-fn confirm(args: &CleanArgs, target: &Target, roots: &[&Root], ui: &Ui) -> Result<()> {
+/// whoever is named there is sent signatures and the session token or, by a Swift, the password.
+fn confirm(
+    args: &CleanArgs,
+    target: &Target,
+    roots: &[&Root],
+    sign_in: Option<&str>,
+    ui: &Ui,
+) -> Result<()> {
     let hosts = format::known_hosts(&target.endpoints).cloned().collect::<Vec<_>>().join(", ");
     let Root { bucket, prefix, .. } = roots[0];
     let more = match roots.len() {
@@ -210,7 +222,20 @@ fn confirm(args: &CleanArgs, target: &Target, roots: &[&Root], ui: &Ui) -> Resul
     };
     let place = format!("{} `{}`", target.root_word(), target.root_name(bucket));
     let what = format!("remove what lies below `{prefix}` in {place}{more} on {hosts}");
+    let what = match sign_in {
+        Some(host) => format!("{what}, and send {host} the user's password to sign in"),
+        None => what,
+    };
     ask(args, &what, ", or name the host with --host", ui)
+}
+
+/// Returns the host that a run on a Swift signed in at, where its workload names it.
+fn sign_in_host(manifest: &Manifest, target: usize) -> Option<String> {
+    let plan = manifest.workload.plan()?;
+    let Some(TargetSpec::Swift(spec)) = &plan.targets.get(target)?.spec else { return None };
+    let auth = spec.auth.as_deref()?;
+    // What is no address is shown as it is, and refused once it is used.
+    Some(Url::parse(auth).map_or_else(|_| auth.to_owned(), |url| url.endpoint.to_string()))
 }
 
 /// The same of a SeaweedFS.

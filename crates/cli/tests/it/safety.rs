@@ -2,6 +2,7 @@
 
 use rustix::process::Signal;
 
+use crate::console_submitters::Stranger;
 use crate::harness::{Background, Target, oracle, plimsoll, run, run_directory, stderr};
 use crate::output::COMMANDS;
 
@@ -146,4 +147,51 @@ fn a_manifest_that_names_another_prefix_empties_nothing() {
         assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
         assert_eq!(target.listed().len(), 40);
     }
+}
+
+#[test]
+fn clean_signs_in_nowhere_that_its_user_has_not_named() {
+    let (target, stranger) = (oracle(), Stranger::start());
+    let directory = tempfile::tempdir().unwrap();
+    let line = "s3 put --objects 4 --obj.size 1KiB --duration 50ms --keep-data --run-dir record";
+    let output = run(target.command(directory.path(), line));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let path = directory.path().join("record/run.json");
+    let mut manifest: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    manifest.as_object_mut().unwrap().remove("checksum");
+    for (field, value) in [
+        ("kind", serde_json::json!("swift")),
+        ("endpoints", serde_json::json!(["swift.example:8080"])),
+        ("bucket", serde_json::json!("c")),
+        ("region", serde_json::Value::Null),
+        ("lookup", serde_json::Value::Null),
+        ("payload_signing", serde_json::Value::Null),
+    ] {
+        manifest["target"][field] = value;
+    }
+    let host = &stranger.host;
+    let swift = serde_json::json!({ "auth": format!("http://{host}/auth/v1.0"), "container": "c" });
+    manifest["workload"]["targets"] = serde_json::json!({ "s": { "swift": swift } });
+    std::fs::write(&path, manifest.to_string()).unwrap();
+    let clean = |args: &[&str]| {
+        let mut clean = plimsoll(directory.path());
+        clean.args(["clean", "record"]).args(args);
+        let output = run({
+            clean.env("ST_USER", "a:u").env("ST_KEY", "OWNER-KEY");
+            clean
+        });
+        assert_ne!(output.status.code(), Some(0));
+        stderr(&output)
+    };
+    let asked = format!("and send {host} the user's password to sign in");
+    for args in [&[][..], &["--host", "swift.example:8080"]] {
+        let said = clean(args);
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(&asked), "{args:?}: {said}");
+        assert_eq!(stranger.heard(), "", "{args:?}");
+    }
+    // Who names that host as well, or allows it, has it asked.
+    clean(&["--host", &format!("swift.example:8080,{host}")]);
+    assert!(stranger.heard().contains("OWNER-KEY"));
 }
