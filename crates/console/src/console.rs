@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use plimsoll_conduct::{NamedHosts, Stop};
@@ -147,6 +149,8 @@ pub struct Console {
     imported: Mutex<usize>,
     /// Ends of runs that the database has not taken yet, such as on a full disk.
     unsettled: Mutex<Vec<running::Settled>>,
+    /// Whether a thread will offer them again and look for what waits.
+    pumps_again: AtomicBool,
     /// What keeps other consoles out.
     held: Mutex<Vec<File>>,
 }
@@ -154,6 +158,9 @@ pub struct Console {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// When the database is asked again that has not taken something.
+const PUMP_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// What the owner writes into the console's directory before it begins.
 pub const CONFIG_FILE: &str = "console.toml";
@@ -197,6 +204,7 @@ impl Console {
             agents: Mutex::default(),
             imported: Mutex::default(),
             unsettled: Mutex::default(),
+            pumps_again: AtomicBool::default(),
             held: Mutex::new(held),
         });
         console.recover()?;
@@ -486,23 +494,49 @@ impl Console {
 
     /// Begins to run what waits, as far as it may.
     fn pump(self: &Arc<Self>) {
-        running::settle(self);
-        while let Some(turn) = self.next_turn() {
-            running::launch(self, turn);
+        let is_settled = running::settle(self);
+        let is_read = loop {
+            match self.next_turn() {
+                Ok(Some(turn)) => running::launch(self, turn),
+                Ok(None) => break true,
+                Err(_) => break false,
+            }
+        };
+        if !is_settled || !is_read {
+            self.pump_again();
+        }
+    }
+
+    /// Tries again after a while what the database did not take, such as on a full disk: nobody may
+    /// submit anything until then.
+    fn pump_again(self: &Arc<Self>) {
+        if self.pumps_again.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let console = Arc::downgrade(self);
+        let thread = thread::Builder::new().name("queue".to_owned());
+        let spawned = thread.spawn(move || {
+            thread::park_timeout(PUMP_AGAIN_AFTER);
+            if let Some(console) = console.upgrade() {
+                console.pumps_again.store(false, Ordering::SeqCst);
+                console.pump();
+            }
+        });
+        if spawned.is_err() {
+            self.pumps_again.store(false, Ordering::SeqCst);
         }
     }
 
     /// Takes the next workload whose turn it is, unless the console is being closed.
-    fn next_turn(self: &Arc<Self>) -> Option<running::Turn> {
+    fn next_turn(self: &Arc<Self>) -> Result<Option<running::Turn>, StoreError> {
         // Held until the workload stands among those that run, which is where `close` looks.
         let is_closing = lock(&self.is_closing);
         if *is_closing {
-            return None;
+            return Ok(None);
         }
         let running_max = i64::from(self.settings.concurrency.max(1));
-        // What cannot be read now is looked for when the next workload comes or ends.
-        let entry = self.store.take_next(running_max, self.now_ms()).ok().flatten()?;
-        Some(running::enter(self, entry))
+        let entry = self.store.take_next(running_max, self.now_ms())?;
+        Ok(entry.map(|entry| running::enter(self, entry)))
     }
 }
 

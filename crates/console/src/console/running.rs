@@ -36,10 +36,11 @@ pub(super) struct Settled {
     at_ms: i64,
 }
 
-/// Has the database take what has ended. What it does not take, it is offered again when the next
-/// workload comes or ends; a console that is started again finds it terminated.
-pub(super) fn settle(console: &Console) {
-    lock(&console.unsettled).retain(|settled| {
+/// Has the database take what has ended. Returns whether it took all; what it does not take is
+/// offered again, and a console that is started again finds it terminated.
+pub(super) fn settle(console: &Console) -> bool {
+    let mut unsettled = lock(&console.unsettled);
+    unsettled.retain(|settled| {
         let Settled { number, state, error, at_ms } = settled;
         let ended = Ended { state: *state, error: error.as_deref(), at_ms: *at_ms };
         let is_kept = console.store.end(*number, &ended).is_ok();
@@ -48,6 +49,7 @@ pub(super) fn settle(console: &Console) {
         }
         !is_kept
     });
+    unsettled.is_empty()
 }
 
 /// What runs a workload whose turn has come, once it is launched.

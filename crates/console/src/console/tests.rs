@@ -380,3 +380,26 @@ fn what_cosbench_has_archived_is_in_the_history_and_stays_as_it_is() {
     let history = disk::read_text(&archive.join("run-history.csv")).unwrap();
     assert!(history.lines().last().unwrap().starts_with("w46,plain,"), "{history}");
 }
+
+#[test]
+fn what_the_database_does_not_take_is_offered_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let (runner, hand) = fake();
+    let console = Console::open(settings(directory.path()), runner).unwrap();
+    submit(&console, "waits").unwrap();
+    submit(&console, "good").unwrap();
+    hand.begun.recv().unwrap();
+    // As a full disk does.
+    let other = rusqlite::Connection::open(directory.path().join("console/console.sqlite"));
+    let other = other.unwrap();
+    let full =
+        "CREATE TRIGGER full BEFORE UPDATE ON workload BEGIN SELECT RAISE(FAIL, 'full'); END";
+    other.execute_batch(full).unwrap();
+    hand.leave.send(()).unwrap();
+    while lock(&console.unsettled).is_empty() {
+        thread::yield_now();
+    }
+    other.execute_batch("DROP TRIGGER full").unwrap();
+    settle(&console);
+    assert_eq!([1, 2].map(|number| state(&console, number)), [State::Finished; 2]);
+}
