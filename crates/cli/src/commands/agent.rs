@@ -28,7 +28,7 @@ use plimsoll_http::{AllowedHosts, NamedHosts, Transport};
 use plimsoll_model::{Bytes, Interface, RunId, Seed, SharedClock};
 use plimsoll_record::{RunDirectory, is_alive};
 use plimsoll_workload::Share;
-use plimsoll_workload::plan::{FileNames, Members, Plan, Stage};
+use plimsoll_workload::plan::{FileNames, Job, Members, Plan, Stage};
 use serde_json::Value;
 
 use crate::access::AccessDoc;
@@ -326,20 +326,26 @@ impl Workplace for Machine {
 
     fn judge(&self, plan: &Plan, share: Share) -> Result<(), CallerError> {
         let of_stage = |stage: &Stage| {
-            let workers = stage.jobs.iter().map(|job| job.workers_of(share).len());
-            workers.sum::<usize>()
+            let of_job = |job: &Job| {
+                let own = job.workers_of(share).len() as u64;
+                (job.in_flight_max() * own).div_ceil(job.workers.get().into())
+            };
+            stage.jobs.iter().map(of_job).sum::<u64>()
         };
         let workers = plan.stages.iter().map(of_stage).max().unwrap_or(0);
-        if let Some(most) = self.limited.workers_max.filter(|most| workers > *most as usize) {
-            let why = format!("its part has {workers} workers, and its owner allows {most}");
+        if let Some(most) = self.limited.workers_max.filter(|most| workers > u64::from(*most)) {
+            let why = format!(
+                "its part has {workers} workers (or operations in flight), and its owner allows {most}"
+            );
             return Err(format!("{why} (--workers-max)").into());
         }
         self.limited.check_files(plan)?;
-        let fills = plan.owed().bytes_filled;
+        let owed = plan.owed();
+        let fills = owed.bytes_filled + owed.bytes_written_to_files;
         if let Some(most) = self.limited.fill_max.filter(|most| fills > *most as f64) {
             let (fills, most) = (Bytes(fills as u64), Bytes(most));
             return Err(
-                format!("the run fills {fills}, and its owner allows {most} (--fill-max)").into()
+                format!("the run writes {fills} of files and fills, and its owner allows {most} (--fill-max)").into()
             );
         }
         Ok(())

@@ -459,7 +459,11 @@ fn what_a_fleet_cannot_do_is_refused_before_anything_is_made() {
     };
     let get = "s3 get --objects 5 --obj.size 1KiB --duration 1s";
     refused(&format!("{get} --concurrent 2"), "agent a cannot take part: its owner does not allow");
-    refused(&format!("{get} --concurrent 4"), "its part has 4 workers, and its owner allows 3");
+    refused(&format!("{get} --concurrent 4"), "its part has 4 workers (or operations in flight)");
+    refused(
+        &format!("{get} --concurrent 1 --rate 9/s --max-in-flight 5"),
+        "its part has 5 workers (or operations in flight), and its owner allows 3",
+    );
     refused(
         &format!("{get} --concurrent 2 --agents b --agents-wait 100ms"),
         "agents b have not joined after 100 ms",

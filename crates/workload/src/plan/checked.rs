@@ -3,6 +3,7 @@
 mod named;
 mod traced;
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use super::spec::{ArchiveKind, DealSpec, ExistingOf, KeysSpec, TargetSpec, TreeO
 use super::units::{Cap, RateRange, SizeRange};
 use super::work::Work;
 use crate::data::DataRule;
+use crate::files::NameAct;
 use crate::{ArrivalLaw, DataFileSpec, Pacing, SizeDist, StopRule};
 use plimsoll_model::Ability;
 
@@ -298,6 +300,11 @@ pub struct Job {
 }
 
 impl Job {
+    /// Returns how many workers it has, or operations on objects under way where these are more.
+    pub fn in_flight_max(&self) -> u64 {
+        self.sessions().max(self.workers.get().into())
+    }
+
     /// Returns how many operations on objects it may have under way; each needs a session.
     pub(super) fn sessions(&self) -> u64 {
         let each = match &self.work {
@@ -418,6 +425,8 @@ pub struct Owed {
     pub members_filled: u64,
     /// How many bytes these hold; of sizes that are drawn, the expected sum.
     pub bytes_filled: f64,
+    /// How many bytes the files may come to that other work writes: each file of their sets whole.
+    pub bytes_written_to_files: f64,
     /// How many operations are asked for by stages and jobs that say a number.
     pub ops_asked: u64,
     /// The most workers that one stage has.
@@ -432,7 +441,7 @@ impl Stage {
 
     /// Returns how many workers it has, or operations on objects under way where these are more.
     pub fn in_flight_max(&self) -> u64 {
-        self.jobs.iter().map(|job| job.sessions().max(job.workers.get().into())).sum()
+        self.jobs.iter().map(Job::in_flight_max).sum()
     }
 
     /// Returns how many workers all of its jobs have.
@@ -538,6 +547,34 @@ impl Plan {
             workers_max: self.stages.iter().map(Stage::workers).max().unwrap_or(0),
             ..Owed::default()
         };
+        let filled = |set: &SetIndex| {
+            let fills =
+                |job: &Job| matches!(&job.work, Work::Fill { sets, .. } if sets.contains(set));
+            self.stages.iter().flat_map(|stage| &stage.jobs).any(fills)
+        };
+        let mut written = BTreeMap::new();
+        for stage in &self.stages {
+            for job in &stage.jobs {
+                let (set, bytes) = match &job.work {
+                    Work::Blocks(of) if of.read_percent < 100 && !filled(&of.set) => {
+                        (of.set, self.set(of.set).members.amount().1)
+                    }
+                    Work::Names { set, act: act @ NameAct::Create { .. }, .. } => {
+                        let Members::Tree(tree) = &self.set(*set).members else { continue };
+                        let TreeOf { depth, branching, entries, .. } = tree.shape;
+                        // As many directories as the levels hold, at most.
+                        let level = |level| f64::from(branching).powi(level as i32);
+                        let directories: f64 = (0..=depth).map(level).sum();
+                        let each = directories * entries as f64 * f64::from(act.bytes());
+                        (*set, each * f64::from(job.workers.get()))
+                    }
+                    _ => continue,
+                };
+                let of_set = written.entry(set).or_insert(0.0_f64);
+                *of_set = of_set.max(bytes);
+            }
+        }
+        owed.bytes_written_to_files = written.values().sum();
         for stage in &self.stages {
             let of_jobs: u64 = stage
                 .jobs

@@ -150,6 +150,21 @@ fn what_is_owed_adds_up() {
     let owed = example("warp-mixed.yaml").owed();
     assert_eq!((owed.members_filled, owed.workers_max, owed.duration_max), (2_500, 20, None));
     assert_eq!(owed.bytes_filled, 2_500.0 * 10_485_760.0);
+    assert_eq!(owed.bytes_written_to_files, 0.0);
+    let of_files = |sets: &str, stages: [&str; 2]| {
+        let file = crate::testing::on_files(sets, &stages);
+        let owed = file.check().unwrap().owed();
+        (owed.bytes_filled, owed.bytes_written_to_files)
+    };
+    let files = "f: {workers: 2, files: 3, size: 1MiB}";
+    let write = "{work: {blocks: {on: f, write: {block: 4KiB}}}, workers: 2, duration: 1s}";
+    assert_eq!(of_files(files, [write, write]), (0.0, 6.0 * 1_048_576.0), "each file whole, once");
+    assert_eq!(of_files(files, ["{work: {fill: f}}", write]), (6.0 * 1_048_576.0, 0.0));
+    let tree = "t: {tree: {depth: 1, branching: 2, entries: 5}}";
+    let names = |act: &str| format!("{{workers: 2, work: {{names: {{{act}: t}}}}}}");
+    let create = "{workers: 2, work: {names: {create: t, bytes: 100}}}";
+    let made = of_files(tree, [&names("make_tree"), create]);
+    assert_eq!(made, (0.0, 2.0 * 3.0 * 5.0 * 100.0));
     let weed = example("seaweedfs.yaml").owed();
     assert_eq!(weed.ops_asked, 2_000_000);
     let two = example("s3-benchmark.yaml");
