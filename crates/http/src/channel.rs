@@ -2,7 +2,7 @@
 //! those of others of the thread.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::task::{Context, Poll, ready};
 
 use plimsoll_model::{Clock, Moment};
@@ -42,6 +42,16 @@ impl Channel {
     /// Returns the socket below.
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         self.connection.tcp().as_fd()
+    }
+
+    /// Tells whether the socket has nothing to be read, neither bytes nor its end, whatever the
+    /// runtime knows.
+    pub(crate) fn is_silent(&self) -> bool {
+        let (socket, mut byte) = (self.socket().as_raw_fd(), 0_u8);
+        let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+        // SAFETY: the kernel writes at most the one byte.
+        let count = unsafe { libc::recv(socket, (&raw mut byte).cast(), 1, flags) };
+        count < 0 && io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock
     }
 
     /// Receives into `room` and returns how much, 0 where the other side closed the connection, and

@@ -186,6 +186,9 @@ impl<'a> Carrier<'a> {
                 Poll::Ready(Ok(None)) => {}
                 Poll::Ready(Err(failure)) => return Poll::Ready(Err(failure)),
                 Poll::Pending if sent => {}
+                Poll::Pending if self.is_hopeless() => {
+                    return Poll::Ready(Err(self.broken_off(None)));
+                }
                 Poll::Pending => return Poll::Pending,
             }
             if self.bytes_moved() - moved_before >= TURN_BYTES_MAX {
@@ -269,6 +272,13 @@ impl<'a> Carrier<'a> {
         let is_early = self.is_early();
         let reusable = self.parser.keeps_alive() && fed.consumed == bytes.len() && !is_early;
         Ok(fed.complete.then_some(End { at, reusable, is_early }))
+    }
+
+    /// Tells whether the request could not be sent and nothing is there to be read: no answer will
+    /// come. An early one may be there that the runtime has not seen yet.
+    fn is_hopeless(&self) -> bool {
+        let is_refused = self.send_error.is_some() || self.channel.send_error().is_some();
+        is_refused && !self.parser.has_begun() && self.channel.is_silent()
     }
 
     /// Tells whether something of the request is still to be sent.

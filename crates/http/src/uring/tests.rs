@@ -3,15 +3,21 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
+use plimsoll_model::{Clock, Moment};
 use tokio::io::AsyncReadExt;
 use tokio::net;
 use tokio::runtime::{Builder, Runtime};
 
 use super::*;
-use crate::seen;
+use crate::channel::Channel;
+use crate::connection::Dialled;
+use crate::exchange::Carrier;
+use crate::response::{ResponseHead, ResponseParser, ResponseSink};
+use crate::{Body, ExchangeErrorKind, Transport, seen};
 
 fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
@@ -209,6 +215,52 @@ fn a_refusal_is_known_and_wakes_who_waits() {
     });
 }
 
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Moment {
+        Moment::EPOCH
+    }
+}
+
+struct Dropped;
+
+impl ResponseSink for Dropped {
+    fn head(&mut self, _: &ResponseHead<'_>) {}
+
+    fn body(&mut self, _: &[u8]) {}
+}
+
+#[test]
+fn a_request_that_is_refused_is_not_waited_for() {
+    for transport in [Transport::Sockets, Transport::IoUring] {
+        if transport == Transport::IoUring && !has_rings() {
+            continue;
+        }
+        let listener = listener();
+        let tcp = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        // The other side stays as it is: nothing comes of it that could be read.
+        let _other = listener.accept().unwrap();
+        tcp.shutdown(Shutdown::Write).unwrap();
+        tcp.set_nonblocking(true).unwrap();
+        let failed = runtime().block_on(async {
+            let dialled = Dialled::Plain(net::TcpStream::from_std(tcp).unwrap());
+            let mut channel = Channel::new(dialled, transport).unwrap();
+            let (mut parser, mut buffer, mut sink) = (ResponseParser::new(), Vec::new(), Dropped);
+            parser.start(false);
+            let head = b"GET / HTTP/1.1\r\n\r\n";
+            let request = crate::Request { head, method_is_head: false, body: Body::Empty };
+            let mut carrier =
+                Carrier::new(&Still, &mut channel, &mut parser, &mut buffer, request, &mut sink);
+            let polled = std::future::poll_fn(|cx| carrier.poll(cx, &mut [0; 100]));
+            tokio::time::timeout(Duration::from_secs(20), polled).await
+        });
+        let failure = failed.expect("it does not wait").err().unwrap();
+        assert_eq!(failure.kind, ExchangeErrorKind::Reset);
+        assert!(failure.message.contains("broken pipe"), "{}", failure.message);
+    }
+}
+
 #[test]
 #[expect(clippy::disallowed_methods, reason = "something else than a ring is opened")]
 fn a_ring_that_fails_is_replaced_by_calls() {
@@ -252,10 +304,6 @@ fn each_runtime_of_a_thread_has_a_batch_of_its_own() {
 
 #[test]
 fn without_a_ring_there_are_sockets_unless_it_is_demanded() {
-    use crate::Transport;
-    use crate::channel::Channel;
-    use crate::connection::Dialled;
-
     // As the kernel says where a container's filter forbids it.
     REFUSED.set(Some(libc::EPERM));
     runtime().block_on(async {
