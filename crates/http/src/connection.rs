@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, BufReader, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::task::coop::unconstrained;
 use tokio_rustls::client::TlsStream;
 
 use crate::seen;
@@ -86,15 +87,16 @@ impl Connection {
     /// Tells whether an idle connection can no longer be used: the server closed it, or sent what
     /// nobody asked for.
     ///
-    /// Costs no system call while the runtime has seen no event on the socket.
+    /// Costs no system call while the runtime has seen no event on the socket, and nothing of the
+    /// task's share in it: without any left, tokio reads nothing and a closed connection looks open.
     pub(crate) async fn is_stale(&mut self) -> bool {
-        std::future::poll_fn(|cx| {
+        let look = std::future::poll_fn(|cx| {
             let mut byte = [0];
             // TLS reads over session tickets here, so that only real content counts.
             let read = self.poll_read(cx, &mut ReadBuf::new(&mut byte));
             Poll::Ready(read.is_ready())
-        })
-        .await
+        });
+        unconstrained(look).await
     }
 }
 
@@ -162,5 +164,31 @@ fn write_both(
     match (first, second) {
         (only, []) | ([], only) => stream.poll_write(cx, only),
         _ => stream.poll_write_vectored(cx, &[IoSlice::new(first), IoSlice::new(second)]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+    use tokio::task::coop::{consume_budget, has_budget_remaining};
+
+    use super::*;
+
+    #[test]
+    fn a_closed_connection_is_stale_however_much_its_task_has_done() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let (tcp, other) = tokio::join!(TcpStream::connect(address), listener.accept());
+            let mut connection = Connection(Dialled::Plain(tcp.unwrap()));
+            assert!(!connection.is_stale().await);
+            drop(other);
+            connection.tcp().readable().await.unwrap();
+            while has_budget_remaining() {
+                consume_budget().await;
+            }
+            assert!(connection.is_stale().await);
+        });
     }
 }

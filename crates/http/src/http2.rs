@@ -76,12 +76,12 @@ impl Http2Connection {
     /// Tells whether an idle connection can no longer be used, having read what the server sent
     /// meanwhile.
     pub(crate) async fn is_stale(&mut self) -> bool {
-        std::future::poll_fn(|cx| {
+        let look = std::future::poll_fn(|cx| {
             let closed = self.poll_frames_out(cx);
             let refuses = matches!(self.requests.poll_ready(cx), Poll::Ready(Err(_)));
             Poll::Ready(closed || refuses)
-        })
-        .await
+        });
+        tokio::task::coop::unconstrained(look).await
     }
 
     /// Reads and writes frames until the socket has no more, and tells whether the connection
