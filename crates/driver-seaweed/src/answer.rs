@@ -5,6 +5,7 @@ use plimsoll_http::{HeldRange, ResponseHead, ResponseSink};
 use plimsoll_model::ErrorClass;
 
 use crate::error;
+use crate::request::UNCOMPRESSED;
 use crate::sum::{Sum, SumKind, SumValue};
 
 /// How much of an answer that should be short is kept.
@@ -78,6 +79,8 @@ pub(crate) struct Answer {
     pub(crate) stated: Option<SumValue>,
     /// Whether anything is stated about what is stored.
     pub(crate) states_etag: bool,
+    /// Whether it may be stored compressed, so that a volume server's checksum may be of that form.
+    may_be_compressed: bool,
     pub(crate) content_length: Option<u64>,
     /// The token that a master sends along; empty for none.
     pub(crate) token: String,
@@ -93,6 +96,7 @@ impl Default for Answer {
             status: 0,
             stated: None,
             states_etag: false,
+            may_be_compressed: false,
             content_length: None,
             token: String::new(),
             dates: None,
@@ -152,6 +156,7 @@ impl ResponseSink for Answer {
         self.content_length = head.content_length;
         let etag = head.header("etag").map(|etag| etag.trim_matches('"'));
         self.states_etag = etag.is_some();
+        self.may_be_compressed = head.header("content-type") != Some(UNCOMPRESSED);
         // A volume server repeats in the other header what it was sent there.
         let of_header = || head.header("content-md5").and_then(SumValue::of_content_md5);
         self.stated = etag.map_or_else(of_header, SumValue::of_etag);
@@ -207,12 +212,16 @@ impl<'a> ContentAnswer<'a> {
         Self { answer, content, range, state: ContentState::None, kind, sum: None }
     }
 
-    /// Checks a whole file against the checksum of what was stored. The answer must state one; that
-    /// of a file in chunks is another kind, which is passed over.
-    pub(crate) fn check_read(&self) -> Result<(), DriverError> {
+    /// Checks a whole file against the checksum of what was stored, and returns whether that could
+    /// be done. The answer must state one; that of a file in chunks is another kind. A volume
+    /// server states that of the compressed form where it stored one, and does not say so.
+    pub(crate) fn check_read(&self) -> Result<bool, DriverError> {
         let stated = self.answer.stated.filter(|stated| Some(stated.kind) == self.kind);
         match (stated, self.sum.as_ref().map(Sum::value)) {
             (Some(stated), Some(read)) if stated != read => {
+                if stated.kind == SumKind::Crc32c && self.answer.may_be_compressed {
+                    return Ok(false);
+                }
                 let why = format!("stored was content of {stated}, read was {}", read.digits());
                 Err(DriverError::with_status(ErrorClass::Corrupt, self.answer.status, why))
             }
@@ -220,7 +229,7 @@ impl<'a> ContentAnswer<'a> {
                 let why = "the answer does not say what is stored (ETag)";
                 Err(error::of_success(self.answer.status, why))
             }
-            _ => Ok(()),
+            (stated, sum) => Ok(stated.is_some() || sum.is_none()),
         }
     }
 }
@@ -266,6 +275,8 @@ impl ResponseSink for ContentAnswer<'_> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_http::response::ResponseParser;
+
     use super::*;
 
     struct Counted(u64);
@@ -280,6 +291,40 @@ mod tests {
                 *byte = b'0' + ((offset + place as u64) % 10) as u8;
             }
         }
+    }
+
+    struct Dropped;
+
+    impl ContentSink for Dropped {
+        fn restart(&mut self) {}
+
+        fn accept(&mut self, _: &[u8]) {}
+    }
+
+    #[test]
+    fn a_file_that_may_be_stored_compressed_is_not_called_corrupt() {
+        let read = |kind, mime: &str, etag: &str| {
+            let (mut answer, mut content) = (Answer::default(), Dropped);
+            let mut sink = ContentAnswer::new(&mut answer, &mut content, None, Some(kind));
+            let text = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: {mime}\r\nETag: \"{etag}\"\r\n\
+                 Content-Length: 9\r\n\r\n123456789"
+            );
+            let mut parser = ResponseParser::new();
+            parser.start(false);
+            parser.feed(text.as_bytes(), &mut sink).unwrap();
+            sink.check_read().map_err(|error| error.class)
+        };
+        let (crc, other) = ("e3069283", "00000001");
+        let crc32c = SumKind::Crc32c;
+        assert_eq!(read(crc32c, UNCOMPRESSED, crc), Ok(true));
+        assert_eq!(read(crc32c, UNCOMPRESSED, other), Err(ErrorClass::Corrupt));
+        assert_eq!(read(crc32c, "text/plain", crc), Ok(true));
+        assert_eq!(read(crc32c, "text/plain", other), Ok(false));
+        // That of a filer is of the content, whatever is stored; that of chunks is of another kind.
+        let md5 = "25f9e794323b453885f5181f1b624d00";
+        assert_eq!(read(SumKind::Md5, "text/plain", md5), Err(ErrorClass::Corrupt));
+        assert_eq!(read(SumKind::Md5, "text/plain", "25f9e794-2"), Ok(false));
     }
 
     #[test]

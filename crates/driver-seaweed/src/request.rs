@@ -13,14 +13,25 @@ macro_rules! boundary {
 
 const BOUNDARY: &str = boundary!();
 
-/// The frame of a form around its one file. The type is that of `weed benchmark`: nobody compresses
-/// it, where `application/octet-stream` makes the server look at the content and decide by itself.
+/// The type of what is written, which is that of `weed benchmark`: nobody compresses it, where
+/// `application/octet-stream` makes the server look at the content and decide by itself.
+macro_rules! uncompressed {
+    () => {
+        "image/bench"
+    };
+}
+
+pub(crate) const UNCOMPRESSED: &str = uncompressed!();
+
+/// The frame of a form around its one file.
 const FORM_HEAD: &str = concat!(
     "--",
     boundary!(),
     "\r\n",
     "Content-Disposition: form-data; name=\"file\"; filename=\".\"\r\n",
-    "Content-Type: image/bench\r\n\r\n"
+    "Content-Type: ",
+    uncompressed!(),
+    "\r\n\r\n"
 );
 const FORM_TAIL: &str = concat!("\r\n--", boundary!(), "--\r\n");
 
@@ -75,9 +86,9 @@ impl FileRequest<'_> {
                 out,
                 "Content-Type: multipart/form-data; boundary={BOUNDARY}\r\nContent-Length: {len}\r\n"
             ),
-            // Without a type, the server would take the bytes for a form; of this one, see above.
+            // Without a type, the server would take the bytes for a form.
             Follows::Bytes(len) => {
-                write!(out, "Content-Type: image/bench\r\nContent-Length: {len}\r\n")
+                write!(out, "Content-Type: {UNCOMPRESSED}\r\nContent-Length: {len}\r\n")
             }
             Follows::Range(range) => {
                 let last = range.offset + range.len - 1;

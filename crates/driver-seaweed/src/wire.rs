@@ -86,7 +86,8 @@ impl Wire {
                     let class = ErrorClass::Truncated;
                     done.result = Err(DriverError::with_status(class, self.answer.status, why));
                 } else if done.result.is_ok() {
-                    done.result = checked;
+                    done.is_unchecked = checked.as_ref().is_ok_and(|is_checked| !is_checked);
+                    done.result = checked.map(drop);
                 }
             }
         }

@@ -220,6 +220,8 @@ pub struct Completion {
     /// How the target names what came of it: the version that a PUT wrote, the upload that was
     /// begun, the part that was written.
     pub server_name: Option<Box<str>>,
+    /// Whether content that the driver checks as a rule could not be checked this time.
+    pub is_unchecked: bool,
     /// Success, or what went wrong.
     pub result: Result<(), DriverError>,
 }
@@ -237,6 +239,7 @@ impl Completion {
             objects_count: 0,
             object_size: None,
             server_name: None,
+            is_unchecked: false,
             result,
         }
     }

@@ -56,6 +56,7 @@ impl Session for NullSession {
             objects_count,
             object_size: None,
             server_name,
+            is_unchecked: false,
             result: Ok(()),
         }
     }

@@ -383,11 +383,12 @@ impl<'a> Executor<'a> {
             None => (0, object.size),
         };
         let content = self.checked_content(object.version).filter(|_| !object.is_doubtful());
-        self.is_unchecked = object.is_doubtful();
+        let is_known = content.is_some();
         let mut taken = CheckingSink::new(content, offset, len);
         let range = range.map(|(offset, len)| ByteRange { offset, len });
         let get = Operation::Get { key: &self.key, range, version, sink: &mut taken };
         let mut done = in_bucket!(self, session, get, start);
+        self.is_unchecked = object.is_doubtful() || done.is_unchecked && !is_known;
         self.judge(&mut done, &taken);
         done
     }

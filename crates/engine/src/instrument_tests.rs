@@ -102,6 +102,7 @@ impl Session for ScriptedSession {
             objects_count: 1,
             object_size: None,
             server_name: None,
+            is_unchecked: false,
             result,
         }
     }

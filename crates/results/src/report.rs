@@ -471,15 +471,19 @@ fn verification(
             reads |= kinds.clone().next().is_some() || entry.files.is_none();
             let read: u64 = kinds.map(|kind| kind.figures.stage.bytes).sum();
             is_by_checksum &= how == schema::Verification::Checksum;
-            by_checksum += if how == schema::Verification::Checksum { read } else { 0 };
             is_off |= how == schema::Verification::Off;
             let unchecked = row.jobs.iter().filter_map(|job| {
                 let job = &entry.jobs[*job];
                 job.unverified_bytes.filter(|_| job.unchecked_count > 0)
             });
-            length_only += match how {
+            let unchecked = match how {
                 schema::Verification::LengthOnly => read,
                 _ => unchecked.sum::<u64>().min(read),
+            };
+            length_only += unchecked;
+            by_checksum += match how {
+                schema::Verification::Checksum => read - unchecked,
+                _ => 0,
             };
             of_stage += read;
         }
@@ -494,7 +498,9 @@ fn verification(
     }
     let checked = bytes - unverified;
     let (mode, bytes, unverified_bytes) = match (is_off, unverified) {
-        _ if is_by_checksum && reads => (VerificationMode::Checksum, bytes, 0),
+        _ if is_by_checksum && reads && (checked > 0 || bytes == 0) => {
+            (VerificationMode::Checksum, checked, unverified)
+        }
         (true, _) => (VerificationMode::Off, bytes, 0),
         (false, 0) => (VerificationMode::EveryByte, bytes, 0),
         (false, _) if checked == 0 => (VerificationMode::LengthOnly, bytes, 0),
