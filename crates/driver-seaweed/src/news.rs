@@ -4,9 +4,11 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use plimsoll_http::grpc::GrpcChannel;
+use bytes::Bytes;
+use plimsoll_http::grpc::{GrpcChannel, GrpcStream};
 use prost::Message as _;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use crate::cluster::Cluster;
 use crate::messages::{KeepConnectedRequest, KeepConnectedResponse};
@@ -17,6 +19,20 @@ const KEEP_CONNECTED: &str = "/master_pb.Seaweed/KeepConnected";
 /// The pause before the first new try to reach a master; it doubles up to [`PAUSE_MAX`].
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// How long a master may be silent.
+#[derive(Clone, Copy)]
+struct Patience {
+    /// Before it is asked for a sign of life.
+    quiet: Duration,
+    /// Before it answers that, or a call.
+    answer: Duration,
+}
+
+/// Masters end the connection of a client that pings more than once in 60 s (`NewGrpcServer` in
+/// SeaweedFS's `weed/pb/grpc_client_server.go`), and wait 20 s for the answers to their own pings.
+const PATIENCE: Patience =
+    Patience { quiet: Duration::from_secs(65), answer: Duration::from_secs(20) };
 
 /// Ends the thread when it is dropped.
 #[derive(Debug)]
@@ -54,7 +70,7 @@ async fn follow_all(config: &SeaweedConfig, cluster: &Weak<Cluster>) {
             turn += 1;
             config.masters[turn % config.masters.len()].clone()
         });
-        let ended = follow(config, cluster, &master).await;
+        let ended = follow(config, cluster, &master, PATIENCE).await;
         let Some(cluster) = cluster.upgrade() else { return };
         match ended {
             Ended::Leads(other) => {
@@ -71,6 +87,7 @@ async fn follow_all(config: &SeaweedConfig, cluster: &Weak<Cluster>) {
 }
 
 /// How following one master ended.
+#[derive(Debug)]
 enum Ended {
     /// Another one leads.
     Leads(ServerAddress),
@@ -79,7 +96,12 @@ enum Ended {
     },
 }
 
-async fn follow(config: &SeaweedConfig, cluster: &Weak<Cluster>, master: &ServerAddress) -> Ended {
+async fn follow(
+    config: &SeaweedConfig,
+    cluster: &Weak<Cluster>,
+    master: &ServerAddress,
+    patience: Patience,
+) -> Ended {
     let options = config.grpc_options(master);
     let mut had_news = false;
     let hello = KeepConnectedRequest {
@@ -93,10 +115,9 @@ async fn follow(config: &SeaweedConfig, cluster: &Weak<Cluster>, master: &Server
         return Ended::Broke { had_news };
     };
     let hello = hello.encode_to_vec().into();
-    let Ok(mut stream) = channel.open_stream(KEEP_CONNECTED, hello).await else {
-        return Ended::Broke { had_news };
-    };
-    while let Ok(Some(message)) = stream.next().await {
+    let begun = timeout(patience.answer, channel.open_stream(KEEP_CONNECTED, hello)).await;
+    let Ok(Ok(mut stream)) = begun else { return Ended::Broke { had_news } };
+    while let Some(message) = next(&channel, &mut stream, patience).await {
         let Ok(message) = KeepConnectedResponse::decode(message) else { break };
         let Some(volumes) = message.volumes else { continue };
         let leader = volumes.leader.parse::<ServerAddress>().ok();
@@ -113,4 +134,53 @@ async fn follow(config: &SeaweedConfig, cluster: &Weak<Cluster>, master: &Server
         }
     }
     Ended::Broke { had_news }
+}
+
+/// Returns the next message of a master. One whose host is gone ends no connection: it is missed by
+/// its answer to a ping.
+async fn next(channel: &GrpcChannel, stream: &mut GrpcStream, patience: Patience) -> Option<Bytes> {
+    loop {
+        match timeout(patience.quiet, stream.next()).await {
+            Ok(message) => return message.ok().flatten(),
+            Err(_) => timeout(patience.answer, channel.ping()).await.ok()?.ok()?,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// The first frames of a server whose call has begun: SETTINGS, then HEADERS of stream 1 with
+    /// `:status: 200` (RFC 7541, appendix A, entry 8).
+    const BEGUN: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 1, 1, 4, 0, 0, 0, 1, 0x88];
+
+    #[test]
+    fn a_master_that_falls_silent_is_left() {
+        for said in [&b""[..], BEGUN] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let port = listener.local_addr().unwrap().port();
+            let master: ServerAddress = format!("127.0.0.1:1.{port}").parse().unwrap();
+            // It stays connected and reads nothing, as a host does that has lost its power.
+            let server = std::thread::spawn(move || {
+                let mut connection = listener.accept().unwrap().0;
+                connection.write_all(said).unwrap();
+                connection
+            });
+            let config = SeaweedConfig::new(vec![master.clone()], "c");
+            let moment = Duration::from_millis;
+            let patience = Patience { quiet: moment(1), answer: moment(200) };
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let ended = runtime.unwrap().block_on(async {
+                let nothing = Weak::new();
+                let followed = follow(&config, &nothing, &master, patience);
+                timeout(Duration::from_secs(30), followed).await
+            });
+            assert!(matches!(ended, Ok(Ended::Broke { had_news: false })), "{ended:?}");
+            drop(server.join().unwrap());
+        }
+    }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use h2::client::{Builder, SendRequest};
-use h2::{RecvStream, SendStream};
+use h2::{Ping, PingPong, RecvStream, SendStream};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header,
@@ -104,6 +104,7 @@ pub struct GrpcChannel {
     authority: Authority,
     /// Whether the server has answered a call: then it is what it was taken for.
     has_answered: Arc<AtomicBool>,
+    pings: Arc<Mutex<PingPong>>,
     /// What broke the connection.
     broken: Arc<Mutex<Option<(ExchangeErrorKind, String)>>>,
 }
@@ -130,7 +131,8 @@ impl GrpcChannel {
         };
         let mut builder = Builder::new();
         builder.enable_push(false).max_concurrent_streams(0);
-        let (requests, frames) = builder.handshake(Connection(opened)).await.map_err(reset)?;
+        let (requests, mut frames) = builder.handshake(Connection(opened)).await.map_err(reset)?;
+        let pings = frames.ping_pong().expect("it is taken once");
         let tls = options.tls.is_some();
         let authority = Authority::try_from(endpoint.authority(tls))
             .map_err(|_| GrpcError::protocol(endpoint, "under an invalid name"))?;
@@ -146,12 +148,22 @@ impl GrpcChannel {
         });
         let scheme = if tls { Scheme::HTTPS } else { Scheme::HTTP };
         let (endpoint, has_answered) = (Arc::new(endpoint.clone()), Arc::default());
-        Ok(Self { requests, endpoint, scheme, authority, has_answered, broken })
+        let pings = Arc::new(Mutex::new(pings));
+        Ok(Self { requests, endpoint, scheme, authority, has_answered, pings, broken })
     }
 
     /// Tells whether the connection is known to be broken.
     pub fn is_broken(&self) -> bool {
         self.broken.lock().expect("nobody panics while holding it").is_some()
+    }
+
+    /// Asks the server for a sign of life and waits for it, without a limit; one task at a time may.
+    pub async fn ping(&self) -> Result<(), GrpcError> {
+        let pings = || self.pings.lock().expect("nobody panics while holding it");
+        let sent = pings().send_ping(Ping::opaque());
+        sent.map_err(|error| self.lost(&error))?;
+        let answered = std::future::poll_fn(|cx| pings().poll_pong(cx)).await;
+        answered.map(drop).map_err(|error| self.lost(&error))
     }
 
     /// Makes a call with one message, which is answered with one. `path` is that of the method,

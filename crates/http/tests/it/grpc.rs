@@ -141,6 +141,9 @@ fn a_call_is_what_the_server_makes_of_it() {
         assert_eq!(call("nonsense").await, Err(status(2, "")));
         // What one call came to is nothing to those after it.
         assert_eq!(call("echo").await.unwrap(), "hello");
+        for _ in 0..2 {
+            assert_eq!(channel.ping().await, Ok(()));
+        }
         assert!(!channel.is_broken());
     });
 }
