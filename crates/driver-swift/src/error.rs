@@ -10,6 +10,9 @@ use plimsoll_model::ErrorClass;
 pub(crate) const OF_SWIFT: [&str; 2] = ["x-trans-id", "x-openstack-request-id"];
 /// The status by which Swift's `ratelimit` sheds load.
 const RATE_LIMITED: u16 = 498;
+/// What a 503 says that sheds load (gateways with Swift's protocol: Ceph's says `SlowDown`). Swift
+/// itself answers 503 where its storage servers fail.
+const SHED: [&str; 3] = ["slowdown", "slow down", "rate limit"];
 
 /// Returns the meaning of an exchange that came to no whole answer.
 pub(crate) fn of_exchange(error: &ExchangeError) -> DriverError {
@@ -19,12 +22,18 @@ pub(crate) fn of_exchange(error: &ExchangeError) -> DriverError {
 /// Returns the meaning of an answer whose status is not one of success, with what its page says,
 /// where that is a page of Swift's or of Keystone's ([`OF_SWIFT`]).
 pub(crate) fn of_answer(status: u16, body: &[u8]) -> DriverError {
+    let words = words_of(body);
+    let is_shed = || {
+        let words = words.to_ascii_lowercase();
+        SHED.iter().any(|shed| words.contains(shed))
+    };
     let class = match status {
         404 | 410 => ErrorClass::NotFound,
         401 | 403 => ErrorClass::Denied,
         // 202: the server holds something newer of that name, and kept nothing of a write.
         202 | 304 | 409 | 412 => ErrorClass::Precondition,
-        429 | RATE_LIMITED | 503 => ErrorClass::Throttled,
+        429 | RATE_LIMITED => ErrorClass::Throttled,
+        503 if is_shed() => ErrorClass::Throttled,
         // The server gave up waiting for what the request was to bring.
         408 => ErrorClass::Timeout,
         // What arrived is not what the request said (ETag, size of a segment).
@@ -34,7 +43,6 @@ pub(crate) fn of_answer(status: u16, body: &[u8]) -> DriverError {
         300..=399 => ErrorClass::Client,
         _ => ErrorClass::Protocol,
     };
-    let words = words_of(body);
     let message = match status {
         300..=399 if status != 304 => {
             format!("the server answered {status}, a redirect, which is not followed")
@@ -88,7 +96,7 @@ mod tests {
             (304, Precondition),
             (429, Throttled),
             (498, Throttled),
-            (503, Throttled),
+            (503, Server),
             (408, Timeout),
             (422, Corrupt),
             (411, Client),
@@ -103,6 +111,10 @@ mod tests {
             assert_eq!((error.class, error.status), (class, Some(status)));
             assert!(error.message.contains(&status.to_string()), "{}", error.message);
         }
+        let of_ceph = br#"{"Code":"SlowDown","RequestId":"tx0"}"#;
+        assert_eq!(of_answer(503, of_ceph).class, Throttled);
+        let page = b"<html><h1>Service Unavailable</h1><p>Please try again later.</p></html>";
+        assert_eq!(of_answer(503, page).class, Server);
     }
 
     #[test]

@@ -157,7 +157,7 @@ fn sign_ins_that_go_wrong_say_so_and_show_no_secret() {
     };
     let of = |status, headers: &str| refusal(Step::Answer(answer(status, headers, "")));
     assert_eq!(of(401, "").class, ErrorClass::Denied);
-    assert_eq!(of(503, "").class, ErrorClass::Throttled);
+    assert_eq!(of(503, "").class, ErrorClass::Server);
     assert_eq!(of(302, "Location: http://evil/\r\n").class, ErrorClass::Client);
     assert_eq!(of(200, "").class, ErrorClass::Protocol, "no token");
     let error = of(200, "X-Auth-Token: t\r\n");
