@@ -27,6 +27,8 @@ pub struct SwiftSession {
     pub(crate) clock: SharedClock,
     pub(crate) wire: Wire,
     ticket: Arc<Ticket>,
+    /// How many requests of the operation were sent again.
+    resent_count: u8,
     /// The path of what the next request is about.
     path: String,
     /// Uploads that are to be given up, because the operation that began them failed or was
@@ -57,7 +59,8 @@ impl<'a> Call<'a> {
 impl SwiftSession {
     pub(crate) fn new(shared: Arc<Shared>, clock: SharedClock, stall: Option<Duration>) -> Self {
         let (wire, ticket) = (shared.wire(&clock, stall), shared.login.current());
-        Self { shared, clock, wire, ticket, path: String::new(), unfinished: Vec::new() }
+        let (path, unfinished) = (String::new(), Vec::new());
+        Self { shared, clock, wire, ticket, resent_count: 0, path, unfinished }
     }
 
     pub(crate) fn ended(&self, result: Result<(), DriverError>) -> Completion {
@@ -119,6 +122,7 @@ impl SwiftSession {
         match renewed {
             Ok(ticket) => {
                 self.ticket = ticket;
+                self.resent_count = self.resent_count.saturating_add(1);
                 true
             }
             Err(error) => {
@@ -327,7 +331,8 @@ impl SwiftSession {
 
 impl Session for SwiftSession {
     async fn execute(&mut self, bucket: Option<&str>, operation: Operation<'_>) -> Completion {
-        match operation {
+        self.resent_count = 0;
+        let done = match operation {
             Operation::Put { key, content } => self.put(bucket, key, content).await,
             Operation::Get { key, range, version: None, sink } => {
                 let wanted = range.map_or(Wanted::Whole, Wanted::Range);
@@ -346,7 +351,8 @@ impl Session for SwiftSession {
             }
             // The rest in a future of its own, so that those above stay small.
             rare => Box::pin(self.execute_rare(bucket, rare)).await,
-        }
+        };
+        Completion { resent_count: self.resent_count, ..done }
     }
 
     fn endpoint(&self) -> EndpointId {

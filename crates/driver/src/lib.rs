@@ -222,6 +222,8 @@ pub struct Completion {
     pub server_name: Option<Box<str>>,
     /// Whether content that the driver checks as a rule could not be checked this time.
     pub is_unchecked: bool,
+    /// How many requests the driver sent again by itself, as after a token had expired.
+    pub resent_count: u8,
     /// Success, or what went wrong.
     pub result: Result<(), DriverError>,
 }
@@ -240,6 +242,7 @@ impl Completion {
             object_size: None,
             server_name: None,
             is_unchecked: false,
+            resent_count: 0,
             result,
         }
     }

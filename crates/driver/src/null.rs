@@ -57,6 +57,7 @@ impl Session for NullSession {
             object_size: None,
             server_name,
             is_unchecked: false,
+            resent_count: 0,
             result: Ok(()),
         }
     }

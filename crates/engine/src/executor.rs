@@ -103,17 +103,19 @@ impl<'a> Executor<'a> {
         let intended = issued.intended.unwrap_or(now);
         let start = now.max(intended);
         let attempts_max = self.facts.retries.saturating_add(1);
-        let mut attempts: u8 = 1;
+        let (mut attempts, mut resent): (u8, u8) = (1, 0);
         loop {
             (self.wrong, self.is_unchecked) = (None, false);
             self.timer.begin(if attempts == 1 { start } else { self.facts.clock.now() });
             let mut completion = self.attempt(session, issued, start).await;
             completion.end = completion.end.max(start);
+            resent = resent.saturating_add(completion.resent_count);
             let class = completion.result.as_ref().map_or_else(|e| e.class, |()| ErrorClass::Ok);
             let is_last = !class.is_transient() || attempts == attempts_max;
             if is_last || !self.rests_before_retry(attempts).await {
                 let times = (intended, start);
-                let record = self.record(issued, times, &completion, attempts, class);
+                let sent = attempts.saturating_add(resent);
+                let record = self.record(issued, times, &completion, sent, class);
                 let Completion { server_name, result, .. } = completion;
                 let Self { wrong, is_unchecked, .. } = *self;
                 return Finished { record, error: result.err(), wrong, is_unchecked, server_name };
@@ -529,6 +531,7 @@ fn together(before: Completion, after: Completion) -> Completion {
         last_byte_sent: before.last_byte_sent,
         bytes: before.bytes + after.bytes,
         objects_count: before.objects_count + after.objects_count,
+        resent_count: before.resent_count.saturating_add(after.resent_count),
         result: before.result.and(after.result),
         ..after
     }

@@ -103,6 +103,7 @@ impl Session for ScriptedSession {
             object_size: None,
             server_name: None,
             is_unchecked: false,
+            resent_count: 0,
             result,
         }
     }

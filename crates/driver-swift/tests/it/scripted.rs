@@ -131,6 +131,18 @@ fn a_token_that_has_expired_is_renewed_once_for_all_sessions() {
 }
 
 #[test]
+fn a_request_that_is_sent_again_with_a_new_token_is_counted() {
+    let (fake, given) = expiring();
+    let mut client = Client::open(v1(&fake)).unwrap();
+    given.fetch_add(1, Ordering::SeqCst);
+    let resent = [client.put("k", 1, 10), client.get("k", None).0].map(|done| {
+        assert_eq!(done.result, Ok(()));
+        done.resent_count
+    });
+    assert_eq!(resent, [1, 0], "the token of the second is the new one");
+}
+
+#[test]
 fn a_user_who_is_no_longer_known_is_denied_after_one_more_try() {
     let store = Fake::start(|_| Some(Step::Answer(answer(401, "", "<h1>Unauthorized</h1>"))));
     let url = format!("http://127.0.0.1:{}/v1/a", store.port);
