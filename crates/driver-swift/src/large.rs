@@ -307,7 +307,7 @@ impl SwiftSession {
             query: "?multipart-manifest=delete",
             follows: Follows::Document,
         };
-        let mut done = self.ask(call, &[], &[200, 204, 404], &[]).await;
+        let mut done = self.remove(call).await;
         let answer = &self.wire.answer;
         if done.result.is_err() || answer.status != 200 {
             return done;

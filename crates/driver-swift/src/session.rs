@@ -20,6 +20,8 @@ use crate::{Shared, error};
 
 /// What a server answers whose token has expired, or never was one.
 const UNAUTHORIZED: u16 = 401;
+/// What Ceph's gateway says where a container is not there.
+const NO_CONTAINER: &[u8] = b"NoSuchBucket";
 
 /// A session of [`SwiftDriver`](crate::SwiftDriver).
 pub struct SwiftSession {
@@ -273,8 +275,7 @@ impl SwiftSession {
     pub(crate) async fn delete_alone(&mut self, bucket: Option<&str>, key: &str) -> Completion {
         match self.set_key(bucket, key) {
             Err(error) => self.ended(Err(error)),
-            // 404: it was not there, so it is not there now.
-            Ok(()) => self.ask(Call::plain("DELETE"), &[], &[204, 200, 404], &[]).await,
+            Ok(()) => self.remove(Call::plain("DELETE")).await,
         }
     }
 
@@ -289,9 +290,22 @@ impl SwiftSession {
             Ok(()) => {
                 let query = format!("?version-id={}", encoded(&version.version_id));
                 let call = Call { query: &query, ..Call::plain("DELETE") };
-                self.ask(call, &[], &[204, 200, 404], &[]).await
+                self.remove(call).await
             }
         }
+    }
+
+    /// Does a request that removes an object. One that was not there (404) is not there now; where
+    /// its container is not, nothing is known of it. Ceph's gateway says which of them is missing,
+    /// Swift answers both alike.
+    pub(crate) async fn remove(&mut self, call: Call<'_>) -> Completion {
+        let mut done = self.ask(call, &[], &[200, 204, 404], &[]).await;
+        let (status, words) = (self.wire.answer.status, self.wire.answer.words());
+        let is_lost = words.windows(NO_CONTAINER.len()).any(|window| window == NO_CONTAINER);
+        if status == 404 && is_lost {
+            (done.result, done.objects_count) = (Err(error::of_answer(status, words)), 0);
+        }
+        done
     }
 
     /// Removes objects one after the other; what fails keeps none of the others.

@@ -143,6 +143,19 @@ fn a_request_that_is_sent_again_with_a_new_token_is_counted() {
 }
 
 #[test]
+fn a_removal_from_a_container_that_is_not_there_is_none() {
+    let removed = |body: &str| {
+        let headers = "X-Trans-Id: tx0\r\n";
+        let (_fake, mut client) = playing([Step::Answer(answer(404, headers, body))]);
+        let done = client.delete("k");
+        (done.result.map_err(|error| error.class), done.objects_count)
+    };
+    assert_eq!(removed(r#"{"Code":"NoSuchKey"}"#), (Ok(()), 1));
+    assert_eq!(removed("<html><h1>Not Found</h1></html>"), (Ok(()), 1));
+    assert_eq!(removed(r#"{"Code":"NoSuchBucket"}"#), (Err(ErrorClass::NotFound), 0));
+}
+
+#[test]
 fn a_user_who_is_no_longer_known_is_denied_after_one_more_try() {
     let store = Fake::start(|_| Some(Step::Answer(answer(401, "", "<h1>Unauthorized</h1>"))));
     let url = format!("http://127.0.0.1:{}/v1/a", store.port);
