@@ -189,6 +189,10 @@ impl SeaweedSession {
             Ok(()) => self.upload(assigned, content).await,
             Err(error) => self.ended(Err(error)),
         };
+        if done.result.is_err() {
+            // The ids assigned with it are of the same volume, which may be full or gone by now.
+            self.reserve = None;
+        }
         Completion { assigned: Some(assigned_at), ..done }
     }
 

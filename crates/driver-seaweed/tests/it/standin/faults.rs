@@ -42,6 +42,17 @@ fn each_failure_has_its_class() {
 }
 
 #[test]
+fn ids_assigned_with_one_whose_write_failed_are_not_used() {
+    let oracle = scripted("grace_count: 1\nfaults: {put: {status: {500: 1}}}");
+    let mut client = connect(&oracle, |config| config.assign_count = 10);
+    client.put(1, 100);
+    for assigned in [10, 20] {
+        assert_eq!(class_of(&try_put(&mut client, 2, 100)), ErrorClass::Server);
+        assert_eq!(oracle.ledger().ids_count(), assigned);
+    }
+}
+
+#[test]
 fn answers_that_are_cut_short_or_too_long_or_no_answers_are_told_apart() {
     let range = Some(ByteRange { offset: 10, len: 500 });
     for (fault, range, class) in [
