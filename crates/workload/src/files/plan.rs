@@ -88,7 +88,9 @@ impl FilePlan {
             return Ok(None);
         }
         let verifies = plan.jobs().any(|job| job.is_on_files(plan) && job.verify);
-        let (plan, table) = (Arc::clone(plan), Arc::new(room.table.finish(verifies)));
+        let table = room.table.finish(verifies);
+        let table = table.map_err(|reason| FieldPath::root().field("stages").refuse(reason))?;
+        let (plan, table) = (Arc::clone(plan), Arc::new(table));
         Ok(Some(Self { plan, seed, verifies, table, run: room.run, stages }))
     }
 

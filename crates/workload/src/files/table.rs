@@ -96,17 +96,24 @@ pub(super) struct Draft {
 
 impl Draft {
     /// Returns what has to be kept so that what is read can be checked.
-    fn versions(&self) -> Versions {
-        let Some((read_first, read_last)) = self.read else { return Versions::None };
+    fn versions(&self) -> Result<Versions, String> {
+        let Some((read_first, read_last)) = self.read else { return Ok(Versions::None) };
         let overwritten = self.written_first.is_some_and(|written| written <= read_last);
         let filled_meanwhile = self.filled.is_some_and(|filled| read_first <= filled);
-        match self.filled {
+        Ok(match self.filled {
             _ if overwritten || filled_meanwhile => {
-                Versions::Cells(Cells::new(self.size, self.common))
+                let cells = Cells::new(self.size, self.common).ok_or_else(|| {
+                    format!(
+                        "`{}` has {} bytes, and memory has no room to keep which version each \
+                         part of it holds; use `--no-verify`, or smaller files and offsets",
+                        self.path, self.size
+                    )
+                })?;
+                Versions::Cells(cells)
             }
             Some(_) => Versions::Filled(self.size.into()),
             None => Versions::None,
-        }
+        })
     }
 }
 
@@ -200,18 +207,18 @@ impl<'a> TableBuilder<'a> {
     }
 
     /// Returns the table; without `verify` nothing is kept of versions.
-    pub(super) fn finish(self, verify: bool) -> FileTable {
-        let entry = |draft: Draft| FileEntry {
-            versions: if verify { draft.versions() } else { Versions::None },
-            path: draft.path,
-            size: draft.size,
-            existing: draft.existing,
-            key_hash: draft.key_hash,
+    pub(super) fn finish(self, verify: bool) -> Result<FileTable, String> {
+        let entry = |draft: Draft| {
+            Ok(FileEntry {
+                versions: if verify { draft.versions()? } else { Versions::None },
+                path: draft.path,
+                size: draft.size,
+                existing: draft.existing,
+                key_hash: draft.key_hash,
+            })
         };
-        FileTable {
-            entries: self.entries.into_iter().map(entry).collect(),
-            unverified_bytes: AtomicU64::new(0),
-        }
+        let entries = self.entries.into_iter().map(entry).collect::<Result<_, String>>()?;
+        Ok(FileTable { entries, unverified_bytes: AtomicU64::new(0) })
     }
 }
 
@@ -251,5 +258,28 @@ pub(crate) fn below(name: &str) -> Result<String, String> {
     match parts.is_empty() {
         true => Err(format!("`{name}` names no file")),
         false => Ok(parts.join("/")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_too_large_to_be_checked_is_refused_with_its_size() {
+        let draft = Draft {
+            path: "/mnt/a/big".to_owned(),
+            key_hash: 1,
+            size: u64::MAX,
+            existing: false,
+            common: 512,
+            filled: Some(0),
+            written_first: Some(0),
+            read: Some((1, 1)),
+        };
+        let builder = TableBuilder { entries: vec![draft], ..TableBuilder::new("r", 1) };
+        let why = builder.finish(true).err().unwrap();
+        let start = "`/mnt/a/big` has 18446744073709551615 bytes, and memory has no room";
+        assert!(why.starts_with(start), "{why}");
     }
 }

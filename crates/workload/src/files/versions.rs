@@ -6,6 +6,7 @@
 //! never written, a version, or unsettled, which is what writes leave that were under way together
 //! and a write that failed. The next write that is under way alone settles it again.
 
+use std::alloc::{Layout, alloc_zeroed};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
@@ -106,16 +107,14 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    /// Returns cells for a file of `size` bytes whose blocks have multiples of `common` bytes.
-    pub(super) fn new(size: u64, common: u64) -> Self {
+    /// Returns cells for a file of `size` bytes whose blocks have multiples of `common` bytes;
+    /// `None` where memory has no room for them: an offset in a trace says how large a file is.
+    pub(super) fn new(size: u64, common: u64) -> Option<Self> {
         let granule = common.max(GRANULE_MIN);
-        let count = size.div_ceil(granule) as usize;
-        // SAFETY: zero is a valid AtomicU32. Zeroed memory of this size is mapped when it is
-        // touched, so that cells of large files cost what is used of them.
-        let cells = unsafe { Box::<[AtomicU32]>::new_zeroed_slice(count).assume_init() };
+        let cells = zeroed(usize::try_from(size.div_ceil(granule)).ok()?)?;
         let shift = granule.is_power_of_two().then(|| granule.trailing_zeros());
         let run_min = common.clamp(1, AnyVersion::RUN_MIN) as usize;
-        Self { granule, shift, run_min, cells }
+        Some(Self { granule, shift, run_min, cells })
     }
 
     #[inline]
@@ -143,6 +142,20 @@ impl Cells {
             each(cell, (index > 0 || first_whole) && (index < last || last_whole));
         }
     }
+}
+
+/// Returns so many cells. Zeroed memory is mapped when it is touched, so that cells of large files
+/// cost what is used of them.
+fn zeroed(count: usize) -> Option<Box<[AtomicU32]>> {
+    let layout = Layout::array::<AtomicU32>(count).ok()?;
+    if count == 0 {
+        return Some(Box::default());
+    }
+    // SAFETY: the layout is not empty.
+    let start = unsafe { alloc_zeroed(layout) }.cast::<AtomicU32>();
+    let cells = std::ptr::slice_from_raw_parts_mut(start, count);
+    // SAFETY: it was allocated with the layout of the slice, and zero is a valid AtomicU32.
+    (!start.is_null()).then(|| unsafe { Box::from_raw(cells) })
 }
 
 /// A stretch of a file.

@@ -22,7 +22,7 @@ impl World {
     fn new(size: u64, common: u64) -> Self {
         Self {
             generator: Generator::new(1),
-            versions: Versions::Cells(Cells::new(size, common)),
+            versions: Versions::Cells(Cells::new(size, common).unwrap()),
             disk: vec![0; size as usize],
             existing: false,
             unverified: Cell::new(0),
