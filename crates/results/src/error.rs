@@ -28,6 +28,17 @@ pub enum ReadError {
         /// Why not.
         source: io::Error,
     },
+    /// A time in the record that cannot be.
+    #[error(
+        "an operation of stage `{stage}` ends at {end_ns} ns of the run, long after all others; \
+         the record is damaged"
+    )]
+    LateEnd {
+        /// The stage.
+        stage: String,
+        /// When the operation ended, by the run's clock.
+        end_ns: u64,
+    },
     /// A place that cannot be read.
     #[error("cannot read {place}")]
     Place {

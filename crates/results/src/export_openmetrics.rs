@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 
 use plimsoll_analysis::OpSource;
 use plimsoll_foreign::prometheus::{Exposition, Family, Writer};
-use plimsoll_model::{ErrorClass, OpKind, OpRecord};
+use plimsoll_model::{ErrorClass, Moment, OpKind, OpRecord};
 use plimsoll_record::schema::Manifest;
 use plimsoll_report::stage_title;
 
@@ -43,6 +43,22 @@ struct Series {
     /// Where its stage begins and ends, in intervals.
     first: u64,
     intervals: Vec<Counted>,
+}
+
+impl Series {
+    /// Returns the interval in which an operation ended, and makes those before it.
+    fn interval_of(&mut self, end: Moment, interval_ns: u64) -> Result<&mut Counted, ReadError> {
+        let at = (end.as_ns() / interval_ns).saturating_sub(self.first);
+        // Beyond that, only one number in the record says so.
+        if at > 2 * INTERVALS_MAX {
+            return Err(ReadError::LateEnd { stage: self.stage.clone(), end_ns: end.as_ns() });
+        }
+        let at = at as usize;
+        if self.intervals.len() <= at {
+            self.intervals.resize(at + 1, Counted::default());
+        }
+        Ok(&mut self.intervals[at])
+    }
 }
 
 /// What ended in an interval.
@@ -135,7 +151,7 @@ fn counted(record: &Record, manifest: &Manifest) -> Result<(Vec<Series>, u64, u3
     let end_ns = record.stages.iter().map(|stage| stage.ended.as_ns()).max().unwrap_or_default();
     let interval_ns = end_ns.div_ceil(INTERVALS_MAX).max(INTERVAL_NS);
     let stages = &record.stages;
-    let (mut all, mut worker_max) = (Vec::<(usize, Series)>::new(), 0);
+    let (mut all, mut worker_max, mut late) = (Vec::<(usize, Series)>::new(), 0, None);
     record.source.scan(&mut |op| {
         worker_max = worker_max.max(op.worker.0);
         let index = usize::from(op.stage.0);
@@ -149,13 +165,12 @@ fn counted(record: &Record, manifest: &Manifest) -> Result<(Vec<Series>, u64, u3
             all.push((index, Series { stage, kind: op.kind, first, intervals: Vec::new() }));
             all.len() - 1
         });
-        let series = &mut all[position].1;
-        let at = (op.end.as_ns() / interval_ns).saturating_sub(series.first) as usize;
-        if series.intervals.len() <= at {
-            series.intervals.resize(at + 1, Counted::default());
+        match all[position].1.interval_of(op.end, interval_ns) {
+            Ok(interval) => interval.count(op),
+            Err(error) => late = Some(error),
         }
-        series.intervals[at].count(op);
     })?;
+    late.map_or(Ok(()), Err)?;
     all.sort_by_key(|(index, series)| (*index, series.kind as usize));
     Ok((all.into_iter().map(|(_, series)| series).collect(), interval_ns, worker_max))
 }
@@ -194,5 +209,25 @@ impl Out<'_, '_> {
     fn finish(mut self) -> io::Result<()> {
         self.to.write_all(self.writer.finish().as_bytes())?;
         self.to.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operation_that_ends_in_some_hundred_years_is_refused_with_its_number() {
+        let stage = "measure".to_owned();
+        let mut series = Series { stage, kind: OpKind::Get, first: 5, intervals: Vec::new() };
+        let mut ends = |end_ns| {
+            let ended = series.interval_of(Moment::from_ns(end_ns), INTERVAL_NS);
+            ended.map(drop).map_err(|error| error.to_string())
+        };
+        assert_eq!(ends(7 * INTERVAL_NS), Ok(()));
+        let expected = "an operation of stage `measure` ends at 4611686018427387904 ns of the run, \
+                        long after all others; the record is damaged";
+        assert_eq!(ends(1 << 62), Err(expected.to_owned()));
+        assert_eq!(series.intervals.len(), 3);
     }
 }
