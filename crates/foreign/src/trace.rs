@@ -1,5 +1,5 @@
-//! Traces: logs of what was asked of a store or of files, in the forms of several programs, line by
-//! line. Nothing is concluded here: what a line says is handed on.
+//! Traces: logs of the operations on a store or on files, as several programs write them. They are
+//! parsed line by line; what the lines mean together is up to the caller.
 
 mod access_log;
 mod csv;
@@ -98,8 +98,8 @@ impl Format {
         }
     }
 
-    /// Returns what instants of this form are counted in. Where that is a second, a trace may write
-    /// fractions of it all the same.
+    /// Returns the resolution of the format's timestamps. Where that is a second, a trace may still
+    /// contain fractions.
     const fn tick(self) -> Duration {
         match self {
             Self::S3AccessLog | Self::RgwAccessLog | Self::Csv => Duration::from_secs(1),
@@ -109,7 +109,7 @@ impl Format {
         }
     }
 
-    /// Tells the form by the first lines of a trace.
+    /// Detects the format from the first lines of a trace.
     fn of(head: &[u8]) -> Option<Self> {
         let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
         let mut lines = lines.filter(|line| !line.is_empty() && *line != b"[");
@@ -219,7 +219,7 @@ pub enum TraceError {
 }
 
 impl TraceError {
-    /// Returns it where so many lines stand before those that were counted.
+    /// Returns the error with its line number moved by `lines`, those before the first counted one.
     fn behind(self, lines: u64) -> Self {
         match self {
             Self::Refused { line, reason } => Self::Refused { line: line + lines, reason },
@@ -228,21 +228,21 @@ impl TraceError {
     }
 }
 
-/// What a trace turned out to be.
+/// The format of a trace that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scanned {
-    /// Its form.
+    /// Its name.
     pub format: Format,
-    /// What its instants are counted in; where that is a second, fractions may be written.
+    /// The resolution of its timestamps; where that is a second, fractions may still occur.
     pub tick: Duration,
 }
 
-/// Takes what lines say: the number of the line, and what it says or why it cannot be read. An
-/// error ends the scan.
+/// Called with the number of each line, and its content or why it cannot be parsed. An error ends
+/// the scan.
 pub type Visit<'v> = &'v mut dyn FnMut(u64, Result<Found<'_>, String>) -> Result<(), String>;
 
-/// Reads a trace, compressed by zstd or not, and hands on what each line says. Its form is told by
-/// its first lines unless it is said.
+/// Parses a trace, which may be compressed by zstd, and calls `visit` for each line. Detects the
+/// format from the first lines unless `said` names it.
 pub fn scan(
     input: impl Read,
     said: Option<Format>,
@@ -310,7 +310,7 @@ fn scan_fio<R: Read>(input: Input<R>, visit: Visit<'_>) -> Result<(), TraceError
     each(lines.into_rest(), number, |line| log.line(line)).map_err(|error| error.behind(1))
 }
 
-/// Returns what its instants are counted in, if its header says it.
+/// Returns the resolution of the timestamps if the header states it.
 fn scan_csv<R: Read>(input: Input<R>, visit: Visit<'_>) -> Result<Option<Duration>, TraceError> {
     let mut lines = Lines::new(input);
     let mut before = 1;
