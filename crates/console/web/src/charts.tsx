@@ -30,11 +30,15 @@ export interface ChartProps {
   text: (value: number) => string;
   /** As it stands at the axis; of the largest value shown. */
   axis: (max: number) => (value: number) => string;
+  /** What the upright axis measures, with its unit where the values have none. */
+  measure: string;
   isLog?: boolean;
   empty: string;
 }
 
-const HEIGHT = 220;
+const HEIGHT = 240;
+/** How far apart ticks of the time axis may be. */
+const SECONDS = [1, 2, 5, 10, 15, 30, ...[1, 2, 5, 10, 15, 30, 60, 120, 240, 480, 1440, 10080].map((minutes) => minutes * 60)];
 const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 
 /** A chart with its legend, which shows the values under the cursor. Left and right move it. */
@@ -128,7 +132,7 @@ function tens(_: uPlot, splits: number[]): (number | null)[] {
 
 function options(props: ChartProps, width: number, onCursor: (index: number | null) => void): uPlot.Options {
   const grid = { stroke: colorOf("--grid"), width: 1 };
-  const axis = { stroke: colorOf("--dim"), grid, ticks: { ...grid, size: 4 }, font: FONT };
+  const axis = { stroke: colorOf("--dim"), grid, ticks: { ...grid, size: 4 }, font: FONT, labelFont: FONT, labelSize: 20 };
   return {
     width: Math.max(200, width),
     height: HEIGHT,
@@ -139,9 +143,10 @@ function options(props: ChartProps, width: number, onCursor: (index: number | nu
       y: props.isLog ? { distr: 3, log: 10 } : { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] },
     },
     axes: [
-      { ...axis, values: (_, at) => at.map((of) => clock(of * 1000)), space: 76, size: 30 },
+      // Labels are in seconds: ticks closer together would repeat them.
+      { ...axis, label: "time", incrs: SECONDS, values: (_, at) => at.map((of) => clock(of * 1000)), space: 76, size: 30 },
       {
-        ...axis, size: 62,
+        ...axis, label: props.measure, size: 62,
         values: (of, values) => {
           const text = props.axis(of.scales["y"]?.max ?? 0);
           return values.map((value) => (value == null ? "" : text(value)));

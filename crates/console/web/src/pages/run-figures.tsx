@@ -99,10 +99,10 @@ export function TimeCharts(props: { stage: Stage | null; figures: Figures; round
       </div>
     }>
       <div class="charts">
-        <Chart id="chart-throughput" title="Throughput" caption="Bytes of successful operations, per second, in MiB/s." lines={throughput} text={(value) => byteRate(value * MIB)} axis={() => trimmed} empty={throughput.atSec.length > 0 ? "No bytes are moved." : empty} />
-        <Chart id="chart-rate" title="Op rate" caption="Successful operations per second." lines={rates} text={opRate} axis={() => trimmed} empty={empty} />
-        <Chart id="chart-latency" title="Latency" caption="Of successful operations, from the intended start to the end." lines={latency} text={duration} axis={nsAxis} isLog={isLog} empty={empty} />
-        <Chart id="chart-errors" title="Errors by class" caption="Failed operations per second." lines={errors} text={(value) => `${number(value)}/s`} axis={() => trimmed} empty={totals.some((row) => row.at_ms.length > 0) ? "No operation failed." : empty} />
+        <Chart id="chart-throughput" title="Throughput" caption="Bytes of successful operations, per second, in MiB/s." lines={throughput} text={(value) => byteRate(value * MIB)} axis={() => trimmed} measure="MiB/s" empty={throughput.atSec.length > 0 ? "No bytes are moved." : empty} />
+        <Chart id="chart-rate" title="Op rate" caption="Successful operations per second." lines={rates} text={opRate} axis={() => trimmed} measure="operations/s" empty={empty} />
+        <Chart id="chart-latency" title="Latency" caption="Of successful operations, from the intended start to the end." lines={latency} text={duration} axis={nsAxis} measure="latency" isLog={isLog} empty={empty} />
+        <Chart id="chart-errors" title="Errors by class" caption="Failed operations per second." lines={errors} text={(value) => `${number(value)}/s`} axis={() => trimmed} measure="failed operations/s" empty={totals.some((row) => row.at_ms.length > 0) ? "No operation failed." : empty} />
         <HeatMap cells={cells} />
       </div>
       {interval >= 1500 ? <p class="caption">One point stands for {duration(interval * 1e6)}.</p> : null}
