@@ -446,3 +446,18 @@ fn a_row_that_ends_before_its_stage_is_measured_over_its_own_time() {
     assert_eq!(span(2), (at(0), at(1_200), SpanRule::Schedule));
     assert_eq!(span(3), (at(100), at(10_000), SpanRule::AllWorkers));
 }
+
+#[test]
+fn an_open_row_of_several_clients_begins_no_earlier_than_their_stage() {
+    // One client began at 0 s, the other at 1 s, with which the stage of both begins.
+    let workers = workers(&[(0, 0), (0, 1_000)]);
+    let row = RowAsked { workers: 2, span: Span::AllWorkers, open: true, ends: Some(at(3_000)) };
+    let of = |worker, from: u64| {
+        (from..3_000).step_by(100).map(move |start| op(worker, OpKind::Get, start, start + 10))
+    };
+    let ops: Vec<OpRecord> = of(0, 0).chain(of(1, 1_000)).collect();
+    let answer = answer(&ops, ask(&workers, &[row], (1_000, 3_000)));
+    let row = &answer.rows[0];
+    assert_eq!((row.span.start, row.span.end), (at(1_000), at(3_000)));
+    assert_eq!(ops_per_sec(&row.total), Some(20.0));
+}

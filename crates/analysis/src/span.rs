@@ -391,7 +391,8 @@ impl RowSurvey {
             |start: Moment, end: Moment, rule| MeasuredSpan { start: start.min(end), end, rule };
         // What is measured of a row begins after its ramp, and ends when it does itself: another
         // row may go on. Of an open loop the time after its last operation belongs to it.
-        let own_start = self.measured_from.unwrap_or(skipped_to);
+        // A client that began before the stage of all clients did nothing in it until then.
+        let own_start = self.measured_from.map_or(skipped_to, |from| from.max(skipped_to));
         let own_end = match (question.rows, row.ends.max(self.last_done)) {
             (Rows::Several { .. }, Some(ended)) => ended.clamp(question.started, stage_ended),
             _ => stage_ended,
