@@ -30,6 +30,8 @@ mod size_tests;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use plimsoll_analysis::Advice;
 
 use crate::format::{byte_rate, count, duration, object_rate, op_rate, percent, plural};
@@ -171,29 +173,29 @@ fn section(id: &str, heading: &str, content: &str) -> String {
 /// Returns the title and the figures that matter first.
 fn headline(report: &RowView<'_>) -> String {
     let total = &report.row.analysis.total;
-    let mut tiles: Vec<(&str, String, bool)> = Vec::new();
+    let mut tiles: Vec<(Cow<'_, str>, String, bool)> = Vec::new();
     if let Some(rates) = total.rates.filter(|_| !report.row.analysis.kinds.is_empty()) {
         if total.moves_bytes {
-            tiles.push(("throughput", byte_rate(rates.bytes), false));
+            tiles.push(("throughput".into(), byte_rate(rates.bytes), false));
         }
-        tiles.push(("operations", op_rate(rates.ops), false));
+        tiles.push(("operations".into(), op_rate(rates.ops), false));
         if report.row.analysis.kinds.len() == 1 && rates.objects > rates.ops {
-            tiles.push(("objects", object_rate(rates.objects), false));
+            tiles.push(("objects".into(), object_rate(rates.objects), false));
         }
     }
-    let latency = &total.latency;
-    for (name, value) in [("latency p50", latency.p50), ("latency p99", latency.p99)] {
-        tiles.extend(value.map(|value| (name, duration(value), false)));
-    }
+    let latencies = stage_words::latencies(&report.row.analysis);
+    tiles.extend(
+        latencies.map(|(name, value)| (format!("latency {name}").into(), duration(value), false)),
+    );
     let failed = total.stage.failed.count();
     tiles.push(match report.row.analysis.error_rate() {
-        None => ("operations", "none ended".to_owned(), true),
+        None => ("operations".into(), "none ended".to_owned(), true),
         Some(rate) if failed > 0 => {
-            ("failed", format!("{} ({})", count(failed), percent(rate * 100.0)), true)
+            ("failed".into(), format!("{} ({})", count(failed), percent(rate * 100.0)), true)
         }
-        Some(_) => ("failed", "0".to_owned(), false),
+        Some(_) => ("failed".into(), "0".to_owned(), false),
     });
-    let tile = |(name, value, is_bad): &(&str, String, bool)| {
+    let tile = |(name, value, is_bad): &(Cow<'_, str>, String, bool)| {
         let class = if *is_bad { " class=\"bad\"" } else { "" };
         // The unit is smaller than the figure.
         let (number, unit) = value.split_once(' ').unwrap_or((value, ""));

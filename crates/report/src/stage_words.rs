@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_analysis::KindAnalysis;
+use plimsoll_analysis::{KindAnalysis, RowAnalysis};
 use plimsoll_model::{ByteRate, OpKind, OpRate};
 
 use crate::format::plural;
@@ -119,6 +119,19 @@ pub(crate) fn rate_of_rows(stage: &StageReport, kind: OpKind) -> Option<String> 
         [only] => rate(kind, only.analysis.total.rates?.ops.0),
         _ => rate(kind, ops / lasted),
     })
+}
+
+/// Returns the latencies of a headline with their names: p50 and p99 of the only kind, and of each of
+/// several its p99. One percentile over a mix of kinds describes none of them.
+pub(crate) fn latencies(row: &RowAnalysis) -> impl Iterator<Item = (String, Duration)> {
+    let named = |name: &str, time: Option<Duration>| Some((name.to_owned(), time?));
+    let of_kind =
+        |of: &KindAnalysis| named(&format!("{} p99", of.kind.name()), of.figures.latency.p99);
+    let all: Vec<_> = match &row.kinds[..] {
+        several @ [_, _, ..] => several.iter().map(of_kind).collect(),
+        _ => vec![named("p50", row.total.latency.p50), named("p99", row.total.latency.p99)],
+    };
+    all.into_iter().flatten()
 }
 
 /// Returns the throughput of a kind; nothing where none is moved.

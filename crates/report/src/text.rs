@@ -17,7 +17,7 @@ use crate::format::{UNKNOWN, byte_rate, count, duration, known, object_rate, op_
 use crate::report::RowView;
 use crate::table::{Cell, Paint, Table, Tone, elided, harmless, paragraph, toned, warning};
 use crate::words;
-use crate::{Report, RunState, agents, verdict};
+use crate::{Report, RunState, agents, stage_words, verdict};
 
 /// How the text may look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,9 +164,8 @@ impl Writer<'_> {
                 parts.push(byte_rate(rates.bytes));
             }
         }
-        for (name, value) in [("p50", total.latency.p50), ("p99", total.latency.p99)] {
-            parts.extend(value.map(|value| format!("{name} {}", duration(value))));
-        }
+        let latencies = stage_words::latencies(&report.row.analysis);
+        parts.extend(latencies.map(|(name, value)| format!("{name} {}", duration(value))));
         let failed = total.stage.failed.count();
         parts.push(match report.row.analysis.error_rate() {
             None => "no operation ended".to_owned(),

@@ -64,12 +64,13 @@ pub(super) fn headline_of_several(report: &Report) -> Vec<String> {
     let shown: Vec<&StageReport> = report.shown().collect();
     let told = shown.iter().take(HEADLINE_STAGES_MAX).filter_map(|stage| {
         let (_, first) = stage.kinds().next()?;
-        let totals = || stage.rows.iter().map(|row| &row.analysis.total);
         let rate = stage_words::rate_of_rows(stage, first.kind);
         // Percentiles of rows cannot be put together.
-        let p99 = totals().next().filter(|_| stage.rows.len() == 1).and_then(|of| of.latency.p99);
-        let p99 = p99.map(|p99| format!("p99 {}", duration(p99)));
-        let told: Vec<String> = [rate, p99].into_iter().flatten().collect();
+        let only = stage.rows.first().filter(|_| stage.rows.len() == 1);
+        let p99 = only.into_iter().flat_map(|row| stage_words::latencies(&row.analysis));
+        let p99 = p99.filter(|(name, _)| name != "p50");
+        let p99 = p99.map(|(name, time)| format!("{name} {}", duration(time)));
+        let told: Vec<String> = rate.into_iter().chain(p99).collect();
         Some(format!("{} {}", harmless(&stage_words::name(stage)), told.join(", ")))
     });
     let mut told: Vec<String> = told.collect();
