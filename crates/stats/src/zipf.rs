@@ -63,7 +63,7 @@ impl ZipfFit {
         if drawn.ranks < 2 || drawn.draws < 2 {
             return None;
         }
-        let estimate = drawn.estimate();
+        let estimate = drawn.estimate(1.0);
         let even = Trials::of(&drawn, 0.0, seed);
         let is_even = estimate <= even.mean + EVEN_DEVIATIONS * even.deviation;
         let (exponent, fitted) = fitting(&drawn, estimate, even, seed);
@@ -144,7 +144,8 @@ impl Drawn {
     /// The likelihood's derivative is n · E(ln k) - Σ cₖ ln k, with the mean of ln k under the law,
     /// and the second one -n · Var(ln k). Source: M. L. Goldstein, S. A. Morris, G. G. Yen,
     /// *Problems with fitting to the power-law distribution*, European Physical Journal B 41, 2004.
-    fn estimate(&self) -> f64 {
+    /// It is looked for from `near` on.
+    fn estimate(&self, near: f64) -> f64 {
         let (mut before, mut sum) = (0, 0.0);
         for (count, things) in self.things.iter().rev() {
             let (from, to) = (before as f64 + 1.0, (before + things) as f64 + 1.0);
@@ -159,7 +160,7 @@ impl Drawn {
         if moments(&blocks, low).0 <= observed {
             return 0.0;
         }
-        let mut exponent: f64 = 1.0;
+        let mut exponent = near;
         for _ in 0..STEPS_MAX {
             let (mean, spread) = moments(&blocks, exponent);
             match mean > observed {
@@ -229,9 +230,20 @@ impl Drawn {
 struct Block {
     before: u64,
     to: u64,
+    /// The logarithm of its rank, of several of the one in the middle: it is wanted with each
+    /// exponent, and takes as long as all else.
+    log: f64,
 }
 
 impl Block {
+    fn new(before: u64, to: u64) -> Self {
+        let log = match to - before {
+            1 => (to as f64).ln(),
+            _ => f64::midpoint((before as f64 + 0.5).ln(), (to as f64 + 0.5).ln()),
+        };
+        Self { before, to, log }
+    }
+
     fn width(self) -> f64 {
         (self.to - self.before) as f64
     }
@@ -240,21 +252,13 @@ impl Block {
     /// within 10^-7 of it that far down.
     fn weight(self, exponent: f64) -> f64 {
         if self.to - self.before == 1 {
-            return (self.to as f64).powf(-exponent);
+            return (-exponent * self.log).exp();
         }
         let (from, to) = (self.before as f64 + 0.5, self.to as f64 + 0.5);
         let (power, grown) = (1.0 - exponent, (to / from).ln());
         match power.abs() < 1e-9 {
             true => grown,
             false => from.powf(power) * (power * grown).exp_m1() / power,
-        }
-    }
-
-    /// Returns the logarithm of its rank, of several of the one in the middle.
-    fn log(self) -> f64 {
-        match self.to - self.before {
-            1 => (self.to as f64).ln(),
-            _ => f64::midpoint((self.before as f64 + 0.5).ln(), (self.to as f64 + 0.5).ln()),
         }
     }
 }
@@ -266,7 +270,7 @@ fn blocks(ranks: u64) -> Vec<Block> {
     while before < ranks {
         let width = if before < RANKS_EXACT { 1 } else { before / BLOCK_ONE_OF };
         let to = ranks.min(before + width);
-        blocks.push(Block { before, to });
+        blocks.push(Block::new(before, to));
         before = to;
     }
     blocks
@@ -276,7 +280,7 @@ fn blocks(ranks: u64) -> Vec<Block> {
 fn moments(blocks: &[Block], exponent: f64) -> (f64, f64) {
     let (mut sum, mut first, mut second) = (0.0, 0.0, 0.0);
     for block in blocks {
-        let (weight, log) = (block.weight(exponent), block.log());
+        let (weight, log) = (block.weight(exponent), block.log);
         sum += weight;
         first += weight * log;
         second += weight * log * log;
@@ -372,7 +376,7 @@ impl Trials {
         for trial in 0..count {
             let trial = law.draw(drawn.draws, &mut SplitMix64::new(seed ^ trial << 32));
             if trial.ranks >= 2 {
-                estimates.push(trial.estimate());
+                estimates.push(trial.estimate(exponent));
                 distances.push(trial.distance(&law));
             }
         }
@@ -421,7 +425,7 @@ mod tests {
         for exponent in [0.2, 0.7, 0.99, 1.0, 1.3, 2.5] {
             let mut counts = expected(500, exponent, 1e9);
             counts.reverse();
-            let found = Drawn::of(counts).estimate();
+            let found = Drawn::of(counts).estimate(1.0);
             assert!((found - exponent).abs() < 1e-4, "{exponent}: {found}");
         }
         // Blocks of ranks far down are as good as each by itself.
