@@ -31,7 +31,7 @@ use tokio::sync::watch;
 
 use crate::influx::Database;
 use crate::push::{Pusher, Receiver};
-use crate::snapshot::Board;
+use crate::snapshot::{Board, unique};
 
 pub use scrape::{Scrape, ScrapeAsked, Scraper};
 
@@ -171,7 +171,12 @@ impl Telemetry {
     /// Tells everything a last time, with a summary of the measured stages, and ends. Takes a few
     /// seconds at most where a receiver does not answer.
     pub fn finish(self, measured: Vec<(String, Totals<SeriesKey>)>) {
-        self.end.send_replace(Some(Arc::new(End { measured })));
+        let mut named: Vec<(String, Totals<SeriesKey>)> = Vec::new();
+        for (name, totals) in measured {
+            let name = unique(&name, |name| named.iter().any(|(taken, _)| taken == name));
+            named.push((name, totals));
+        }
+        self.end.send_replace(Some(Arc::new(End { measured: named })));
     }
 }
 

@@ -73,17 +73,11 @@ impl Board {
     pub(super) fn begin(&self, name: &str, live: Arc<Live>) {
         let began = self.now();
         let mut stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = |name: &str| stages.iter().any(|stage| stage.name == name);
-        let mut unique = name.to_owned();
-        let mut number = 2;
-        while taken(&unique) {
-            unique = format!("{name}-{number}");
-            number += 1;
-        }
+        let name = unique(name, |name| stages.iter().any(|stage| stage.name == name));
         if stages.len() == STAGES_KEPT_MAX {
             stages.remove(0);
         }
-        stages.push(BoardStage { name: unique, began, live });
+        stages.push(BoardStage { name, began, live });
     }
 
     pub(super) fn snapshot(&self) -> Snapshot {
@@ -119,4 +113,12 @@ impl Board {
 /// Returns nanoseconds as seconds.
 pub(super) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
+}
+
+/// Returns a stage's name, with a number from 2 on where others have taken it: of two series with
+/// the same labels the second would replace the first.
+pub(super) fn unique(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    let mut names = std::iter::once(name.to_owned()).chain(numbered);
+    names.find(|name| !is_taken(name)).expect("there is always another number")
 }

@@ -525,7 +525,7 @@ fn receivers_are_told_at_the_end_and_asked_as_they_want_it() {
     let (pushed, written) = std::thread::scope(|scope| {
         let pushed = scope.spawn(|| take_request(&otlp, "200 OK"));
         let written = scope.spawn(|| take_request(&influx, "204 No Content"));
-        telemetry.finish(vec![("measure".to_owned(), one_get())]);
+        telemetry.finish(vec![("measure".to_owned(), one_get()); 2]);
         (pushed.join().unwrap(), written.join().unwrap())
     });
     assert!(pushed.0.starts_with("POST /v1/metrics HTTP/1.1\r\n"), "{}", pushed.0);
@@ -538,6 +538,8 @@ fn receivers_are_told_at_the_end_and_asked_as_they_want_it() {
     let (measurement, tags, fields, _) = influx_line(written.1.lines().last().unwrap());
     assert_eq!((measurement.as_str(), tags["site"].as_str()), ("warp_run_summary", "x"));
     assert_eq!(fields["requests"], 1.0);
+    // A point of the same tags and time would replace the one before.
+    assert_eq!(tags["stage"], "measure-2");
 }
 
 #[test]
