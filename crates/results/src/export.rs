@@ -164,6 +164,8 @@ impl Naming {
 #[derive(Serialize)]
 struct Line<'a> {
     stage: Cow<'a, str>,
+    /// Stages may share a name.
+    stage_index: u8,
     iteration_index: u32,
     job: Cow<'a, str>,
     worker: u32,
@@ -252,6 +254,7 @@ fn line<'a>(record: &'a Record, manifest: &'a Manifest, op: &OpRecord, key: &'a 
     let endpoint = record.endpoints.get(usize::from(op.endpoint.0));
     Line {
         stage: stage.map_or("", |stage| &stage.name).into(),
+        stage_index: op.stage.0,
         iteration_index: stage.map_or(0, |stage| stage.iteration),
         job: job.map_or("", |job| &job.name).into(),
         worker: op.worker.0,

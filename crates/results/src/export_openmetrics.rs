@@ -7,7 +7,6 @@ use plimsoll_analysis::OpSource;
 use plimsoll_foreign::prometheus::{Exposition, Family, Writer};
 use plimsoll_model::{ErrorClass, Moment, OpKind, OpRecord};
 use plimsoll_record::schema::Manifest;
-use plimsoll_report::stage_title;
 
 use crate::error::{ExportError, ReadError};
 use crate::open::Record;
@@ -107,7 +106,7 @@ pub(crate) fn write(
     manifest: &Manifest,
     to: Box<dyn Write + '_>,
 ) -> Result<u32, ExportError> {
-    let (series, interval_ns, worker_max) = counted(record, manifest)?;
+    let (series, interval_ns, worker_max) = counted(record)?;
     let mut out = Out {
         writer: Writer::new(Exposition::OpenMetrics),
         to: BufWriter::new(to),
@@ -147,7 +146,7 @@ pub(crate) fn write(
 }
 
 /// Returns what each kind of each stage did, the length of an interval, and the highest worker.
-fn counted(record: &Record, manifest: &Manifest) -> Result<(Vec<Series>, u64, u32), ReadError> {
+fn counted(record: &Record) -> Result<(Vec<Series>, u64, u32), ReadError> {
     let end_ns = record.stages.iter().map(|stage| stage.ended.as_ns()).max().unwrap_or_default();
     let interval_ns = end_ns.div_ceil(INTERVALS_MAX).max(INTERVAL_NS);
     let stages = &record.stages;
@@ -157,10 +156,9 @@ fn counted(record: &Record, manifest: &Manifest) -> Result<(Vec<Series>, u64, u3
         let index = usize::from(op.stage.0);
         let position = all.iter().position(|(of, series)| *of == index && series.kind == op.kind);
         let position = position.unwrap_or_else(|| {
-            let begun = stages.iter().find(|stage| stage.index == index);
-            let begun = begun.map_or(op.start.as_ns(), |stage| stage.started.as_ns());
-            let stage = manifest.stages.get(index);
-            let stage = stage.map_or(String::new(), |of| stage_title(&of.name, of.iteration));
+            let stage = stages.iter().find(|stage| stage.index == index);
+            let begun = stage.map_or(op.start.as_ns(), |stage| stage.started.as_ns());
+            let stage = stage.map_or(String::new(), |stage| stage.title.clone());
             let first = begun / interval_ns;
             all.push((index, Series { stage, kind: op.kind, first, intervals: Vec::new() }));
             all.len() - 1
@@ -214,7 +212,11 @@ impl Out<'_, '_> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_record::RunDirectory;
+
     use super::*;
+    use crate::tests::testdata;
+    use crate::{Export, ExportFormat};
 
     #[test]
     fn an_operation_that_ends_in_some_hundred_years_is_refused_with_its_number() {
@@ -229,5 +231,35 @@ mod tests {
                         long after all others; the record is damaged";
         assert_eq!(ends(1 << 62), Err(expected.to_owned()));
         assert_eq!(series.intervals.len(), 3);
+    }
+
+    #[test]
+    fn stages_of_one_name_have_series_of_their_own() {
+        let place = tempfile::tempdir().unwrap();
+        let run = place.path().join("run");
+        std::fs::create_dir_all(run.join("ops")).unwrap();
+        let committed = RunDirectory::open(&testdata("s3-get")).unwrap();
+        for file in committed.files().unwrap() {
+            std::fs::copy(testdata("s3-get").join(&file.name), run.join(&file.name)).unwrap();
+        }
+        let mut manifest = committed.read_manifest().unwrap();
+        manifest.stages.iter_mut().for_each(|stage| stage.name = "main".to_owned());
+        RunDirectory::open(&run).unwrap().write_manifest(&manifest).unwrap();
+        let record = Record::open(&run).unwrap();
+        let export = Export::of(&record).unwrap();
+        let written = |format| {
+            let mut out = Vec::new();
+            export.write(format, Box::new(&mut out)).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let metrics = written(ExportFormat::OpenMetrics);
+        for kind in ["stage=\"main\",kind=\"PUT\"", "stage=\"main #2\",kind=\"GET\""] {
+            assert!(metrics.contains(kind), "{kind}: {metrics}");
+        }
+        let rows = written(ExportFormat::Csv);
+        let of_row = |row: &str| row.split(',').take(2).collect::<Vec<_>>().join(" ");
+        let mut stages: Vec<String> = rows.lines().map(of_row).collect();
+        stages.dedup();
+        assert_eq!(stages, ["stage stage_index", "main 0", "main 1"]);
     }
 }

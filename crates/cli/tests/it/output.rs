@@ -316,7 +316,8 @@ fn a_file_that_is_there_is_replaced_only_if_that_is_asked_for() {
     assert_eq!(fs::read_dir(here).unwrap().count(), 1);
     let piped = printed(here, "export run --format csv -o /dev/stdout");
     assert_eq!(piped, printed(here, "export run --format csv -o -"));
-    assert!(piped.starts_with("stage,iteration_index,job,worker,client,kind,"), "{piped}");
+    let columns = "stage,stage_index,iteration_index,job,worker,client,kind,";
+    assert!(piped.starts_with(columns), "{piped}");
 }
 
 #[test]

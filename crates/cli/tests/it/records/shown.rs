@@ -96,7 +96,7 @@ fn every_row_of_an_export_says_its_stage_and_its_job() {
     let of_load = ["load 0 files".to_owned(), "load 0 objects".to_owned()];
     assert_eq!(places, [&of_load[..], &of_main.concat()].concat());
     let csv = printed(place, "export run -o - --format csv");
-    assert!(csv.starts_with("stage,iteration_index,job,worker,"), "{csv}");
+    assert!(csv.starts_with("stage,stage_index,iteration_index,job,worker,"), "{csv}");
 }
 
 #[test]
