@@ -17,6 +17,8 @@ use thiserror::Error;
 
 use crate::server_names::ServerNames;
 
+/// An operation that starts later than this after its intended moment is late.
+const LATE_ABOVE: Duration = Duration::from_millis(1);
 /// First error texts kept per class, of each thread and of all.
 pub(crate) const ERRORS_KEPT_PER_CLASS: usize = 10;
 
@@ -370,6 +372,15 @@ pub struct ScheduleOutcome {
 }
 
 impl ScheduleOutcome {
+    /// Adds an operation that was issued and is measured.
+    #[inline]
+    pub fn add(&mut self, op: &OpRecord) {
+        let delay = op.start.since(op.intended);
+        self.offered_count += 1;
+        self.late_count += u64::from(delay > LATE_ABOVE);
+        self.delay_max = self.delay_max.max(delay);
+    }
+
     /// Returns what came of two schedules.
     #[must_use]
     pub fn merge(self, other: Self) -> Self {

@@ -25,8 +25,6 @@ use crate::server_names::{NamedVersion, ServerNames};
 use crate::timing::{MeasuredSpan, Stops, Verdict};
 use crate::watch::WatchedJob;
 
-/// An operation that starts later than this after its intended moment is late.
-const LATE_ABOVE: Duration = Duration::from_millis(1);
 /// How long a thread rests when its record buffer is full.
 const BUFFER_FULL_REST: Duration = Duration::from_micros(200);
 
@@ -329,12 +327,9 @@ impl<'a> ThreadRecords<'a> {
         let due = record.intended.since(self.started);
         let is_measured = self.measured[usize::from(job.0)].holds(record.worker, due);
         let tally = self.job(job);
-        tally.kept.offered_count += u64::from(is_measured);
         tally.measured_failed_count += u64::from(is_measured && !record.outcome.is_ok());
-        if record.start > record.intended && is_measured {
-            let delay = record.start.since(record.intended);
-            tally.kept.late_count += u64::from(delay > LATE_ABOVE);
-            tally.kept.delay_max = tally.kept.delay_max.max(delay);
+        if is_measured {
+            tally.kept.add(record);
         }
         tally.ops_count += 1;
         tally.bytes += if record.outcome.is_ok() { record.bytes } else { 0 };

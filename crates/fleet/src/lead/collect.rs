@@ -9,7 +9,7 @@ use plimsoll_model::{Moment, RunId, SharedClock, WallTime};
 use plimsoll_record::schema::{Manifest, Recorder, RunState};
 use plimsoll_record::{OpLog, OpLogWriter, RunDirectory, Staging, SummaryCounter};
 
-use super::gather::{Clocks, Count, Handed, STAGING, clocks_of, kept_losses, shifted};
+use super::gather::{Clocks, Count, Handed, STAGING, UNSTARTED, clocks_of, kept_losses, shifted};
 use super::{FleetSettings, Lead};
 use crate::fabric::{Arrival, Fabric, Space};
 use crate::roll::Recruit;
@@ -116,6 +116,10 @@ impl Lead {
                             let agent = &mut manifest.agents[places[at]];
                             agent.rows_count = Some(rows);
                             agent.losses = kept_losses(losses);
+                            let mut jobs = manifest.stages.iter().flat_map(|stage| &stage.jobs);
+                            if jobs.any(|job| job.schedule.is_some()) {
+                                agent.losses.push(UNSTARTED.to_owned());
+                            }
                             for target in 0..manifest.targets().count() {
                                 directory.append_names(target, &part)?;
                             }
@@ -177,6 +181,14 @@ fn recount(directory: &RunDirectory, manifest: &mut Manifest) -> Result<(), Call
             job.ops_count = Some(count.ops);
             job.ops_failed_count = Some(count.failed);
             job.bytes = Some(count.bytes);
+            if let Some(schedule) = &mut job.schedule {
+                let issued = count.measured;
+                // What never started is in no log; agents that told the end of the stage told it.
+                let skipped = schedule.skipped_count.unwrap_or(0);
+                schedule.offered_count = Some(issued.offered_count.saturating_add(skipped));
+                schedule.late_count = Some(issued.late_count);
+                schedule.delay_max_ns = Some(issued.delay_max.as_nanos() as u64);
+            }
         }
     }
     let parts_count = directory.files()?.iter().filter(|file| file.name.contains('/')).count();
@@ -189,4 +201,42 @@ fn recount(directory: &RunDirectory, manifest: &mut Manifest) -> Result<(), Call
     }
     counter.write()?;
     Ok(directory.write_manifest(manifest)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn the_schedule_of_a_record_is_counted_again_with_its_log() {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/run-1/s3-mixed");
+        let committed = RunDirectory::open(&from).unwrap();
+        let place = tempfile::tempdir().unwrap();
+        std::fs::create_dir(place.path().join("ops")).unwrap();
+        for file in committed.files().unwrap() {
+            std::fs::copy(from.join(&file.name), place.path().join(&file.name)).unwrap();
+        }
+        let directory = RunDirectory::open(place.path()).unwrap();
+        let mut manifest = directory.read_manifest().unwrap();
+        let kept = |manifest: &mut Manifest| manifest.stages[1].jobs[0].schedule.clone().unwrap();
+        let told = kept(&mut manifest);
+        assert!(told.offered_count > Some(100) && told.late_count.is_some(), "{told:?}");
+        // As a coordinator leaves it that died in the stage, and another before its last agents.
+        for (offered, skipped) in [(None, None), (Some(10), Some(3))] {
+            let schedule = manifest.stages[1].jobs[0].schedule.as_mut().unwrap();
+            (schedule.offered_count, schedule.skipped_count) = (offered, skipped);
+            (schedule.late_count, schedule.delay_max_ns) = (None, None);
+            recount(&directory, &mut manifest).unwrap();
+            let again = kept(&mut manifest);
+            let issued = told.offered_count.unwrap() - told.skipped_count.unwrap_or(0);
+            assert_eq!(again.offered_count, Some(issued + skipped.unwrap_or(0)));
+            assert_eq!(again.skipped_count, skipped);
+            assert_eq!(
+                (again.late_count, again.delay_max_ns),
+                (told.late_count, told.delay_max_ns)
+            );
+        }
+    }
 }

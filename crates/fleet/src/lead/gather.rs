@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::thread::{Scope, ScopedJoinHandle};
 
 use plimsoll_conduct::{CallerError, Done, Observer, Recording, Stop, in_one_line, note_outcome};
-use plimsoll_engine::{OpSink, OpSinkError, StageOutcome};
+use plimsoll_engine::{
+    EndReason, JobOutcome, OpSink, OpSinkError, ScheduleOutcome, StageOutcome, Unchecked,
+};
 use plimsoll_model::{JobId, Moment, OpRecord, PackedOp, SeriesKey, StageId};
-use plimsoll_record::schema::{ClockReading, Manifest};
+use plimsoll_record::schema::{ClockReading, Manifest, Stage};
 use plimsoll_record::{OpLog, Receiving, RecordError, RunDirectory, Staging, sample_of, series_of};
 use plimsoll_report::format;
 use plimsoll_stats::{Timeline, Totals};
@@ -31,6 +33,9 @@ const FETCHED_AT_ONCE: usize = 4;
 const LOSSES_MAX: usize = 10;
 /// The longest of them.
 const LOSS_CHARS_MAX: usize = 300;
+/// What is missing of an agent's share of a schedule: an operation that never started is in no log.
+pub(super) const UNSTARTED: &str =
+    "operations of its schedules that never started are not counted, as it did not report them";
 /// So many operations are handed to the record at once.
 const OPS_AT_ONCE: usize = 4_096;
 
@@ -99,6 +104,9 @@ pub(super) struct Count {
     pub(super) ops: u64,
     pub(super) failed: u64,
     pub(super) bytes: u64,
+    /// Of those in the measured span of their job: how they kept a schedule, if there is one.
+    pub(super) measured: ScheduleOutcome,
+    measured_failed: u64,
 }
 
 impl Count {
@@ -109,6 +117,29 @@ impl Count {
         match op.outcome.is_ok() {
             true => self.bytes = self.bytes.saturating_add(op.bytes),
             false => self.failed += 1,
+        }
+        if op.is_measured {
+            self.measured.add(op);
+            self.measured_failed += u64::from(!op.outcome.is_ok());
+        }
+    }
+
+    /// Returns it as what came of a job whose end nobody told.
+    fn outcome(&self, job: JobId, has_schedule: bool) -> JobOutcome {
+        JobOutcome {
+            job,
+            ops_count: self.ops,
+            failed_count: self.failed,
+            measured_count: self.measured.offered_count,
+            measured_failed_count: self.measured_failed,
+            bytes: self.bytes,
+            unchecked: Unchecked::default(),
+            measured: None,
+            schedule: has_schedule.then_some(self.measured),
+            ended_by: EndReason::Stopped,
+            stream_hash: 0,
+            server_names: None,
+            changes: Vec::new(),
         }
     }
 }
@@ -411,15 +442,16 @@ impl Lead {
             recording.directory.append_names(target, directory)?;
         }
         self.compare(of.index, &taken);
-        self.add_untold(of.index, &taken, recording.manifest.stages.len());
+        self.add_untold(of.index, &taken, &recording.manifest.stages);
         self.agents[of.index].rows_count = Some(taken.rows);
         Ok(taken)
     }
 
     /// Has the outcomes hold what the record tells of stages whose end the agent did not tell, as
     /// it was lost in them.
-    fn add_untold(&mut self, index: usize, taken: &Taken, stages_count: usize) {
-        self.outcomes.resize_with(self.outcomes.len().max(stages_count), Vec::new);
+    fn add_untold(&mut self, index: usize, taken: &Taken, stages: &[Stage]) {
+        self.outcomes.resize_with(self.outcomes.len().max(stages.len()), Vec::new);
+        let mut has_schedule = false;
         for (number, parts) in self.outcomes.iter_mut().enumerate() {
             let stage = StageId(number as u8);
             let first = taken.of(stage).filter_map(|(_, count)| count.first).min();
@@ -429,12 +461,19 @@ impl Lead {
             if part.is_none() {
                 let last = taken.of(stage).map(|(_, count)| count.last).max();
                 let span = (first, last.unwrap_or(first));
-                let jobs = taken.of(stage);
-                let jobs = jobs.map(|(job, of)| (job, of.ops, of.failed, of.bytes));
+                let jobs = taken.of(stage).map(|(job, count)| {
+                    let of = stages.get(number).and_then(|of| of.jobs.get(usize::from(job.0)));
+                    count.outcome(job, of.is_some_and(|job| job.schedule.is_some()))
+                });
+                let jobs: Vec<JobOutcome> = jobs.collect();
+                has_schedule |= jobs.iter().any(|job| job.schedule.is_some());
                 let doc = Box::new(OutcomeDoc::of_record(span, jobs));
                 // These moments are the coordinator's already.
                 *part = Some(PartOutcome { doc, clock: SAME.into(), is_told: false });
             }
+        }
+        if has_schedule {
+            self.agents[index].losses.push(UNSTARTED.to_owned());
         }
     }
 
@@ -493,9 +532,10 @@ impl Lead {
 mod tests {
     use std::io::{Read, Write};
     use std::sync::Mutex;
+    use std::time::Duration;
 
     use plimsoll_conduct::{Opening, RunTime, of_workload};
-    use plimsoll_model::RunId;
+    use plimsoll_model::{EndpointId, ErrorClass, OpKind, RunId, WorkerId};
     use plimsoll_record::RunFile;
     use plimsoll_record::schema::Target;
 
@@ -540,6 +580,44 @@ mod tests {
         fn warn(&self, line: &str) {
             panic!("{line}");
         }
+    }
+
+    #[test]
+    fn a_job_whose_end_nobody_told_is_counted_from_its_log() {
+        let op = |late_ms: u64, outcome, is_measured| OpRecord {
+            stage: StageId(0),
+            job: JobId(1),
+            worker: WorkerId(0),
+            kind: OpKind::Get,
+            endpoint: EndpointId(0),
+            object: None,
+            objects_count: 1,
+            bytes: 10,
+            intended: Moment::EPOCH,
+            start: Moment::from_ns(late_ms * 1_000_000),
+            assigned: None,
+            first_byte: None,
+            last_byte_sent: None,
+            end: Moment::from_ns(9_000_000),
+            outcome,
+            attempts: 1,
+            is_measured,
+        };
+        let mut count = Count::default();
+        count.add(&op(0, ErrorClass::Ok, true));
+        count.add(&op(4, ErrorClass::Server, true));
+        // In a ramp.
+        count.add(&op(5, ErrorClass::Ok, false));
+        let job = count.outcome(JobId(1), true);
+        assert_eq!((job.ops_count, job.failed_count, job.bytes), (3, 1, 20));
+        assert_eq!((job.measured_count, job.measured_failed_count), (2, 1));
+        let schedule = job.schedule.unwrap();
+        assert_eq!((schedule.offered_count, schedule.late_count), (2, 1));
+        assert_eq!(schedule.delay_max, Duration::from_millis(4));
+        assert_eq!(count.outcome(JobId(1), false).schedule, None);
+        // As it travels and comes back.
+        let doc = OutcomeDoc::of_record((Moment::EPOCH, Moment::from_ns(9)), [job.clone()]);
+        assert_eq!(doc.outcome(SAME.into()).unwrap().jobs, [job]);
     }
 
     #[test]

@@ -222,33 +222,17 @@ impl OutcomeDoc {
         }
     }
 
-    /// Returns what the record tells of a stage whose end nobody has told: its jobs, each with its
-    /// operations, failures and bytes, from the first start to the last end.
+    /// Returns what the record tells of a stage whose end nobody has told: its jobs, from the first
+    /// start to the last end.
     pub fn of_record(
         (started, ended): (Moment, Moment),
-        jobs: impl IntoIterator<Item = (JobId, u64, u64, u64)>,
+        jobs: impl IntoIterator<Item = JobOutcome>,
     ) -> Self {
-        let ended_by = EndReason::Stopped.name().to_owned();
-        let job = |(job, ops, failed, bytes): (JobId, u64, u64, u64)| JobDoc {
-            job: job.0,
-            ops,
-            failed,
-            // Nobody told which of them were in a ramp.
-            measured: ops,
-            measured_failed: failed,
-            bytes,
-            unchecked: 0,
-            unchecked_bytes: 0,
-            measured_ns: None,
-            schedule: None,
-            ended_by: ended_by.clone(),
-            stream_hash: 0,
-        };
         Self {
             started_ns: started.as_ns(),
             ended_ns: ended.as_ns(),
-            jobs: jobs.into_iter().map(job).collect(),
-            ended_by,
+            jobs: jobs.into_iter().map(|job| JobDoc::of(&job)).collect(),
+            ended_by: EndReason::Stopped.name().to_owned(),
             ..Self::default()
         }
     }
