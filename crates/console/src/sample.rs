@@ -112,7 +112,7 @@ fn rows(view: &StageView<'_>, jobs_count: usize) -> Vec<Row> {
 
 fn part(view: &StageView<'_>, slot: usize, of: &LivePart) -> Part {
     let state = match of.state {
-        PartState::Works => "works",
+        PartState::Works => "running",
         PartState::Done => "done",
         PartState::Silent => "silent",
         PartState::Lost => "lost",
@@ -130,7 +130,7 @@ fn part(view: &StageView<'_>, slot: usize, of: &LivePart) -> Part {
 fn whole(own: &Agent, rows: &[Row], workers_count: u32) -> Part {
     Part {
         name: own.name.clone(),
-        state: "works".to_owned(),
+        state: "running".to_owned(),
         workers_count: Some(workers_count).filter(|count| *count > 0),
         in_flight: rows.iter().map(|row| row.in_flight).sum(),
         counted: all(rows),
@@ -217,6 +217,7 @@ mod tests {
         let [part] = &*sums.parts else { panic!("{:?}", sums.parts) };
         assert_eq!((&*part.name, part.workers_count, part.in_flight), ("here", Some(4), Some(3)));
         assert_eq!((part.counted.ok, part.cpu_percent), (7, Some(12.5)));
+        assert_eq!(part.state, "running");
         let [host] = &*sums.hosts else { panic!("{:?}", sums.hosts) };
         assert_eq!((&*host.name, host.counted.ok), ("h:1", 7));
         live.show(0, None, OpKind::Get, &detail(9));
@@ -238,6 +239,7 @@ mod tests {
         assert_eq!(rows, [(Some(1), 5), (Some(2), 2)]);
         let parts: Vec<_> = sums.parts.iter().map(|part| (&*part.name, part.counted.ok)).collect();
         assert_eq!(parts, [("a", 5), ("b", 2)]);
+        assert!(sums.parts.iter().all(|part| part.state == "running"));
         let hosts: Vec<_> = sums.hosts.iter().map(|host| (&*host.name, host.counted.ok)).collect();
         assert_eq!(hosts, [("h:2", 2)]);
     }

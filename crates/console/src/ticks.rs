@@ -76,7 +76,7 @@ pub(crate) struct Counted {
 pub(crate) struct Part {
     /// Its name.
     pub name: String,
-    /// How it stands: `works`, `done`, `silent`, `lost`.
+    /// How it stands: `running`, `done`, `silent`, `lost`.
     pub state: String,
     /// Its workers, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

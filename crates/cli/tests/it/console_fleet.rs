@@ -67,7 +67,7 @@ fn a_console_on_a_fleet_shows_its_agents_and_what_each_does() {
     let of_main = || rows(&series, "agents").iter().filter(|of| of["stage"] == 2);
     let names: Vec<&str> = of_main().map(|of| of["agent"].as_str().unwrap()).collect();
     assert_eq!(names, ["driver1", "driver2"]);
-    assert!(of_main().all(|of| of["state"] == "works" && of["in_flight"].is_number()));
+    assert!(of_main().all(|of| of["state"] == "running" && of["in_flight"].is_number()));
     assert!(of_main().all(|of| of["latency_ns"]["p50"].is_number()), "{series}");
     let run = served.json("/runs/w1");
     assert_eq!(run["agents"], json!(["driver1", "driver2"]));

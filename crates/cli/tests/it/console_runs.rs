@@ -63,7 +63,7 @@ fn jobs_agents_and_addresses_are_told_apart_while_a_run_goes_on() {
     let in_flight = whole["in_flight"][0].as_u64().unwrap();
     assert!(in_flight <= 4, "{in_flight} of four workers");
     let [agent] = &rows(&series, "agents")[..] else { panic!("{series}") };
-    assert!(agent["ops_count"].as_u64().unwrap() > 0 && agent["state"] == "works", "{agent}");
+    assert!(agent["ops_count"].as_u64().unwrap() > 0 && agent["state"] == "running", "{agent}");
     assert_eq!(agent["workers_count"], 4);
     assert!(agent["latency_ns"]["p50"].as_u64().is_some(), "{agent}");
     let [host] = &rows(&series, "hosts")[..] else { panic!("{series}") };

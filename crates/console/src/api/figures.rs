@@ -64,7 +64,7 @@ pub(crate) struct PercentilesDoc<T> {
 }
 
 /// What went to one address.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct HostDoc {
     pub(crate) stage: usize,
@@ -77,7 +77,7 @@ pub(crate) struct HostDoc {
 }
 
 /// Latencies of one address.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct HostLatencyDoc {
     pub(crate) p50: Option<u64>,
@@ -91,7 +91,7 @@ pub(crate) struct HostLatencyDoc {
 pub(crate) struct AgentFiguresDoc {
     pub(crate) stage: usize,
     pub(crate) agent: String,
-    /// `works`, `done`, `silent` or `lost`.
+    /// `running`, `done`, `silent` or `lost`.
     pub(crate) state: String,
     /// Null on a fleet.
     pub(crate) workers_count: Option<u32>,
@@ -494,7 +494,7 @@ mod tests {
         };
         let part = Part {
             name: "driver1".to_owned(),
-            state: "works".to_owned(),
+            state: "running".to_owned(),
             in_flight: Some(5),
             clock_offset_ms: Some(-0.25),
             counted: counted(ok),
@@ -538,7 +538,7 @@ mod tests {
     fn seconds_of_older_versions_are_read() {
         let line = r#"{"seq":1,"at_ms":5,"interval_ns":9,"stage":1,"rows":[{"kind":"GET","ok":2,
             "bytes":3,"latency_ns":4,"ttfb_ns":0,"cells":[[0,2]]}],"parts":[{"name":"a",
-            "state":"works","ops":1,"failed":0,"bytes":1,"ops_count":1,"ops_failed_count":0}]}"#;
+            "state":"running","ops":1,"failed":0,"bytes":1,"ops_count":1,"ops_failed_count":0}]}"#;
         let tick: Tick = serde_json::from_str(line).unwrap();
         assert_eq!((tick.rows[0].counted.ok, tick.in_flight()), (2, None));
         assert_eq!((&*tick.parts[0].name, tick.parts[0].counted.ok), ("a", 0));

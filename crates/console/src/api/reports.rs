@@ -1,13 +1,16 @@
 //! What the records of runs say: reports, the matrix of figures, comparisons.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use plimsoll_analysis::compare::Margin;
-use plimsoll_analysis::{EndpointAnalysis, Figures, Times};
+use plimsoll_analysis::{Figures, Times};
+use plimsoll_model::EndpointId;
 use plimsoll_report::{Report, RowReport, StageReport, compare as compared, html, json};
 use plimsoll_results::{Asked, Record, ResultsError, Side, environment};
+use plimsoll_stats::Histogram;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -16,7 +19,7 @@ use super::refused::Refused;
 use crate::archive::old;
 use crate::console::Console;
 use crate::disk;
-use crate::facts::Facts;
+use crate::facts::{Facts, StagePlan};
 use crate::state::{Number, State};
 use crate::store::Entry;
 
@@ -224,8 +227,7 @@ fn in_short(console: &Console, entry: &Entry) -> Result<InShort, Refused> {
     for (index, stage) in report.stages.iter().enumerate() {
         let number = number_of(&source.facts, &report.stages[..index], stage);
         short.rows.extend(stage_rows(entry, &source.facts, number, stage));
-        let rows = stage.rows.iter().flat_map(|row| &row.analysis.endpoints);
-        short.hosts.extend(rows.map(|of| host(number, of, &report.endpoints)));
+        short.hosts.extend(hosts_of(number, stage, &report.endpoints));
     }
     if entry.state.is_over() {
         // What cannot be kept is worked out again.
@@ -234,22 +236,37 @@ fn in_short(console: &Console, entry: &Entry) -> Result<InShort, Refused> {
     Ok(short)
 }
 
-fn host(stage: usize, of: &EndpointAnalysis, endpoints: &[String]) -> HostDoc {
-    let Figures { stage: totals, rates, latency, .. } = &of.figures;
-    let name = endpoints.get(usize::from(of.endpoint.0)).cloned().unwrap_or_default();
-    HostDoc {
-        stage,
-        host: name.rsplit_once('@').map_or(name.clone(), |(_, host)| host.to_owned()),
-        ops_count: totals.ended(),
-        ops_failed_count: totals.failed.count(),
-        ops_per_sec: rates.map_or(0.0, |rates| rates.ops.0),
-        bytes_per_sec: rates.map_or(0.0, |rates| rates.bytes.0),
-        latency_ns: HostLatencyDoc {
-            p50: ns(latency.p50),
-            p99: ns(latency.p99),
-            max: ns(latency.max),
-        },
+/// Returns what went to each address in a stage, over all of its rows; rates are over the time from
+/// the first of them to the end of the last, as in a report's headline.
+fn hosts_of(number: usize, stage: &StageReport, endpoints: &[String]) -> Vec<HostDoc> {
+    let spans = || stage.rows.iter().map(|row| row.analysis.span);
+    let start = spans().map(|span| span.start).min().unwrap_or_default();
+    let lasted = spans().map(|span| span.end.since(start)).max().unwrap_or_default();
+    let mut hosts: BTreeMap<EndpointId, (HostDoc, Histogram)> = BTreeMap::new();
+    for row in &stage.rows {
+        let share = row.analysis.span.length().as_secs_f64() / lasted.as_secs_f64();
+        for of in &row.analysis.endpoints {
+            let Figures { stage: totals, rates, latency, .. } = &of.figures;
+            let (host, all) = hosts.entry(of.endpoint).or_insert_with(|| {
+                let name = endpoints.get(usize::from(of.endpoint.0)).map_or("", |name| name);
+                let host = name.rsplit_once('@').map_or(name, |(_, host)| host).to_owned();
+                (HostDoc { stage: number, host, ..HostDoc::default() }, Histogram::new())
+            });
+            host.ops_count += totals.ended();
+            host.ops_failed_count += totals.failed.count();
+            if let Some(rates) = rates {
+                host.ops_per_sec += rates.ops.0 * share;
+                host.bytes_per_sec += rates.bytes.0 * share;
+            }
+            latency.histogram.iter().for_each(|latency| all.merge(latency));
+        }
     }
+    let of_all = |(mut host, latency): (HostDoc, Histogram)| {
+        let Times { p50, p99, max, .. } = Times::of(&latency, false);
+        host.latency_ns = HostLatencyDoc { p50: ns(p50), p99: ns(p99), max: ns(max) };
+        host
+    };
+    hosts.into_values().map(of_all).collect()
 }
 
 /// Returns the number that a stage has in the plan; of stages of one name the first of the record
@@ -267,8 +284,8 @@ fn stage_rows(
     stage: &StageReport,
 ) -> Vec<MatrixRowDoc> {
     let plan = facts.stages.get(number - 1);
-    let row = |(job, row): (usize, &RowReport)| {
-        let config = plan.and_then(|plan| plan.jobs.get(job)).map(|job| job.work.clone());
+    let row = |(at, row): (usize, &RowReport)| {
+        let (job, config) = job_of(plan, row, at);
         let doc = |kind: &plimsoll_analysis::KindAnalysis| {
             let of = (&kind.figures, kind.kind.name().to_owned());
             let mut doc = figures(of, row.analysis.workers_count);
@@ -278,14 +295,23 @@ fn stage_rows(
             doc.stage = number;
             doc.stage_id =
                 plan.map_or_else(|| format!("s{number}-{}", stage.name), |plan| plan.id_as(number));
-            doc.job = job + 1;
+            doc.job = job;
             doc.job_name.clone_from(&row.name);
-            doc.config = config.clone().unwrap_or_default();
+            doc.config.clone_from(&config);
             doc
         };
         row.analysis.kinds.iter().map(doc).collect::<Vec<_>>()
     };
     stage.rows.iter().enumerate().flat_map(row).collect()
+}
+
+/// Returns the number of the first job of a row, and what all of them do. Jobs of a group share a
+/// row, so that its place among the rows is that of no job.
+fn job_of(plan: Option<&StagePlan>, row: &RowReport, at: usize) -> (usize, String) {
+    let jobs = if row.jobs.is_empty() { std::slice::from_ref(&at) } else { &row.jobs[..] };
+    let planned = jobs.iter().filter_map(|job| plan?.jobs.get(*job));
+    let works: Vec<&str> = planned.map(|job| &*job.work).collect();
+    (jobs[0] + 1, works.join("; "))
 }
 
 fn ns(time: Option<Duration>) -> Option<u64> {
@@ -398,4 +424,79 @@ pub(super) fn compare(
     let (before, after) = (side(console, before)?, side(console, after)?);
     let (comparison, differences) = before.compare(after, Margin::default());
     Ok(compared::json::json(&comparison, &differences, &[]))
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_analysis::{Depth, Question, analyze};
+    use plimsoll_model::{ErrorClass, JobId, Moment, OpKind, OpRecord, StageId, WorkerId};
+
+    use super::*;
+    use crate::facts::JobPlan;
+
+    const MS: u64 = 1_000_000;
+
+    /// Returns a row of one worker that reads for 10 s, each time for so long, at one endpoint.
+    fn row(name: &str, jobs: &[usize], took_ms: u64, endpoint: u16) -> RowReport {
+        let read = |start_ms: u64| {
+            let start = Moment::from_ns(start_ms * MS);
+            OpRecord {
+                stage: StageId(0),
+                job: JobId(0),
+                worker: WorkerId(0),
+                kind: OpKind::Get,
+                endpoint: EndpointId(endpoint),
+                object: None,
+                objects_count: 1,
+                bytes: 1_000,
+                intended: start,
+                start,
+                first_byte: None,
+                assigned: None,
+                last_byte_sent: None,
+                end: Moment::from_ns((start_ms + took_ms) * MS),
+                outcome: if start_ms == 0 { ErrorClass::Connect } else { ErrorClass::Ok },
+                attempts: 1,
+                is_measured: true,
+            }
+        };
+        let ops: Vec<OpRecord> = (0..10_000).step_by(took_ms as usize).map(read).collect();
+        let ended = Moment::from_ns(10_000 * MS);
+        let mut question = Question::about(StageId(0), Moment::EPOCH, ended, 1);
+        question.depth = Depth::Distributions;
+        let Ok(mut analysis) = analyze(&ops[..], &question);
+        let jobs = jobs.to_vec();
+        RowReport { jobs, ..RowReport::of(name, analysis.rows.pop().unwrap()) }
+    }
+
+    #[test]
+    fn each_address_is_counted_once_whatever_number_of_jobs_went_to_it() {
+        let rows = vec![row("fast", &[0], 10, 0), row("slow", &[1], 50, 0), row("b", &[2], 10, 1)];
+        let stage = StageReport::of("main", rows);
+        let endpoints = ["http://a:1".to_owned(), "http://b:1".to_owned()];
+        let hosts = hosts_of(1, &stage, &endpoints);
+        let [a, b] = &hosts[..] else { panic!("{hosts:?}") };
+        assert_eq!((&*a.host, a.ops_count, a.ops_failed_count), ("http://a:1", 1_200, 2));
+        assert_eq!((&*b.host, b.ops_count, b.ops_failed_count), ("http://b:1", 1_000, 1));
+        // The one has 100 a second and the other 20, the first of each without its warm-up.
+        assert!((a.ops_per_sec - 120.0).abs() < 1.0, "{a:?}");
+        assert!((b.ops_per_sec - 100.0).abs() < 1.0, "{b:?}");
+        // Of 1,200 latencies 200 are of 50 ms.
+        let ms = |ns: Option<u64>| ns.map(|ns| (ns as f64 / 1e6).round() as u64);
+        let latency = &a.latency_ns;
+        assert_eq!(
+            (ms(latency.p50), ms(latency.p99), ms(latency.max)),
+            (Some(10), Some(50), Some(50))
+        );
+    }
+
+    #[test]
+    fn a_group_of_jobs_is_in_the_matrix_as_its_first_job_with_the_work_of_all() {
+        let job = |name: &str| JobPlan { work: name.to_uppercase(), ..JobPlan::default() };
+        let jobs = ["a", "b", "c"].map(job).to_vec();
+        let plan = StagePlan { jobs, ..StagePlan::default() };
+        let rows = [row("a", &[0, 1], 10, 0), row("c", &[2], 10, 0)];
+        let found = [0, 1].map(|at| job_of(Some(&plan), &rows[at], at));
+        assert_eq!(found, [(1, "A; B".to_owned()), (3, "C".to_owned())]);
+    }
 }
