@@ -42,9 +42,10 @@ impl Announced {
         Self { doing: doing.to_owned(), ..Self::default() }
     }
 
-    /// Returns what is said of a probe of a search.
-    pub(crate) fn probe(name: &str) -> Self {
-        Self { doing: format!("probing, {name}"), ends: Some(Ends::Search), fills: None }
+    /// Returns what is said of a probe of a search; the first also says how the search ends.
+    pub(crate) fn probe(name: &str, is_first: bool) -> Self {
+        let ends = is_first.then_some(Ends::Search);
+        Self { doing: format!("probing, {name}"), ends, fills: None }
     }
 
     /// Returns what is said of a stage of a plan, which is on files or is not.

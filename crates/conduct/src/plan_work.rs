@@ -397,11 +397,14 @@ impl<'a> PlanWork<'a> {
         Some(done)
     }
 
-    /// Returns what is said of the stage when it begins.
-    fn announced(&self, name: &str) -> Announced {
+    /// Returns what is said of the stage when it begins, after those that are done.
+    fn announced(&self, name: &str, done: &[Done]) -> Announced {
         let plan = &self.placed.plan;
         match self.now.probe() {
-            Some(_) => Announced::probe(name),
+            Some(_) => {
+                let is_first = done.last().is_none_or(|last| last.outcome.probe.is_none());
+                Announced::probe(name, is_first)
+            }
             None => {
                 let stage = &plan.stages[self.now.stage];
                 Announced::stage(plan, stage, name, self.files.is_some())
@@ -466,7 +469,7 @@ impl Work for PlanWork<'_> {
             None => stage_threads(&self.stage_work(StageId(0), &NullRings), &self.config),
         };
         Ok(Some(NextStage {
-            announced: self.announced(&name),
+            announced: self.announced(&name, done),
             name,
             kind: stage.kind,
             loop_model,

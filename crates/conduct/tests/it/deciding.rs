@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plimsoll_conduct::{
-    BegunRun, Chooser, Chosen, ContentFrom, Observer, RunRequest, RunSettings, RunTime, StageView,
-    Stop, Store,
+    BegunRun, Chooser, Chosen, ContentFrom, Ends, Observer, RunRequest, RunSettings, RunTime,
+    StageView, Stop, Store,
 };
 use plimsoll_engine::{EngineConfig, StageOutcome};
 use plimsoll_model::{RunId, Seed, StageKind};
@@ -68,9 +68,9 @@ fn p99(outcome: &StageOutcome) -> Duration {
     Duration::from_nanos(latency.percentile(Percentile::new(99.0).unwrap()).unwrap())
 }
 
-/// Keeps the names of the stages as they begin.
+/// Keeps the names of the stages as they begin, and what ends early with each, where that is told.
 #[derive(Default)]
-struct Names(Mutex<Vec<String>>);
+struct Names(Mutex<Vec<String>>, Mutex<Vec<Ends>>);
 
 impl Observer for Names {
     fn note(&self, _line: &str) {}
@@ -81,6 +81,7 @@ impl Observer for Names {
 
     fn during(&self, stage: &StageView<'_>, work: &mut dyn FnMut()) {
         self.0.lock().unwrap().push(stage.name.to_owned());
+        self.1.lock().unwrap().extend(stage.announced.ends);
         work();
     }
 }
@@ -187,6 +188,9 @@ fn a_search_is_made_of_probes_between_other_stages() {
     let (mut run, names) = begin_on(MM1, SEARCH, place.path());
     let recorded = run.run(None, None).unwrap();
     run.recording.settle_measured(&recorded).unwrap();
+    // That a search can be ended is told at its first probe alone.
+    let told = names.1.lock().unwrap().iter().filter(|of| **of == Ends::Search).count();
+    assert_eq!(told, 1);
     let names = names.0.lock().unwrap().clone();
     assert_eq!((&*names[0], &*names[1]), ("load", "gauge"));
     assert_eq!(names.last().map(String::as_str), Some("after"));
