@@ -136,6 +136,56 @@ fn what_there_was_no_work_for_is_not_skipped() {
     assert_eq!((kept.offered_count, kept.skipped_count), (60, 50));
 }
 
+/// Serves in 2 ms, but for 40 s what comes at a whole second, and has the stage stopped at 5 s.
+struct Interrupted<'a>(&'a StopFlag);
+
+struct InterruptedSession<'a>(&'a StopFlag, SharedClock);
+
+impl<'a> Driver for Interrupted<'a> {
+    type Session = InterruptedSession<'a>;
+
+    fn open_sessions(&self, clock: &SharedClock, count: usize) -> Vec<InterruptedSession<'a>> {
+        (0..count).map(|_| InterruptedSession(self.0, Arc::clone(clock))).collect()
+    }
+
+    fn endpoints(&self) -> Vec<String> {
+        vec!["interrupted".to_owned()]
+    }
+}
+
+impl Session for InterruptedSession<'_> {
+    async fn execute(&mut self, _: Option<&str>, _: Operation<'_>) -> Completion {
+        let now = self.1.now();
+        if now.as_ns() >= 5 * SECOND {
+            self.0.set();
+        }
+        let took_ns = if now.as_ns().is_multiple_of(SECOND) { 40 * SECOND } else { 2 * MS };
+        let end = now.after(Duration::from_nanos(took_ns));
+        Completion { objects_count: 1, ..Completion::bare(EndpointId(0), end, Ok(())) }
+    }
+
+    fn endpoint(&self) -> EndpointId {
+        EndpointId(0)
+    }
+}
+
+#[test]
+fn a_schedule_that_is_interrupted_offered_what_was_due_until_then() {
+    let mut spec = spec(&[("STAT", 1)], 8, pacing("100/s", "constant", 100));
+    spec.measure.duration_ns = 20 * SECOND;
+    let (workload, stop) = (Laid::of(&spec), StopFlag::default());
+    let limits = (Duration::from_secs(60), 0);
+    let (outcome, records) =
+        run_with(&Interrupted(&stop), &workload, StageKind::Measure, limits, &stop);
+    assert_eq!((outcome.ended_by, records.len()), (EndReason::Stopped, 501));
+    // It waited for what was under way, in which nothing was due.
+    assert_eq!(outcome.ended.as_ns(), 45 * SECOND);
+    let kept = outcome.schedule.unwrap();
+    let (from, until) = kept.span.unwrap();
+    assert_eq!((kept.offered_count, from), (501, Duration::ZERO));
+    assert!((5_000..=5_010).contains(&until.as_millis()), "{until:?}");
+}
+
 /// Deletes everything at a rate, on real threads, and returns the hash of what was planned.
 fn hash_of_deletes(threads: usize) -> u64 {
     let mut spec = spec(&[("DELETE", 1)], 6, pacing("100k/s", "poisson", 30));

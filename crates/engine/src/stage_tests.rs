@@ -388,6 +388,28 @@ fn what_is_done_in_a_ramp_is_no_reason_to_stop() {
     assert_ne!(without.ended_because.unwrap_or_default().find("±0.0 %"), Some(12));
 }
 
+#[test]
+fn a_schedule_that_a_rule_ends_offered_what_was_due_until_then() {
+    let script: Script =
+        |number| (Duration::from_millis(if number == 100 { 40_000 } else { 10 }), Answer::Right);
+    let workload = workload("GET", 2, open("100/s", "constant"));
+    let driver = store(script);
+    let mut job = workload.alone(&driver, StageKind::Measure);
+    job.timing.duration = Some(Duration::from_secs(60));
+    let work = StageWork::of_objects(StageId(1), job);
+    let work = StageWork { limits: until_known(), ..work };
+    let (outcome, records) = run(&Arc::new(VirtualTime::new()), &work, None);
+    assert_eq!(outcome.ended_by, EndReason::Until);
+    // It waited for what was under way, in which nothing was due.
+    assert!(outcome.ended > at_ms(40_000), "{:?}", outcome.ended);
+    let kept = outcome.schedule.unwrap();
+    let (from, until) = kept.span.unwrap();
+    assert_eq!((from, kept.skipped_count), (Duration::ZERO, 0));
+    assert_eq!(kept.offered_count, records.len() as u64);
+    let due = until.as_secs_f64() * 100.0;
+    assert!(due < 2_000.0 && (kept.offered_count as f64 - due).abs() <= 1.0, "{kept:?}");
+}
+
 /// The workers of one job by the engine that runs them.
 const DIVISIONS: [&[Range<u32>]; 3] = [&[WHOLE], &[0..3, 3..8], &[5..8, 0..1, 1..5]];
 const WHOLE: Range<u32> = 0..8;
