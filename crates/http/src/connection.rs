@@ -88,7 +88,7 @@ impl Connection {
     /// nobody asked for.
     ///
     /// Costs no system call while the runtime has seen no event on the socket, and nothing of the
-    /// task's share in it: without any left, tokio reads nothing and a closed connection looks open.
+    /// task's share in it: without any left, tokio reads nothing and a closed one looks open.
     pub(crate) async fn is_stale(&mut self) -> bool {
         let look = std::future::poll_fn(|cx| {
             let mut byte = [0];

@@ -157,7 +157,8 @@ impl GrpcChannel {
         self.broken.lock().expect("nobody panics while holding it").is_some()
     }
 
-    /// Asks the server for a sign of life and waits for it, without a limit; one task at a time may.
+    /// Asks the server for a sign of life and waits for it, without a limit. One task at a
+    /// time may.
     pub async fn ping(&self) -> Result<(), GrpcError> {
         let pings = || self.pings.lock().expect("nobody panics while holding it");
         let sent = pings().send_ping(Ping::opaque());

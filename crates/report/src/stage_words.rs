@@ -121,8 +121,8 @@ pub(crate) fn rate_of_rows(stage: &StageReport, kind: OpKind) -> Option<String> 
     })
 }
 
-/// Returns the latencies of a headline with their names: p50 and p99 of the only kind, and of each of
-/// several its p99. One percentile over a mix of kinds describes none of them.
+/// Returns the latencies of a headline with their names: p50 and p99 of the only kind, and of each
+/// of several its p99. One percentile over a mix of kinds describes none of them.
 pub(crate) fn latencies(row: &RowAnalysis) -> impl Iterator<Item = (String, Duration)> {
     let named = |name: &str, time: Option<Duration>| Some((name.to_owned(), time?));
     let of_kind =

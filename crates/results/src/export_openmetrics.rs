@@ -211,6 +211,7 @@ impl Out<'_, '_> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a record is copied by hand")]
 mod tests {
     use plimsoll_record::RunDirectory;
 

@@ -10,6 +10,7 @@ mod checked;
 mod full;
 mod local;
 mod on_files;
+mod owed;
 mod path;
 mod pattern;
 mod pins;
@@ -26,10 +27,10 @@ mod work;
 
 pub use checked::{
     Amount, Change, Consent, FileNames, Files, Job, JobPacing, Members, NamedObjects, Objects,
-    Owed, Plan, Search, Set, SetIndex, SharedContent, Stage, Target, TargetIndex, Think, Traced,
-    Tree,
+    Plan, Search, Set, SetIndex, SharedContent, Stage, Target, TargetIndex, Think, Traced, Tree,
 };
 pub use on_files::{FilesIn, OnFiles};
+pub use owed::Owed;
 pub use path::{FieldPath, InvalidField, Segment};
 pub use pattern::Pattern;
 pub use pins::UnknownAgents;

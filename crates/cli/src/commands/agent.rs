@@ -344,9 +344,9 @@ impl Workplace for Machine {
         let fills = owed.bytes_filled + owed.bytes_written_to_files;
         if let Some(most) = self.limited.fill_max.filter(|most| fills > *most as f64) {
             let (fills, most) = (Bytes(fills as u64), Bytes(most));
-            return Err(
-                format!("the run writes {fills} of files and fills, and its owner allows {most} (--fill-max)").into()
-            );
+            let why =
+                format!("the run fills and writes files of {fills}, and its owner allows {most}");
+            return Err(format!("{why} (--fill-max)").into());
         }
         Ok(())
     }

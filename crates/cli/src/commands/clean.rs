@@ -75,15 +75,11 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
         let is_named = names_host(args, target);
         // What is refused as a host may be a secret, and is not shown.
         let store_args = store_args(args, target, is_named)?;
-        let sign_in = sign_in_host(&manifest, roots[0].target);
-        let named = args.store.host.as_deref().unwrap_or_default();
-        let is_unnamed = |host: &String| !named.split(',').any(|name| name.trim() == host);
-        let sign_in = sign_in.filter(|host| !is_named || is_unnamed(host));
+        let sign_in = sign_in_host(args, &manifest, roots[0].target, is_named);
         if !is_named || sign_in.is_some() {
             confirm(args, target, &roots, sign_in.as_deref(), &ui)?;
         }
-        let security = args.security.as_deref();
-        reached.push((open(&manifest, roots[0].target, &store_args, security)?, roots));
+        reached.push((open(&manifest, roots[0].target, &store_args, args)?, roots));
     }
     for files in &named {
         confirm_named(args, files, &ui)?;
@@ -151,8 +147,9 @@ fn open(
     manifest: &Manifest,
     target: usize,
     args: &StoreArgs,
-    security: Option<&Path>,
+    CleanArgs { security, .. }: &CleanArgs,
 ) -> Result<(Store, String)> {
+    let security = security.as_deref();
     let time = &RunTime::machine();
     let hosts = args.host.clone().unwrap_or_default();
     let secrets = &TargetSecrets::default();
@@ -229,13 +226,22 @@ fn confirm(
     ask(args, &what, ", or name the host with --host", ui)
 }
 
-/// Returns the host that a run on a Swift signed in at, where its workload names it.
-fn sign_in_host(manifest: &Manifest, target: usize) -> Option<String> {
+/// Returns the host that a run on a Swift signed in at, where its workload names it and the user
+/// does not.
+fn sign_in_host(
+    args: &CleanArgs,
+    manifest: &Manifest,
+    target: usize,
+    is_named: bool,
+) -> Option<String> {
     let plan = manifest.workload.plan()?;
     let Some(TargetSpec::Swift(spec)) = &plan.targets.get(target)?.spec else { return None };
     let auth = spec.auth.as_deref()?;
     // What is no address is shown as it is, and refused once it is used.
-    Some(Url::parse(auth).map_or_else(|_| auth.to_owned(), |url| url.endpoint.to_string()))
+    let host = Url::parse(auth).map_or_else(|_| auth.to_owned(), |url| url.endpoint.to_string());
+    let named = args.store.host.as_deref().unwrap_or_default();
+    let names_it = is_named && named.split(',').any(|name| name.trim() == host);
+    (!names_it).then_some(host)
 }
 
 /// The same of a SeaweedFS.

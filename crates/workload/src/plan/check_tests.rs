@@ -333,16 +333,16 @@ fn jobs_that_cannot_be() {
         (&job("workers: 0"), "stages[1].jobs[0].workers: 0 is out of range: 1 to 1000000"),
         (
             &job("workers: 1000, depth: 101"),
-            "stages[1].jobs[0].workers: 101000 operations in flight in one stage are out of range: \
-             1 to 100000",
+            "stages[1].jobs[0].workers: 101000 operations in flight in one stage, \
+             100000 at most",
         ),
         (
             &format!(
                 "sets: {{o: {o}}}\nstages:\n- {{jobs: [{{work: {{fill: o}}}}]}}\n- {{ops: 9, jobs: \
                  [{{name: a, workers: 60000, {get}}}, {{name: b, workers: 40001, {get}}}]}}"
             ),
-            "stages[1].jobs[1].workers: 100001 operations in flight in one stage are out of range: \
-             1 to 100000",
+            "stages[1].jobs[1].workers: 100001 operations in flight in one stage, \
+             100000 at most",
         ),
         (&job("depth: 0"), "stages[1].jobs[0].depth: 0 is out of range: 1 to 65536"),
         (&job("duration: 0s"), "stages[1].jobs[0].duration: must be longer than 0s"),

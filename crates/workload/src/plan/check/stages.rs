@@ -157,15 +157,8 @@ impl Context<'_> {
         let (mut workers, mut sessions) = (0, 0);
         for (number, job) in spec.jobs.iter().enumerate() {
             let at = path.field("jobs").index(number);
-            let label = match &job.name {
-                Some(label) => label.clone(),
-                None if spec.jobs.len() == 1 => name.clone(),
-                None => {
-                    let reason = "is missing; of several jobs in one stage each needs one";
-                    return Err(at.field("name").refuse(reason));
-                }
-            };
-            is_label(&at.field("name"), &label)?;
+            let only = (spec.jobs.len() == 1).then_some(&*name);
+            let label = job_name(&at.field("name"), job.name.as_deref().or(only))?;
             let bounded = duration.is_some() || spec.ops.is_some();
             let mut job = self.job(&at, label, job, workers as u32, bounded)?;
             if spec.drop_caches {
@@ -179,10 +172,8 @@ impl Context<'_> {
             }
             sessions += job.sessions();
             if sessions > SESSIONS_MAX {
-                let reason = format!(
-                    "{sessions} operations in flight in one stage are out of range: 1 to \
-                     {SESSIONS_MAX}"
-                );
+                let reason =
+                    format!("{sessions} operations in flight in one stage, {SESSIONS_MAX} at most");
                 return Err(at.field("workers").refuse(reason));
             }
             jobs.push(job);
@@ -378,6 +369,15 @@ fn kind_of(spec: &WorkStage) -> StageKind {
         true => StageKind::Prepare,
         false => StageKind::Measure,
     }
+}
+
+/// Returns what a job is called.
+fn job_name(at: &FieldPath, name: Option<&str>) -> Checked<String> {
+    let Some(name) = name else {
+        return Err(at.refuse("is missing; of several jobs in one stage each needs one"));
+    };
+    is_label(at, name)?;
+    Ok(name.to_owned())
 }
 
 fn stage_name(
