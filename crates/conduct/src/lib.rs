@@ -5,6 +5,7 @@
 
 mod admin;
 mod announced;
+pub mod bounds;
 mod bucket_work;
 pub mod child;
 mod chosen;
@@ -21,7 +22,6 @@ pub mod lease;
 pub mod leftovers;
 pub mod machine;
 mod manifest;
-pub mod memory;
 mod observer;
 mod opening;
 pub mod output;

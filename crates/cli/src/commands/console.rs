@@ -42,7 +42,8 @@ pub(crate) fn run(args: &ConsoleArgs) -> Result<ExitCode> {
     let host_name = machine::describe().hostname;
     let allowed = AllowedDirs::only(&config.allow_dirs)
         .map_err(|error| anyhow!("{}; it has to exist (--allow-dir)", error.message))?;
-    let runner = LocalRunner::new(args, allowed, config.credential_hosts)?;
+    let runs_max = config.settings.concurrency;
+    let runner = LocalRunner::new(args, allowed, config.credential_hosts, runs_max)?;
     let stop = signals::listen()?;
     let console = Console::open(config.settings, Arc::new(runner))?;
     if console.imported_count() > 0 {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Error, Result, bail};
-use plimsoll_conduct::memory::{self, MemoryGuard};
+use plimsoll_conduct::bounds::{self, MemoryGuard};
 use plimsoll_conduct::{BucketGlob, Consent, NamedHosts, RunTime, StandIn, Traces, machine};
 use plimsoll_console::{
     Agent, AgentState, Facts, Job, Problem, Refusal, Runner, Severity, Sound, SourceKind,
@@ -50,6 +50,8 @@ pub(super) struct LocalRunner {
     known: Arc<Mutex<Known>>,
     /// How much memory this process may take while workloads run.
     memory_max: u64,
+    /// How many of them run at a time.
+    runs_max: u32,
     /// Held while a workload is judged, which may read files into memory: one after the other.
     judging: Mutex<()>,
 }
@@ -91,6 +93,7 @@ impl LocalRunner {
         args: &ConsoleArgs,
         allowed: AllowedDirs,
         credential_hosts: NamedHosts,
+        runs_max: u32,
     ) -> Result<Self> {
         let has_fleet = args.fleet.is_asked()?;
         let known = Arc::<Mutex<Known>>::default();
@@ -113,7 +116,8 @@ impl LocalRunner {
             has_fleet,
             allowed,
             known,
-            memory_max: args.memory_max.map_or_else(memory::memory_for_runs, |size| size.0),
+            runs_max,
+            memory_max: args.memory_max.map_or_else(bounds::memory_for_runs, |size| size.0),
             judging: Mutex::default(),
         })
     }
@@ -260,7 +264,9 @@ impl LocalRunner {
         let plan = plan.map_err(|error| located(error, prepared.source.as_ref(), name))?;
         if !self.has_fleet {
             let in_flight = plan.stages.iter().map(|stage| stage.in_flight_max()).max();
-            memory::check_in_flight(in_flight.unwrap_or(0), self.memory_max).map_err(Error::msg)?;
+            let in_flight = in_flight.unwrap_or(0);
+            bounds::check_in_flight(in_flight, self.memory_max).map_err(Error::msg)?;
+            bounds::check_connections(in_flight, self.runs_max).map_err(Error::msg)?;
         }
         Ok(plan)
     }

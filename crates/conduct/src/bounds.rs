@@ -1,4 +1,5 @@
-//! A bound on the memory of a process that runs what others ask for.
+//! Bounds on what runs take of a process that carries out what others ask for: its memory, and
+//! its files and connections.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 
 use crate::Stop;
-use crate::machine::{memory_usable_bytes, resident_bytes};
+use crate::machine::{memory_usable_bytes, open_files_max, resident_bytes};
 
 /// What an operation under way takes, rounded up: its session, its generator and its place in the
 /// engine (27 KB measured with target `null`).
@@ -28,6 +29,18 @@ pub fn check_in_flight(count: u64, max: u64) -> Result<(), String> {
         "{count} operations in flight take about {} MiB of memory, and runs may take {} MiB here",
         bytes >> 20,
         max >> 20
+    ))
+}
+
+/// Refuses so many operations in flight as need more connections than one of `runs_max` runs may
+/// have: half of what this process may open is shared among them.
+pub fn check_connections(count: u64, runs_max: u32) -> Result<(), String> {
+    let most = open_files_max() / 2 / u64::from(runs_max.max(1));
+    if count <= most {
+        return Ok(());
+    }
+    Err(format!(
+        "{count} operations in flight need as many connections, and a run may have {most} here"
     ))
 }
 
@@ -85,6 +98,12 @@ mod tests {
             thread::yield_now();
         }
         assert!(stop.is_step_stopped() && guard.refusal().unwrap().ends_with("1 MiB here"));
+    }
+
+    #[test]
+    fn runs_share_half_of_the_connections() {
+        let half = open_files_max() / 2;
+        assert!(check_connections(half, 1).is_ok() && check_connections(half, 2).is_err());
     }
 
     #[test]
