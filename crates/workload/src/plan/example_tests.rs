@@ -160,6 +160,8 @@ fn what_is_owed_adds_up() {
     let write = "{work: {blocks: {on: f, write: {block: 4KiB}}}, workers: 2, duration: 1s}";
     assert_eq!(of_files(files, [write, write]), (0.0, 6.0 * 1_048_576.0), "each file whole, once");
     assert_eq!(of_files(files, ["{work: {fill: f}}", write]), (6.0 * 1_048_576.0, 0.0));
+    let there = "f: {paths: [/mnt/a/x, /mnt/a/y], size: 1MiB, touch: true}";
+    assert_eq!(of_files(there, [write, write]), (0.0, 2.0 * 1_048_576.0));
     let tree = "t: {tree: {depth: 1, branching: 2, entries: 5}}";
     let names = |act: &str| format!("{{workers: 2, work: {{names: {{{act}: t}}}}}}");
     let create = "{workers: 2, work: {names: {create: t, bytes: 100}}}";

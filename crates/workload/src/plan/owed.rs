@@ -45,7 +45,12 @@ impl Plan {
             for job in &stage.jobs {
                 let (set, bytes) = match &job.work {
                     Work::Blocks(of) if of.read_percent < 100 && !filled(&of.set) => {
-                        (of.set, self.set(of.set).members.amount().1)
+                        let bytes = match &self.set(of.set).members {
+                            // Those that are there may grow to the size that the set names.
+                            Members::Files(files) => files.count() as f64 * files.size.max as f64,
+                            of => of.amount().1,
+                        };
+                        (of.set, bytes)
                     }
                     Work::Names { set, act: act @ NameAct::Create { .. }, .. } => {
                         let Members::Tree(tree) = &self.set(*set).members else { continue };
