@@ -51,6 +51,13 @@ pub struct Machine<'a> {
     pub clients: NonZeroU32,
 }
 
+/// The most clones of a job: fio's own limit is 4,096.
+const JOB_CLONES_MAX: u64 = 10_000;
+/// The most clones of all jobs, some of which may wait for others.
+const CLONES_MAX: u64 = 100_000;
+/// The most files that are read and written by blocks; each is kept track of by its path.
+const FILES_MAX: u64 = 1_000_000;
+
 impl Machine<'_> {
     /// Returns how many clones a job has on each machine.
     fn clones_each(&self, job: &Job) -> u32 {
@@ -113,6 +120,7 @@ pub fn lower(file: &JobFile, machine: &Machine<'_>) -> Result<Lowered, FioError>
         on_files: OnFiles::default(),
         stages: Vec::new(),
     };
+    lowering.check_amounts()?;
     lowering.note_scale();
     for jobs in lowering.steps() {
         lowering.step(&jobs)?;
@@ -159,6 +167,30 @@ impl<'a> Lowering<'a> {
     /// Returns how many clones a job has on all machines together.
     fn clones(&self, job: &Job) -> u32 {
         self.machine.clones_each(job).saturating_mul(self.machine.clients.get())
+    }
+
+    /// Refuses more clones, or files that are kept track of by path, than any machine has use for.
+    fn check_amounts(&self) -> Result<(), FioError> {
+        let (mut all_clones, mut all_files) = (0_u64, 0_u64);
+        for job in &self.file.jobs {
+            let clones = u64::from(self.machine.clones_each(job));
+            all_clones += clones;
+            if clones > JOB_CLONES_MAX || all_clones > CLONES_MAX {
+                let text = format!(
+                    "`numjobs={clones}`: a job has at most {JOB_CLONES_MAX} clones, and all jobs \
+                     together have at most {CLONES_MAX}"
+                );
+                return Err(refuse(job, text));
+            }
+            if !job.queue.engine.is_metadata() {
+                all_files = all_files.saturating_add(clones.saturating_mul(job.files.count.into()));
+            }
+            if all_files > FILES_MAX {
+                let text = format!("`nrfiles`: all jobs together have at most {FILES_MAX} files");
+                return Err(refuse(job, text));
+            }
+        }
+        Ok(())
     }
 
     fn note(&mut self, job: &Job, option: &str, what: &str) {

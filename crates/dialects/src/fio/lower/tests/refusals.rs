@@ -189,3 +189,21 @@ fn engines_that_cannot_do_it() {
         assert_eq!(refusal(&format!("{format}{text}")), words);
     }
 }
+
+#[test]
+fn amounts_that_no_machine_has_use_for() {
+    for (lines, words) in [
+        (
+            "rw=read\nsize=4k\ndirectory=/data\nnumjobs=10000000",
+            "`numjobs=10000000`: a job has at most 10000 clones, and all jobs together have at \
+             most 100000",
+        ),
+        (
+            "rw=read\nsize=1g\ndirectory=/data\nnumjobs=10\nnrfiles=100001",
+            "`nrfiles`: all jobs together have at most 1000000 files",
+        ),
+    ] {
+        let refused = refusal(&format!("[a]\n{lines}\n"));
+        assert!(refused.contains(words), "{lines}: {refused}");
+    }
+}
