@@ -150,7 +150,7 @@ fn announcement(stage: &StageView<'_>) -> String {
     format!("{}{}{early}", stage.announced.doing, filled.unwrap_or_default())
 }
 
-/// Returns the width of stdout at this moment: a run may last longer than a terminal keeps its size.
+/// Returns the width of stdout at this moment: a run may outlast the size of its terminal.
 pub(crate) fn width() -> u16 {
     let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
     size.filter(|size| size.ws_col > 0).map_or(WIDTH_DEFAULT, |size| size.ws_col)

@@ -153,7 +153,7 @@ fn a_manifest_that_names_another_prefix_empties_nothing() {
 fn clean_signs_in_nowhere_that_its_user_has_not_named() {
     let (target, stranger) = (oracle(), Stranger::start());
     let directory = tempfile::tempdir().unwrap();
-    let line = "s3 put --objects 4 --obj.size 1KiB --duration 50ms --keep-data --run-dir record";
+    let line = "s3 put --obj.size 1KiB --duration 50ms --concurrent 2 --keep-data --run-dir record";
     let output = run(target.command(directory.path(), line));
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let path = directory.path().join("record/run.json");

@@ -10,7 +10,6 @@ use plimsoll_analysis::{Figures, Times};
 use plimsoll_model::EndpointId;
 use plimsoll_report::{Report, RowReport, StageReport, compare as compared, html, json};
 use plimsoll_results::{Asked, Record, ResultsError, Side, environment};
-use plimsoll_stats::Histogram;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -237,20 +236,27 @@ fn in_short(console: &Console, entry: &Entry) -> Result<InShort, Refused> {
 }
 
 /// Returns what went to each address in a stage, over all of its rows; rates are over the time from
-/// the first of them to the end of the last, as in a report's headline.
+/// the first of them to the end of the last, as in a report's headline. Percentiles are known of an
+/// address that one row went to.
 fn hosts_of(number: usize, stage: &StageReport, endpoints: &[String]) -> Vec<HostDoc> {
     let spans = || stage.rows.iter().map(|row| row.analysis.span);
     let start = spans().map(|span| span.start).min().unwrap_or_default();
     let lasted = spans().map(|span| span.end.since(start)).max().unwrap_or_default();
-    let mut hosts: BTreeMap<EndpointId, (HostDoc, Histogram)> = BTreeMap::new();
+    let mut hosts: BTreeMap<EndpointId, HostDoc> = BTreeMap::new();
     for row in &stage.rows {
         let share = row.analysis.span.length().as_secs_f64() / lasted.as_secs_f64();
         for of in &row.analysis.endpoints {
             let Figures { stage: totals, rates, latency, .. } = &of.figures;
-            let (host, all) = hosts.entry(of.endpoint).or_insert_with(|| {
+            let (p50, p99, max) = (ns(latency.p50), ns(latency.p99), ns(latency.max));
+            let host = hosts.entry(of.endpoint).and_modify(|host| {
+                let max = max.max(host.latency_ns.max);
+                host.latency_ns = HostLatencyDoc { p50: None, p99: None, max };
+            });
+            let host = host.or_insert_with(|| {
                 let name = endpoints.get(usize::from(of.endpoint.0)).map_or("", |name| name);
                 let host = name.rsplit_once('@').map_or(name, |(_, host)| host).to_owned();
-                (HostDoc { stage: number, host, ..HostDoc::default() }, Histogram::new())
+                let latency_ns = HostLatencyDoc { p50, p99, max };
+                HostDoc { stage: number, host, latency_ns, ..HostDoc::default() }
             });
             host.ops_count += totals.ended();
             host.ops_failed_count += totals.failed.count();
@@ -258,15 +264,9 @@ fn hosts_of(number: usize, stage: &StageReport, endpoints: &[String]) -> Vec<Hos
                 host.ops_per_sec += rates.ops.0 * share;
                 host.bytes_per_sec += rates.bytes.0 * share;
             }
-            latency.histogram.iter().for_each(|latency| all.merge(latency));
         }
     }
-    let of_all = |(mut host, latency): (HostDoc, Histogram)| {
-        let Times { p50, p99, max, .. } = Times::of(&latency, false);
-        host.latency_ns = HostLatencyDoc { p50: ns(p50), p99: ns(p99), max: ns(max) };
-        host
-    };
-    hosts.into_values().map(of_all).collect()
+    hosts.into_values().collect()
 }
 
 /// Returns the number that a stage has in the plan; of stages of one name the first of the record
@@ -481,13 +481,13 @@ mod tests {
         // The one has 100 a second and the other 20, the first of each without its warm-up.
         assert!((a.ops_per_sec - 120.0).abs() < 1.0, "{a:?}");
         assert!((b.ops_per_sec - 100.0).abs() < 1.0, "{b:?}");
-        // Of 1,200 latencies 200 are of 50 ms.
         let ms = |ns: Option<u64>| ns.map(|ns| (ns as f64 / 1e6).round() as u64);
-        let latency = &a.latency_ns;
-        assert_eq!(
-            (ms(latency.p50), ms(latency.p99), ms(latency.max)),
-            (Some(10), Some(50), Some(50))
-        );
+        let of = |host: &HostDoc| {
+            let HostLatencyDoc { p50, p99, max } = host.latency_ns;
+            [p50, p99, max].map(ms)
+        };
+        assert_eq!(of(a), [None, None, Some(50)], "of two rows");
+        assert_eq!(of(b), [Some(10), Some(10), Some(10)]);
     }
 
     #[test]
