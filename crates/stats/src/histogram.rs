@@ -9,6 +9,7 @@ mod open;
 use std::cmp::Ordering;
 
 use hdrhistogram::Histogram as Hdr;
+use hdrhistogram::iterators::IterationValue;
 
 pub(crate) use self::open::OpenHistogram;
 use crate::bits::{BitReader, BitWriter, Order};
@@ -91,10 +92,17 @@ impl Moments {
     }
 }
 
+/// So many bins are kept in a list, in 1 KiB. All bins up to a millisecond take 90 KiB, and a run
+/// on thousands of hosts has thousands of histograms of a few values each.
+const LISTED_MAX: usize = 64;
+
 /// A mergeable histogram of nanosecond values.
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    bins: Hdr<u64>,
+    /// The bins that hold something, lowest first, as long as they are few.
+    listed: Vec<Bin>,
+    /// All of them from then on.
+    dense: Option<Box<Hdr<u64>>>,
     moments: Moments,
 }
 
@@ -115,27 +123,71 @@ impl Histogram {
     pub const VALUE_MAX: u64 = (1 << 48) - 1;
 
     /// Returns an empty histogram.
-    pub fn new() -> Self {
-        let bins = Hdr::new(SIGNIFICANT_DIGITS).expect("three digits are a valid precision");
-        Self { bins, moments: Moments::EMPTY }
+    pub const fn new() -> Self {
+        Self { listed: Vec::new(), dense: None, moments: Moments::EMPTY }
     }
 
     /// Adds one value.
     pub fn record(&mut self, value: u64) {
         let value = value.min(Self::VALUE_MAX);
-        self.bins.record(value).expect("a resizing histogram takes any value");
+        match &mut self.dense {
+            Some(dense) => dense.record(value).expect("a resizing histogram takes any value"),
+            None => self.add(value, 1),
+        }
         self.moments.add(value);
+    }
+
+    /// Adds the same value so many times, but for the moments.
+    fn add(&mut self, value: u64, count: u64) {
+        if count == 0 {
+            return;
+        }
+        if self.dense.is_none() {
+            let lowest = bin_lowest(bin_number(value));
+            match self.listed.binary_search_by_key(&lowest, |bin| bin.lowest) {
+                Ok(at) => {
+                    self.listed[at].count = self.listed[at].count.saturating_add(count);
+                    return;
+                }
+                Err(at) if self.listed.len() < LISTED_MAX => {
+                    self.listed.insert(at, Bin { lowest, count });
+                    return;
+                }
+                Err(_) => {}
+            }
+        }
+        let dense = self.dense();
+        dense.record_n(value, count).expect("a resizing histogram takes any value");
+    }
+
+    /// Returns all bins; from then on they are kept like that.
+    fn dense(&mut self) -> &mut Hdr<u64> {
+        let listed = std::mem::take(&mut self.listed);
+        self.dense.get_or_insert_with(|| {
+            let mut dense =
+                Hdr::new(SIGNIFICANT_DIGITS).expect("three digits are a valid precision");
+            for Bin { lowest, count } in listed {
+                dense.record_n(lowest, count).expect("a resizing histogram takes any value");
+            }
+            Box::new(dense)
+        })
     }
 
     /// Adds all values of `other`.
     pub fn merge(&mut self, other: &Self) {
-        self.bins.add(&other.bins).expect("a resizing histogram takes any other");
+        match &other.dense {
+            Some(theirs) => {
+                self.dense().add(&**theirs).expect("a resizing histogram takes any other");
+            }
+            None => other.listed.iter().for_each(|bin| self.add(bin.lowest, bin.count)),
+        }
         self.moments.merge(&other.moments);
     }
 
     /// Removes all values, keeping the memory.
     pub fn clear(&mut self) {
-        self.bins.reset();
+        self.listed.clear();
+        self.dense.iter_mut().for_each(|dense| dense.reset());
         self.moments = Moments::EMPTY;
     }
 
@@ -194,17 +246,30 @@ impl Histogram {
             return None;
         }
         let count = self.moments.count;
-        let rank = percentile.rank(count) as f64;
-        let value = self.bins.value_at_quantile((rank - 0.5) / count as f64);
+        let rank = percentile.rank(count);
+        let value = match &self.dense {
+            Some(dense) => dense.value_at_quantile((rank as f64 - 0.5) / count as f64),
+            None => {
+                let mut up_to = 0_u64;
+                let holds = |bin: &&Bin| {
+                    up_to = up_to.saturating_add(bin.count);
+                    up_to >= rank
+                };
+                let bin = self.listed.iter().find(holds).or(self.listed.last())?;
+                bin_lowest(bin_number(bin.lowest) + 1) - 1
+            }
+        };
         Some(value.clamp(self.moments.min, self.moments.max))
     }
 
     /// Returns the bins that hold something, lowest first.
     pub fn bins(&self) -> impl Iterator<Item = Bin> + '_ {
-        self.bins.iter_recorded().map(|step| Bin {
-            lowest: self.bins.lowest_equivalent(step.value_iterated_to()),
+        let of_step = |step: IterationValue<u64>| Bin {
+            lowest: bin_lowest(bin_number(step.value_iterated_to())),
             count: step.count_since_last_iteration(),
-        })
+        };
+        let dense = self.dense.iter().flat_map(|dense| dense.iter_recorded());
+        self.listed.iter().copied().chain(dense.map(of_step))
     }
 
     /// Returns the compact form.
@@ -215,11 +280,7 @@ impl Histogram {
 
     /// Adds all values of a compact histogram.
     pub fn merge_compact(&mut self, other: &CompactHistogram) {
-        for bin in other.bins() {
-            self.bins
-                .record_n(bin.lowest, bin.count)
-                .expect("a resizing histogram takes any value");
-        }
+        other.bins().for_each(|bin| self.add(bin.lowest, bin.count));
         self.moments.merge(&other.moments);
     }
 }
@@ -251,7 +312,7 @@ impl CompactHistogram {
     ) -> Option<Self> {
         let mut whole = Histogram::new();
         for bin in bins {
-            whole.bins.record_n(bin.lowest, bin.count).ok()?;
+            whole.add(bin.lowest, bin.count);
             whole.moments.count += bin.count;
         }
         let (min, max) = min_max.unwrap_or((u64::MAX, 0));
@@ -423,6 +484,37 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    proptest! {
+        /// As long as bins are few they are a list, and nobody can tell.
+        #[test]
+        fn a_list_of_bins_says_the_same_as_all_of_them(
+            values in prop::collection::vec(0_u64..=u64::MAX, 1..60),
+            bits in 0_u32..64,
+            other in prop::collection::vec(0_u64..9_000_000, 0..90),
+            percent in 0.0_f64..=100.0,
+        ) {
+            let values: Vec<u64> = values.iter().map(|value| value >> bits).collect();
+            let (listed, mut dense) = (of(&values), Histogram::new());
+            dense.dense();
+            values.iter().for_each(|value| dense.record(*value));
+            prop_assert!(listed.dense.is_none() && dense.dense.is_some());
+            let other = of(&other);
+            let merged = [&listed, &dense].map(|first| {
+                let mut merged = first.clone();
+                merged.merge(&other);
+                merged
+            });
+            for [list, all] in [[&listed, &dense], [&merged[0], &merged[1]]] {
+                prop_assert_eq!(list, all);
+                prop_assert_eq!(list.compact(), all.compact());
+                for percent in [0.0, percent, 50.0, 99.9, 100.0] {
+                    let percentile = Percentile::new(percent).unwrap();
+                    prop_assert_eq!(list.percentile(percentile), all.percentile(percentile));
+                }
+            }
+        }
+    }
 
     fn of(values: &[u64]) -> Histogram {
         let mut histogram = Histogram::new();
