@@ -507,6 +507,10 @@ mod tests {
         assert_eq!((in_flight(0, OpKind::Get), in_flight(1, OpKind::Put)), (0, 1));
         assert_eq!((live.in_flight(OpKind::Put), live.in_flight(OpKind::Get)), (1, 0));
         assert_eq!((live.slot_in_flight(0), live.slot_in_flight(1)), (0, 1));
+        let unplanned =
+            SeriesKey { stage: StageId(0), kind: OpKind::PutPart, endpoint: EndpointId(0) };
+        live.thread(0).end(JobId(0), unplanned, &sample(1_000, ErrorClass::Ok));
+        assert_eq!(live.slot_in_flight(0), 0, "it was never begun");
         for (jobs, hosts) in [(0, 0), (1, 1), (LIVE_JOBS_MAX + 1, LIVE_HOSTS_MAX + 1)] {
             let live = Live::telling(1, jobs, hosts);
             assert_eq!((live.jobs_count(), live.hosts_count()), (0, 0));

@@ -250,8 +250,9 @@ impl ThreadCounters {
     #[inline]
     pub(crate) fn end(&self, job: JobId, series: SeriesKey, op: &Sample) {
         let lane = self.lane(job);
-        // One less.
-        add(&lane.in_flight[series.kind as usize], u64::MAX);
+        // Nobody takes note when a request begins that only opens or completes an upload.
+        let in_flight = &lane.in_flight[series.kind as usize];
+        in_flight.store(in_flight.load(Relaxed).saturating_sub(1), Relaxed);
         lane.kinds[series.kind as usize].make().count(op);
         if let Some(host) = self.hosts.get(usize::from(series.endpoint.0)) {
             host.make().count(op);
