@@ -66,6 +66,8 @@ pub(crate) struct Site {
     pub(crate) reading: Arc<Held<String>>,
     /// Permits to read records.
     pub(crate) readers: Arc<Semaphore>,
+    /// Archives that are written for each user, and permits to write one.
+    pub(crate) writing: (Arc<Held<String>>, Arc<Semaphore>),
     /// The name of this machine.
     pub(crate) host_name: Option<String>,
     /// Whether connections are encrypted.
@@ -83,7 +85,19 @@ impl Site {
     ) -> Self {
         let (guesses, judging, reading) = Default::default();
         let readers = Arc::new(Semaphore::new(turns::READERS_MAX));
-        Self { console, gate, guesses, judging, reading, readers, host_name, is_encrypted, version }
+        let writing = (Arc::default(), Arc::new(Semaphore::new(turns::WRITERS_MAX)));
+        Self {
+            console,
+            gate,
+            guesses,
+            judging,
+            reading,
+            readers,
+            writing,
+            host_name,
+            is_encrypted,
+            version,
+        }
     }
 }
 
@@ -333,11 +347,19 @@ async fn report_html(
     reading(site, caller, work).await
 }
 
-async fn everything(State(site): At, Path(id): Path<String>) -> Response {
+async fn everything(
+    State(site): At,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Response {
     let work = move |site: &Site| {
         let entry = site.console.store().entry(number(&id)?)?;
         let name = format!("{}.tar", entry.number);
-        let body = written(move |to| files::tar(&entry, to));
+        let turn = turns::write(site, &caller.user)?;
+        let body = written(move |to| {
+            let _turn = turn;
+            files::tar(&entry, to)
+        });
         Ok(attachment(&name, "application/x-tar", body))
     };
     blocking(site, work).await

@@ -2,7 +2,10 @@
 //! so that nobody takes all threads or all memory: judging reads files and may ask a store, which
 //! answers when it likes, and the report of a run of millions of operations takes some 80 MB.
 
+use std::sync::Arc;
+
 use axum::http::StatusCode;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::Site;
 use super::refused::Refused;
@@ -25,6 +28,25 @@ pub(super) fn read(site: &Site, user: &str) -> Result<Hold<String>, Refused> {
     })
 }
 
+/// Archives that are written concurrently, each by a thread that waits for whoever reads it.
+pub(super) const WRITERS_MAX: usize = 24;
+/// Of these, archives of one user.
+const WRITERS_OF_USER_MAX: usize = 8;
+
+/// Begins to write an archive, unless too many are being written.
+pub(super) fn write(
+    site: &Site,
+    user: &str,
+) -> Result<(Hold<String>, OwnedSemaphorePermit), Refused> {
+    let (of_users, all) = &site.writing;
+    let hold = of_users.take(user.to_owned(), WRITERS_OF_USER_MAX);
+    let permit = Arc::clone(all).try_acquire_owned().ok();
+    hold.zip(permit).ok_or_else(|| {
+        let text = "too many archives are being downloaded: try again later".to_owned();
+        Refused::new(StatusCode::TOO_MANY_REQUESTS, "busy", text)
+    })
+}
+
 /// Begins to judge a workload of a user, unless too many of theirs are being judged.
 pub(super) fn begin(site: &Site, user: &str) -> Result<Hold<String>, Refused> {
     let turn = site.judging.take(user.to_owned(), OF_USER_MAX);
@@ -39,7 +61,6 @@ pub(super) fn begin(site: &Site, user: &str) -> Result<Hold<String>, Refused> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc::channel;
@@ -92,6 +113,18 @@ mod tests {
         let refused = answers.iter().filter(|answer| answer.status() == 429).count();
         assert_eq!((most.load(Ordering::SeqCst), refused), (READERS_MAX, 4));
         assert!(site.reading.is_empty());
+    }
+
+    #[test]
+    fn who_downloads_many_archives_takes_no_thread_of_others() {
+        let directory = tempfile::tempdir().unwrap();
+        let site = site(directory.path());
+        let of = |user: &str| (0..99).map_while(|_| write(&site, user).ok()).collect::<Vec<_>>();
+        let (ann, bob, carl) = (of("ann"), of("bob"), of("carl"));
+        assert_eq!([ann.len(), bob.len(), carl.len()], [WRITERS_OF_USER_MAX; 3]);
+        assert!(of("dora").is_empty());
+        drop(bob);
+        assert_eq!(of("dora").len(), WRITERS_OF_USER_MAX);
     }
 
     #[test]
