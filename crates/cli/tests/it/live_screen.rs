@@ -7,7 +7,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
-use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+use rustix::termios::{LocalModes, tcgetattr};
 
 const ENTER: &str = "\x1b[?1049h";
 const LEAVE: &str = "\x1b[?1049l";
@@ -95,12 +95,6 @@ impl OnTerminal {
     fn hang_up(&mut self) {
         self.tty = None;
         self.master = File::open("/dev/null").unwrap();
-    }
-
-    /// Gives the terminal another size.
-    fn resize(&self, columns: u16, rows: u16) {
-        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&self.master, size).unwrap();
     }
 
     fn press(&mut self, key: u8) {
@@ -203,21 +197,6 @@ fn ctrl_backslash_gives_the_terminal_back_before_it_ends() {
     run.await_text(SHOW_CURSOR);
     assert_eq!(run.child.wait().unwrap().signal(), Some(libc::SIGQUIT));
     assert!(run.echoes());
-}
-
-#[test]
-fn a_report_is_as_wide_as_the_terminal_is_when_it_is_printed() {
-    let mut run = OnTerminal::start(LINE, 160, 40);
-    run.await_text("GET");
-    run.resize(60, 40);
-    run.press(b'q');
-    run.await_text(LEAVE);
-    run.await_text(SHOW_CURSOR);
-    let report = run.await_text("run kept in ");
-    let (_, report) = report.split_once("\ns3 get").unwrap();
-    let words = report.lines().filter(|line| line.starts_with("verdict") || line.starts_with("  "));
-    let widest = words.map(|line| line.trim_end().chars().count()).max().unwrap();
-    assert!(report.contains("\nverdict") && widest <= 70, "{widest}: {report}");
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn job_files_and_command_lines_of_others_have_the_same_bounds() {
     dirs.write("deep.fio", "[a]\nrw=read\nsize=64k\nioengine=io_uring\niodepth=32769\n");
     check(&dirs, "as fio deep.fio --directory=DIR", &["`depth`", "32,769"]);
     let many = "as fio --name=a --rw=read --size=4k --directory=DIR --ioengine=psync";
-    check(&dirs, &format!("{many} --numjobs=10001"), &["`jobs`", "10,001"]);
+    check(&dirs, &format!("{many} --numjobs=10001"), &["`numjobs=10001`", "10000 clones"]);
     let ranks = "as mdtest -np 10001 -n 1 -d DIR";
     check(&dirs, ranks, &["`jobs`", "10,001"]);
     // What the workload is refused for has the name that was written.
