@@ -8,10 +8,8 @@ use plimsoll_workload::plan::{FilesIn, SizeRange};
 use super::super::error::FioError;
 use super::super::job::{Amount, Direction, Engine, Files, Job, JobFile};
 use super::scale::block_bytes_max;
-use super::{Lowering, clones_each, label, refuse};
+use super::{FILES_MAX, Lowering, clones_each, label, refuse};
 
-/// How many files a job may have, over all clones.
-const FILES_MAX: u64 = 10_000_000;
 /// How many jobs one job may become, where the files of its clones already exist.
 const PARTS_MAX: usize = 256;
 /// What must be given before anything is done to a device, or written to a file of others.
@@ -63,10 +61,6 @@ impl Lowering<'_> {
     /// Returns the files of a job, or why they cannot be used.
     pub(super) fn place(&self, job: &Job) -> Result<Placed, FioError> {
         let clones = self.clones(job);
-        if u64::from(clones) * u64::from(job.files.count) > FILES_MAX {
-            let text = format!("its clones have more than {FILES_MAX} files altogether");
-            return Err(refuse(job, text));
-        }
         let files = self.whole_paths(&job.files);
         // What was there before is there under the same names for each client.
         let own = paths_of(job, &files, self.machine.clones_each(job));

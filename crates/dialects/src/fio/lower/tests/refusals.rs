@@ -123,7 +123,7 @@ fn files_without_a_size_or_with_two() {
         ),
         (
             "[a]\nrw=write\nsize=1t\nnrfiles=10000\nnumjobs=1001\n",
-            "job.fio:1: [a] its clones have more than 10000000 files altogether",
+            "job.fio:1: [a] `nrfiles`: all jobs together have at most 1000000 files",
         ),
     ] {
         assert_eq!(refusal(text), words);
