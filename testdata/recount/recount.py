@@ -26,8 +26,8 @@ NEEDED |= {"p99_5": 200, "p99_95": 2_000, "p25": 5, "p10": 11, "p5": 21, "p1": 1
 #: Lengths of segments, and how many of them a span is cut into at most.
 SEGMENTS, SEGMENTS_MAX = [1, 5, 15, 60, 300, 900, 3_600, 10_800], 400
 LATE_NS = 1_000_000
-#: How long a cell of the ledger is in a stage of up to a minute.
-CELL_NS = 1_000_000
+#: How long a cell of the ledger is at least, and how many a stage has at most.
+CELL_NS, CELLS_MAX = 1_000_000, 60_000
 #: Parts of operations are counted in millionths.
 MICRO = 1_000_000
 
@@ -405,7 +405,8 @@ class Row:
         ends = sorted({min(end, until) for end in good})
         longest = max((then - end for end, then in zip(ends, ends[1:], strict=False)), default=0)
         # Shorter ones may lie in one cell.
-        if longest > 2 * CELL_NS:
+        cell = max(CELL_NS, math.ceil((self.of["stage_ended_ns"] - began) / CELLS_MAX))
+        if longest > 2 * cell:
             self.differ.same(f"{name}.length_ns", of and of["length_ns"], longest)
 
 
