@@ -1,10 +1,9 @@
 //! What a plan comes to before it runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::checked::{Job, Members, Plan, SetIndex, Stage};
-use super::spec::TreeOf;
 use super::work::Work;
 use crate::files::NameAct;
 
@@ -35,39 +34,7 @@ impl Plan {
             workers_max: self.stages.iter().map(Stage::workers).max().unwrap_or(0),
             ..Owed::default()
         };
-        let filled = |set: &SetIndex| {
-            let fills =
-                |job: &Job| matches!(&job.work, Work::Fill { sets, .. } if sets.contains(set));
-            self.stages.iter().flat_map(|stage| &stage.jobs).any(fills)
-        };
-        let mut written = BTreeMap::new();
-        for stage in &self.stages {
-            for job in &stage.jobs {
-                let (set, bytes) = match &job.work {
-                    Work::Blocks(of) if of.read_percent < 100 && !filled(&of.set) => {
-                        let bytes = match &self.set(of.set).members {
-                            // Those that are there may grow to the size that the set names.
-                            Members::Files(files) => files.count() as f64 * files.size.max as f64,
-                            of => of.amount().1,
-                        };
-                        (of.set, bytes)
-                    }
-                    Work::Names { set, act: act @ NameAct::Create { .. }, .. } => {
-                        let Members::Tree(tree) = &self.set(*set).members else { continue };
-                        let TreeOf { depth, branching, entries, .. } = tree.shape;
-                        // As many directories as the levels hold, at most.
-                        let level = |level| f64::from(branching).powi(level as i32);
-                        let directories: f64 = (0..=depth).map(level).sum();
-                        let each = directories * entries as f64 * f64::from(act.bytes());
-                        (*set, each * f64::from(job.workers.get()))
-                    }
-                    _ => continue,
-                };
-                let of_set = written.entry(set).or_insert(0.0_f64);
-                *of_set = of_set.max(bytes);
-            }
-        }
-        owed.bytes_written_to_files = written.values().sum();
+        let (mut filled, mut written) = (BTreeSet::<SetIndex>::new(), BTreeMap::new());
         for stage in &self.stages {
             let of_jobs: u64 = stage
                 .jobs
@@ -76,14 +43,39 @@ impl Plan {
                 .fold(0, u64::saturating_add);
             owed.ops_asked = owed.ops_asked.saturating_add(stage.ops_max.unwrap_or(of_jobs));
             for job in &stage.jobs {
-                let Work::Fill { sets, .. } = &job.work else { continue };
-                for &set in sets {
-                    let (members, bytes) = self.set(set).members.amount();
-                    owed.members_filled = owed.members_filled.saturating_add(members);
-                    owed.bytes_filled += bytes;
+                if let Work::Fill { sets, .. } = &job.work {
+                    for &set in sets {
+                        let (members, bytes) = self.set(set).members.amount();
+                        owed.members_filled = owed.members_filled.saturating_add(members);
+                        owed.bytes_filled += bytes;
+                    }
+                    filled.extend(sets);
+                } else if let Some((set, bytes)) = self.written_to_files(job) {
+                    let of_set = written.entry(set).or_insert(0.0_f64);
+                    *of_set = of_set.max(bytes);
                 }
             }
         }
+        written.retain(|set, _| !filled.contains(set));
+        owed.bytes_written_to_files = written.values().sum();
         owed
+    }
+
+    /// Returns the set of files that a job writes to, and how many bytes these may come to.
+    fn written_to_files(&self, job: &Job) -> Option<(SetIndex, f64)> {
+        match &job.work {
+            Work::Blocks(of) if of.read_percent < 100 => {
+                let Members::Files(files) = &self.set(of.set).members else { return None };
+                // Those that are there may grow to the size that the set names.
+                Some((of.set, files.count() as f64 * files.size.max as f64))
+            }
+            Work::Names { set, act: act @ NameAct::Create { .. }, .. } => {
+                let Members::Tree(tree) = &self.set(*set).members else { return None };
+                let entries = tree.shape.entries_count().unwrap_or(u64::MAX) as f64;
+                let workers = f64::from(job.workers.get());
+                Some((*set, entries * workers * f64::from(act.bytes())))
+            }
+            _ => None,
+        }
     }
 }
