@@ -71,6 +71,11 @@ impl Run {
         let Held { id, version } = self.first;
         Held { id: ObjectId::new(id.owner(), id.number() + index), version }
     }
+
+    fn each(&self) -> impl Iterator<Item = Held> {
+        let run = *self;
+        (0..run.count).map(move |index| run.at(index))
+    }
 }
 
 /// Members that are added one after another. What makes a billion of them in a row takes no memory
@@ -306,7 +311,7 @@ impl Members {
     fn each(&self, set: &ObjectSet) -> Vec<Held> {
         let mut all = Runs::default();
         self.add_to(&mut all, set);
-        all.0.iter().flat_map(|run| (0..run.count).map(|index| run.at(index))).collect()
+        all.0.iter().flat_map(Run::each).collect()
     }
 
     /// Adds each version of each member.
@@ -359,11 +364,7 @@ impl Present {
             _ if is_apart && merged.len() as u64 <= count / 2 => Ok(Self::Runs(merged.into())),
             _ if count > TRACKED_MAX => Err(count),
             _ => {
-                let each = |run: &Run| {
-                    let run = *run;
-                    (0..run.count).map(move |index| run.at(index))
-                };
-                let mut held: Vec<Held> = merged.iter().flat_map(each).collect();
+                let mut held: Vec<Held> = merged.iter().flat_map(Run::each).collect();
                 held.sort_unstable();
                 held.dedup();
                 Ok(Self::Listed(held.into()))
