@@ -130,19 +130,16 @@ impl Histogram {
     /// Adds one value.
     pub fn record(&mut self, value: u64) {
         let value = value.min(Self::VALUE_MAX);
-        match &mut self.dense {
-            Some(dense) => dense.record(value).expect("a resizing histogram takes any value"),
-            None => self.add(value, 1),
-        }
+        self.add(value, 1);
         self.moments.add(value);
     }
 
     /// Adds the same value so many times, but for the moments.
     fn add(&mut self, value: u64, count: u64) {
-        if count == 0 {
-            return;
-        }
         if self.dense.is_none() {
+            if count == 0 {
+                return;
+            }
             let lowest = bin_lowest(bin_number(value));
             match self.listed.binary_search_by_key(&lowest, |bin| bin.lowest) {
                 Ok(at) => {
