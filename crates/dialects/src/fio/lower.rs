@@ -183,7 +183,8 @@ impl<'a> Lowering<'a> {
                 return Err(refuse(job, text));
             }
             if !job.queue.engine.is_metadata() {
-                all_files = all_files.saturating_add(clones.saturating_mul(job.files.count.into()));
+                let of_job = u64::from(self.clones(job)).saturating_mul(job.files.count.into());
+                all_files = all_files.saturating_add(of_job);
             }
             if all_files > FILES_MAX {
                 let text = format!("`nrfiles`: all jobs together have at most {FILES_MAX} files");
