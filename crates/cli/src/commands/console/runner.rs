@@ -340,11 +340,11 @@ impl Runner for LocalRunner {
             stop: Some(job.stop.clone()),
             ..self.settings(&output, &files, &prepared, globs(job.submission.touch))
         };
+        let guard = MemoryGuard::begin(self.memory_max, job.stop.clone());
+        let guard = guard.map_err(|error| format!("no thread can be started: {error}"))?;
         let mut conducted = Conducted::begin(&prepared.file, &settings).map_err(in_words)?;
         let run_id = conducted.run_id().to_owned();
         self.known().runs.insert(run_id.clone(), job.id.to_owned());
-        let guard = MemoryGuard::begin(self.memory_max, job.stop.clone());
-        let guard = guard.map_err(|error| format!("no thread can be started: {error}"))?;
         let done = conducted.carry_out(None, None);
         let finished = conducted.finish(done, &settings);
         self.known().runs.remove(&run_id);
