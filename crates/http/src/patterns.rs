@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 use std::net::IpAddr;
 
+use plimsoll_model::EndpointId;
+
 use crate::Endpoint;
 
-/// How many endpoints a list may come to: the analysis of each takes 90 KB for each kind of
-/// operation.
-pub const ENDPOINTS_COUNT_MAX: usize = 4_096;
+/// How many endpoints a list may come to.
+pub const ENDPOINTS_COUNT_MAX: usize = EndpointId::COUNT_MAX;
 
 /// Why a text is no list of hosts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -25,6 +25,8 @@ pub struct JobId(pub u8);
 pub struct EndpointId(pub u16);
 
 impl EndpointId {
+    /// How many addresses a run may have: each has figures of its own for each kind of operation.
+    pub const COUNT_MAX: usize = 4_096;
     /// What the record calls all hosts of a target together that came after its beginning.
     pub const LATER_HOSTS: &str = "hosts that came later";
 }

@@ -1,6 +1,6 @@
 //! What no manifest can say, whoever wrote it.
 
-use plimsoll_model::ObjectId;
+use plimsoll_model::{EndpointId, ObjectId};
 
 use super::Manifest;
 
@@ -8,8 +8,6 @@ use super::Manifest;
 pub(crate) const STAGES_MAX: usize = 256;
 /// The op log numbers the jobs of a stage by a byte.
 const JOBS_MAX: usize = 1 << 8;
-/// How many hosts a run may have: the analysis of each takes 90 KB for each kind of operation.
-const ENDPOINTS_MAX: usize = 4_096;
 /// How many runs may be merged: the numbers of clients have sixteen bits.
 const MERGED_MAX: usize = 65_535;
 /// The latest moment, since the epoch of a run or of Unix: the sum of two such fits into 64 bits.
@@ -36,7 +34,7 @@ impl Manifest {
             ("stages", self.stages.len(), STAGES_MAX),
             ("jobs in a stage", jobs_count, JOBS_MAX),
             ("merged runs", self.merged.len(), MERGED_MAX),
-            ("hosts", self.endpoints().count(), ENDPOINTS_MAX),
+            ("hosts", self.endpoints().count(), EndpointId::COUNT_MAX),
         ] {
             if count > limit {
                 return Err(format!("it has {count} {what}, and there can be {limit}"));
