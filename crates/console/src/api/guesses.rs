@@ -8,7 +8,6 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::http::StatusCode;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::refused::Refused;
@@ -50,9 +49,7 @@ impl Guesses {
             Some((of_address, of_user))
         });
         let busy = || {
-            Refused::new(
-                StatusCode::TOO_MANY_REQUESTS,
-                "busy",
+            Refused::busy(
                 "too many passwords are being tried from this address: try again in a second",
             )
         };

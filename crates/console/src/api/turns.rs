@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::Site;
@@ -23,12 +22,13 @@ const READS_OF_USER_MAX: usize = 16;
 pub(super) fn read(site: &Site, user: &str) -> Result<Hold<String>, Refused> {
     let turn = site.reading.take(user.to_owned(), READS_OF_USER_MAX);
     turn.ok_or_else(|| {
-        let text = format!("{READS_OF_USER_MAX} reports of yours are being made: try again later");
-        Refused::new(StatusCode::TOO_MANY_REQUESTS, "busy", text)
+        Refused::busy(format!(
+            "{READS_OF_USER_MAX} reports of yours are being made: try again later"
+        ))
     })
 }
 
-/// Archives that are written concurrently, each by a thread that waits for whoever reads it.
+/// Archives written concurrently, each by a thread that waits for its client.
 pub(super) const WRITERS_MAX: usize = 24;
 /// Of these, archives of one user.
 const WRITERS_OF_USER_MAX: usize = 8;
@@ -41,21 +41,17 @@ pub(super) fn write(
     let (of_users, all) = &site.writing;
     let hold = of_users.take(user.to_owned(), WRITERS_OF_USER_MAX);
     let permit = Arc::clone(all).try_acquire_owned().ok();
-    hold.zip(permit).ok_or_else(|| {
-        let text = "too many archives are being downloaded: try again later".to_owned();
-        Refused::new(StatusCode::TOO_MANY_REQUESTS, "busy", text)
-    })
+    hold.zip(permit)
+        .ok_or_else(|| Refused::busy("too many archives are being downloaded: try again later"))
 }
 
 /// Begins to judge a workload of a user, unless too many of theirs are being judged.
 pub(super) fn begin(site: &Site, user: &str) -> Result<Hold<String>, Refused> {
     let turn = site.judging.take(user.to_owned(), OF_USER_MAX);
     turn.ok_or_else(|| {
-        Refused::new(
-            StatusCode::TOO_MANY_REQUESTS,
-            "busy",
-            format!("{OF_USER_MAX} workloads of yours are being judged: wait until one is done"),
-        )
+        Refused::busy(format!(
+            "{OF_USER_MAX} workloads of yours are being judged: wait until one is done"
+        ))
     })
 }
 

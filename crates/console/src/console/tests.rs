@@ -110,6 +110,16 @@ fn submit(console: &Arc<Console>, text: &str) -> Result<Number, ConsoleError> {
     console.submit(&submitted).map(|(number, _)| number)
 }
 
+/// Opens a console in which one workload runs until it is let go and another one waits.
+fn with_one_waiting(directory: &Path) -> (Arc<Console>, Hand) {
+    let (runner, hand) = fake();
+    let console = Console::open(settings(directory), runner).unwrap();
+    submit(&console, "waits").unwrap();
+    submit(&console, "good").unwrap();
+    hand.begun.recv().unwrap();
+    (console, hand)
+}
+
 /// Waits until nothing waits or runs any more.
 fn settle(console: &Console) {
     let mut running = lock(&console.running);
@@ -297,11 +307,7 @@ fn runs_that_change_one_bucket_at_once_are_warned_of_each_other() {
 #[test]
 fn what_waited_runs_when_the_console_is_opened_again() {
     let directory = tempfile::tempdir().unwrap();
-    let (runner, hand) = fake();
-    let console = Console::open(settings(directory.path()), runner).unwrap();
-    submit(&console, "waits").unwrap();
-    submit(&console, "good").unwrap();
-    hand.begun.recv().unwrap();
+    let (console, _hand) = with_one_waiting(directory.path());
     let (other, _hand) = fake();
     let taken = Console::open(settings(directory.path()), other).err().unwrap();
     assert!(taken.to_string().starts_with("another console uses"), "{taken}");
@@ -384,11 +390,7 @@ fn what_cosbench_has_archived_is_in_the_history_and_stays_as_it_is() {
 #[test]
 fn what_the_database_does_not_take_is_offered_again() {
     let directory = tempfile::tempdir().unwrap();
-    let (runner, hand) = fake();
-    let console = Console::open(settings(directory.path()), runner).unwrap();
-    submit(&console, "waits").unwrap();
-    submit(&console, "good").unwrap();
-    hand.begun.recv().unwrap();
+    let (console, hand) = with_one_waiting(directory.path());
     // As a full disk does.
     let other = rusqlite::Connection::open(directory.path().join("console/console.sqlite"));
     let other = other.unwrap();
