@@ -13,8 +13,8 @@ use crate::machine::{memory_usable_bytes, open_files_max, resident_bytes};
 /// engine (27 KB measured with target `null`).
 const SESSION_BYTES: u64 = 32 << 10;
 
-/// Returns how much memory runs may take where nobody says: an eighth of what there is. The end of
-/// a stage takes up to four times what its members have taken until then.
+/// Returns the default limit of memory: an eighth of what there is, as the end of a stage takes up
+/// to four times what its members have taken until then.
 pub fn memory_for_runs() -> u64 {
     memory_usable_bytes() / 8
 }

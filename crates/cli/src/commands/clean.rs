@@ -201,8 +201,8 @@ fn clean_objects(
     Ok(removed_count)
 }
 
-/// Asks whether requests may go to the hosts that the record names: it may be somebody else's, and
-/// whoever is named there is sent signatures and the session token or, by a Swift, the password.
+/// Asks whether requests may go to the hosts that the record names. Somebody else may have written
+/// it, and these hosts receive signatures and the session token or, with Swift, the password.
 fn confirm(
     args: &CleanArgs,
     target: &Target,

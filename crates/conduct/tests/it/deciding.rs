@@ -68,7 +68,7 @@ fn p99(outcome: &StageOutcome) -> Duration {
     Duration::from_nanos(latency.percentile(Percentile::new(99.0).unwrap()).unwrap())
 }
 
-/// Keeps the names of the stages as they begin, and what ends early with each, where that is told.
+/// Records the name of each stage that begins, and the hint on what ends it early, if it has one.
 #[derive(Default)]
 struct Names(Mutex<Vec<String>>, Mutex<Vec<Ends>>);
 
@@ -188,7 +188,7 @@ fn a_search_is_made_of_probes_between_other_stages() {
     let (mut run, names) = begin_on(MM1, SEARCH, place.path());
     let recorded = run.run(None, None).unwrap();
     run.recording.settle_measured(&recorded).unwrap();
-    // That a search can be ended is told at its first probe alone.
+    // Only the first probe of a search has the hint on how to end it.
     let told = names.1.lock().unwrap().iter().filter(|of| **of == Ends::Search).count();
     assert_eq!(told, 1);
     let names = names.0.lock().unwrap().clone();

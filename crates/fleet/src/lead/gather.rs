@@ -124,7 +124,7 @@ impl Count {
         }
     }
 
-    /// Returns it as what came of a job whose end nobody told.
+    /// Returns the outcome of a job whose end the agent did not report.
     fn outcome(&self, job: JobId, has_schedule: bool) -> JobOutcome {
         JobOutcome {
             job,
