@@ -74,7 +74,7 @@ pub(crate) fn narrow(file: &mut Aggregated, path: &Path, asked: &AnalysisArgs) -
 pub(crate) fn render(report: &Report, form: Form, ui: &Ui) -> String {
     match form {
         Form::Text => flags::in_flags(&in_text(report, ui)),
-        Form::Json => format!("{:#}\n", json::render(report)),
+        Form::Json => json::text(report),
     }
 }
 

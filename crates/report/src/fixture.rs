@@ -224,7 +224,7 @@ pub(crate) fn troubled() -> Report {
         },
     ];
     report.state = RunState::Interrupted;
-    report.recorder_wait = Duration::from_millis(3);
+    report.recorder_wait = Some(Duration::from_millis(3));
     measured(&mut report).op_log = Some(OpLogCheck { rows: 509, counted: 510 });
     report.notes = vec!["uploads are signed without a payload hash".to_owned()];
     report

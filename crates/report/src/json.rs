@@ -5,6 +5,7 @@
 
 #[cfg(feature = "schema")]
 use schemars::generate::SchemaSettings;
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::Report;
@@ -12,19 +13,15 @@ use crate::Report;
 /// The name and version of the format; a field that changes its meaning gets a new one.
 pub const SCHEMA: &str = "plimsoll.report/2";
 
-/// Returns the report as one JSON object.
-pub fn render(report: &Report) -> Value {
-    let mut document =
-        serde_json::to_value(report).expect("the report has text keys and finite numbers");
-    // In virtual time nothing depends on the machine.
-    if report.virtual_time {
-        document["recorder_wait_ns"] = Value::Null;
-        let stages = document["stages"].as_array_mut();
-        for stage in stages.into_iter().flatten() {
-            stage["client_cpu_ns"] = Value::Null;
-        }
-    }
-    document
+/// Returns reports, or one of them, in lines for programs and people. They are written as they are
+/// gone through: as a tree of values a report of many stages takes several times the memory.
+pub fn text(reports: &impl Serialize) -> String {
+    serde_json::to_string_pretty(reports).expect("reports have text keys and finite numbers") + "\n"
+}
+
+/// Returns a report as a tree of values.
+pub(crate) fn value(report: &Report) -> Value {
+    serde_json::to_value(report).expect("the report has text keys and finite numbers")
 }
 
 /// Returns the JSON Schema of the report, as it stands in `docs/formats/report.schema.json`.

@@ -19,7 +19,7 @@ fn every_field_stands_in_the_schema() {
     }
     let documented = plimsoll_testkit::property_names(&schema());
     let mut found = Vec::new();
-    names(&render(&fixture::mixed()), &mut found);
+    names(&value(&fixture::mixed()), &mut found);
     let is_map_key = |name: &str| matches!(name, "torn" | "io" | "corrupt" | "not-found");
     found.retain(|name| !is_map_key(name) && !documented.contains(name));
     assert_eq!(found, Vec::<String>::new());
@@ -27,7 +27,7 @@ fn every_field_stands_in_the_schema() {
 
 #[test]
 fn a_suite() {
-    let report = render(&fixture::suite());
+    let report = value(&fixture::suite());
     assert_eq!(report["schema"], "plimsoll.report/2");
     assert_eq!(report["state"], json!("complete"));
     let failed = &report["stages"][4]["rows"][0]["total"]["stage_total"]["ops_failed_count"];
@@ -55,7 +55,7 @@ fn a_suite() {
         [json!(1_000_000), json!(1_000_000), Value::Null]
     );
     // Reads of 2 s: four whole windows of 1,000 reads each.
-    let in_full = render(&fixture::suite_with_series());
+    let in_full = value(&fixture::suite_with_series());
     let windows = &in_full["stages"][1]["rows"][0]["details"]["kinds"][0]["series"];
     assert_eq!(windows.as_array().unwrap().len(), 4);
     let window = &windows[1];
@@ -72,7 +72,7 @@ fn a_suite() {
 
 #[test]
 fn ramps_and_schedules() {
-    let report = render(&fixture::mixed());
+    let report = value(&fixture::mixed());
     let stage = &report["stages"][0];
     assert_eq!(stage["iteration_index"], json!(1));
     let row = &stage["rows"][0];

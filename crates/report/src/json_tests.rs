@@ -18,7 +18,7 @@ fn the_committed_schema_is_the_schema() {
 
 #[test]
 fn a_steady_run() {
-    let report = render(&fixture::steady());
+    let report = value(&fixture::steady());
     assert_eq!(report["schema"], "plimsoll.report/2");
     let row = row(&report);
     assert_eq!((&report["state"], &row["error_rate"]), (&json!("complete"), &json!(0.0)));
@@ -79,7 +79,7 @@ fn a_steady_run() {
 
 #[test]
 fn a_troubled_run() {
-    let report = render(&fixture::troubled());
+    let report = value(&fixture::troubled());
     assert_eq!(report["state"], "interrupted");
     // 50 uploads refused, 12 deletes throttled, of 510.
     let row = row(&report);
@@ -105,7 +105,7 @@ fn a_troubled_run() {
 
 #[test]
 fn a_run_without_operations_has_no_numbers_made_up() {
-    let report = render(&fixture::report("s3 get", fixture::analysis(&[], 0, 4), 4));
+    let report = value(&fixture::report("s3 get", fixture::analysis(&[], 0, 4), 4));
     let row = row(&report);
     assert_eq!((&row["error_rate"], &row["total"]["rates"]), (&Value::Null, &Value::Null));
     assert_eq!(row["total"]["latency_ns"]["max"], Value::Null);
@@ -114,7 +114,7 @@ fn a_run_without_operations_has_no_numbers_made_up() {
 
 #[test]
 fn an_open_loop_has_its_schedule_and_both_times() {
-    let report = render(&fixture::stalled());
+    let report = value(&fixture::stalled());
     let row_of = row;
     let row = row(&report);
     assert_eq!(row["loop_model"], json!({ "model": "open" }));
@@ -149,7 +149,7 @@ fn an_open_loop_has_its_schedule_and_both_times() {
     assert_eq!(of("schedule_delay", "mean"), Some(1_847_500));
     assert_eq!(of("schedule_delay", "max"), Some(82_000_000));
     assert_eq!(get["stage_total"]["ops_late_count"], 89);
-    let closed = render(&fixture::steady());
+    let closed = value(&fixture::steady());
     let closed = row_of(&closed);
     assert_eq!(closed["schedules"], json!([]));
     assert_eq!(closed["total"]["schedule_delay_ns"], Value::Null);
@@ -157,7 +157,7 @@ fn an_open_loop_has_its_schedule_and_both_times() {
 
 #[test]
 fn a_run_in_which_all_failed_has_a_goodput_of_zero() {
-    let report = render(&fixture::failing());
+    let report = value(&fixture::failing());
     let row = row(&report);
     assert_eq!(row["error_rate"], 1.0);
     let none = json!({ "ops_per_sec": 0.0, "objects_per_sec": 0.0, "bytes_per_sec": 0.0 });
@@ -171,8 +171,8 @@ fn a_run_in_which_all_failed_has_a_goodput_of_zero() {
 
 #[test]
 fn details_are_there_when_asked_for() {
-    assert_eq!(row(&render(&fixture::troubled()))["details"], Value::Null);
-    let report = render(&fixture::detailed());
+    assert_eq!(row(&value(&fixture::troubled()))["details"], Value::Null);
+    let report = value(&fixture::detailed());
     let details = &row(&report)["details"];
     let [put, get] = &details["kinds"].as_array().unwrap()[..] else { panic!("{details}") };
     // Worked out in the tests of segments: 49 uploads, and one that is refused.
@@ -210,7 +210,7 @@ fn details_are_there_when_asked_for() {
 
 #[test]
 fn details_have_the_distribution_of_times() {
-    let report = render(&fixture::detailed());
+    let report = value(&fixture::detailed());
     let get = &row(&report)["kinds"][1];
     // The first byte of the 98 first, 100 middle and 100 last is there after 4, 5 and 6 ms.
     let ttfb = [4, 4, 4, 4, 5, 6, 6, 6, 6].map(|ms| json!(ms * 1_000_000));
@@ -231,7 +231,7 @@ fn details_have_the_distribution_of_times() {
 
 #[test]
 fn details_have_sizes_and_accesses() {
-    let report = render(&fixture::detailed());
+    let report = value(&fixture::detailed());
     let get = &row(&report)["details"]["kinds"][1];
     let [small, large] = &get["sizes"].as_array().unwrap()[..] else { panic!("{get}") };
     let limits = |class: &Value| {

@@ -246,7 +246,7 @@ mod tests {
         assert!(!text.contains("no operation succeeded for"), "{text}");
         let html = html::render(&report, &Environment::default());
         assert!(html.contains(told), "not in the page");
-        let json = crate::json::render(&report);
+        let json = crate::json::value(&report);
         let outage = &json["stages"][1]["rows"][0]["ledger"]["outages"][0];
         assert_eq!(outage["gap_ns"], 2_005_000_000u64);
         assert_eq!(outage["failed_by_class"]["connect"], 80);

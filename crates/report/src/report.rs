@@ -98,9 +98,9 @@ pub struct Report {
     /// What became of writes that were acknowledged; null where they were not to be read back.
     pub read_back: Option<ReadBackReport>,
     /// How long workers waited for the recorder, all added up; null in virtual time.
-    #[serde(rename = "recorder_wait_ns", serialize_with = "serial::ns")]
+    #[serde(rename = "recorder_wait_ns", serialize_with = "serial::ns_if_known")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
-    pub recorder_wait: Duration,
+    pub recorder_wait: Option<Duration>,
     /// What the store told of itself (`--scrape`); absent where it was not asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scraped: Option<ScrapedReport>,
@@ -451,7 +451,7 @@ impl Report {
             stages,
             verification: None,
             read_back: None,
-            recorder_wait: Duration::ZERO,
+            recorder_wait: Some(Duration::ZERO),
             scraped: None,
             cleanup: None,
             certificate: None,

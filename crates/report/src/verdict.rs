@@ -115,7 +115,7 @@ mod tests {
         assert!(text.contains("  because   2 of 2 worker threads"), "{text}");
         assert!(text.contains("  to check  double --threads"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        let document = json::render(&report);
+        let document = json::value(&report);
         assert_eq!(document["verdict"]["class"], "client-threads");
         assert_eq!(document["verdict"]["is_client_limit"], true);
         let page = html::render(&report, &html::Environment::default());

@@ -314,9 +314,7 @@ pub(crate) fn warnings(report: &RowView<'_>, tells: impl Fn(&Advice) -> bool) ->
     warnings.extend(report.losses.iter().cloned());
     warnings.extend(crate::stage_words::unchecked(report.stage));
     warnings.extend(report.stage.op_log.as_ref().and_then(op_log_warning));
-    if !report.virtual_time {
-        warnings.extend(recorder_warning(report.recorder_wait));
-    }
+    warnings.extend(recorder_warning(report.recorder_wait));
     warnings.extend(report.certificate.as_ref().and_then(|of| certificate_warning(of, report)));
     let has_own_line = |advice: &&Advice| matches!(advice, Advice::Throttled { .. });
     let told = report.row.analysis.advice.iter().filter(|of| !has_own_line(of) && tells(of));
@@ -353,8 +351,8 @@ fn certificate_warning(of: &CertificateLine, report: &RowView<'_>) -> Option<Str
 }
 
 /// Returns what the recorder did to the load, if it did something.
-pub(crate) fn recorder_warning(wait: Duration) -> Option<String> {
-    (!wait.is_zero()).then(|| {
+pub(crate) fn recorder_warning(wait: Option<Duration>) -> Option<String> {
+    wait.filter(|wait| !wait.is_zero()).map(|wait| {
         format!(
             "workers waited {} in all for the recorder, so it may have slowed the load: leave a \
             core free (fewer `threads`), or put the run directory on a faster disk",

@@ -105,7 +105,8 @@ impl Record {
             load_lines,
             verification,
             read_back: self.read_back(manifest)?,
-            recorder_wait: Duration::from_nanos(manifest.recorder.map_or(0, |of| of.wait_ns)),
+            recorder_wait: (!manifest.virtual_time)
+                .then(|| Duration::from_nanos(manifest.recorder.map_or(0, |of| of.wait_ns))),
             cleanup: cleanup(&manifest.cleanup),
             scraped,
             losses: scrape_loss.into_iter().collect(),

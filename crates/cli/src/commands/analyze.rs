@@ -103,6 +103,14 @@ pub(crate) fn print_as_warp(record: &Record, shown: &WarpShown, ui: &Ui) -> Resu
     Ok(())
 }
 
+/// What one record gave, for programs.
+#[derive(serde::Serialize)]
+#[serde(untagged)]
+enum Document {
+    Report(Box<Report>),
+    Aggregated(serde_json::Value),
+}
+
 /// What all records gave.
 #[derive(Default)]
 struct Outcome {
@@ -111,7 +119,7 @@ struct Outcome {
     /// Whether a run lost agents.
     is_degraded: bool,
     texts: Vec<String>,
-    documents: Vec<serde_json::Value>,
+    documents: Vec<Document>,
     segments: Segments,
 }
 
@@ -144,8 +152,8 @@ impl Outcome {
         }
         let printed = match args.print.json {
             false => self.texts.join("\n"),
-            true if self.documents.len() == 1 => format!("{:#}\n", self.documents[0]),
-            true => format!("{:#}\n", serde_json::Value::Array(self.documents)),
+            true if self.documents.len() == 1 => json::text(&self.documents[0]),
+            true => json::text(&self.documents),
         };
         ui.result(&printed)?;
         // As the run itself has ended.
@@ -167,7 +175,7 @@ impl Outcome {
         }
         let text = shown::in_text(&report, ui);
         self.texts.push(flags::in_flags_of_run(&report.command, &text));
-        self.documents.push(json::render(&report));
+        self.documents.push(Document::Report(Box::new(report)));
         Ok(())
     }
 
@@ -193,7 +201,7 @@ impl Outcome {
         }
         shown::narrow(&mut file, path, asked)?;
         self.texts.push(aggregated::text(&file, &look(ui)));
-        self.documents.push(aggregated::json(&file));
+        self.documents.push(Document::Aggregated(aggregated::json(&file)));
         Ok(())
     }
 

@@ -20,7 +20,7 @@ const LESS_IMPORTANT: [(Less, &str); 10] = [
     (Less::All, "everything else"),
 ];
 /// A report whose JSON takes more is not made into it: that would take several times as much.
-const JSON_BYTES_MAX: usize = 256 << 20;
+const JSON_BYTES_MAX: usize = 64 << 20;
 /// How much is left of long texts, where their ends are left out.
 const CHARS_LEFT: usize = 200;
 
@@ -48,7 +48,7 @@ pub(super) fn data(report: &Report, room: usize) -> (String, Option<String>) {
         drop_part(&mut data, Less::All);
         left_out.push("everything");
     } else {
-        data = crate::json::render(report);
+        data = crate::json::value(report);
     }
     let mut len = len_within_script(&data);
     for (less, name) in LESS_IMPORTANT {

@@ -284,7 +284,7 @@ fn the_data_inside_is_the_json_report() {
     let (data, rest) = data.split_once("</script>").unwrap();
     assert_eq!(rest, "\n</body>\n</html>\n");
     assert!(serde_json::from_str::<serde_json::Value>(data).is_ok() && !data.contains('<'));
-    let whole = crate::json::render(&report).to_string();
+    let whole = crate::json::value(&report).to_string();
     assert!(data.replace("\\u003c", "<") == whole);
 }
 

@@ -432,9 +432,7 @@ pub(crate) fn warnings(report: &Report) -> Vec<String> {
     warnings.extend(report.losses.iter().cloned());
     warnings.extend(report.advice.iter().cloned());
     warnings.extend(report.op_log().as_ref().and_then(shared::op_log_warning));
-    if !report.virtual_time {
-        warnings.extend(shared::recorder_warning(report.recorder_wait));
-    }
+    warnings.extend(shared::recorder_warning(report.recorder_wait));
     warnings.extend(report.results().filter_map(short));
     warnings.extend(report.results().filter_map(seen_late));
     warnings

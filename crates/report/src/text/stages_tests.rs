@@ -161,7 +161,7 @@ fn what_ended_each_stage_is_told() {
     assert_eq!(text.matches(because).count(), 1, "{text}");
     let html = crate::html::render(&report, &crate::html::Environment::default());
     assert!(html.contains(", ended by a stop rule") && html.contains("at most 5 % was asked"));
-    let json = crate::json::render(&report);
+    let json = crate::json::value(&report);
     assert_eq!((&json["stages"][0]["ended_by"]), "stopped");
 }
 
