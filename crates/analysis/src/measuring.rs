@@ -13,6 +13,10 @@ use crate::{
     StageAnalysis, Steadiness, advice,
 };
 
+/// Where figures of each kind of each row at each endpoint may be more than these, endpoints are
+/// not told apart: a run of many stages on thousands of hosts has millions of them, of 4 KB each.
+const HOST_FIGURES_MAX: u64 = 1 << 16;
+
 /// Returns the figures of one stage; reads the source twice.
 pub fn analyze<S: OpSource + ?Sized>(
     source: &S,
@@ -34,7 +38,14 @@ pub fn measure<S: OpSource + ?Sized>(
 ) -> Result<Vec<StageAnalysis>, S::Error> {
     let (threads, scan) =
         (source.threads(), |visits: &mut [&mut Visit<'_>]| source.scan_apart(visits));
-    let new = || questions.iter().map(|question| Measuring::new(survey, question)).collect();
+    let of_hosts = questions.iter().map(|question| {
+        let stage = survey.stages(question.stages);
+        let rows = question.rows.each().len() as u64 * stage.kinds().count() as u64;
+        rows.saturating_mul(stage.endpoints_max())
+    });
+    let by_host = of_hosts.fold(0, u64::saturating_add) <= HOST_FIGURES_MAX;
+    let new =
+        || questions.iter().map(|question| Measuring::new(survey, question, by_host)).collect();
     let add = |asked: &mut Vec<Measuring<'_>>, op: &OpRecord| {
         asked.iter_mut().for_each(|asked| asked.add(op));
     };
@@ -74,13 +85,13 @@ struct MeasuringRow<'a> {
 }
 
 impl<'a> Measuring<'a> {
-    fn new(survey: &Survey, question: &'a Question<'a>) -> Self {
+    fn new(survey: &Survey, question: &'a Question<'a>, by_host: bool) -> Self {
         let stage = survey.stages(question.stages);
-        let several = stage.has_several_endpoints();
+        let several = by_host && stage.endpoints_max() > 1;
         let rows = stage.rows(question).into_iter().zip(question.rows.each());
         let rows = rows.map(|(survey, asked)| {
             let watch = RowWatch::new(question, survey.asked_for(question, asked), several);
-            MeasuringRow::new(question, survey, *asked, watch)
+            MeasuringRow::new(question, survey, *asked, (watch, by_host))
         });
         Self { question, rows: rows.collect() }
     }
@@ -148,7 +159,7 @@ impl<'a> MeasuringRow<'a> {
         question: &'a Question<'a>,
         survey: RowSurvey,
         asked: RowAsked,
-        watch: RowWatch<'a>,
+        (watch, by_host): (RowWatch<'a>, bool),
     ) -> Self {
         let span = survey.measured_span(question, &asked);
         let first_done = survey.first_done.filter(|_| asked.span == Span::FromRamps);
@@ -156,7 +167,7 @@ impl<'a> MeasuringRow<'a> {
             question.segment_ns(span_ns)
         });
         let frame = frame.opened(asked.open, question.depth > Depth::Figures);
-        let series = Series::new(question, frame);
+        let series = Series::new(question, frame, by_host);
         let is_filtered = question.kind.is_some() || question.endpoint.is_some();
         let in_flight = (asked.open && !is_filtered).then(|| InFlight::new(question.started));
         let ramp = RampCounts::default();

@@ -17,22 +17,25 @@ type ByKind<T> = [Option<Box<T>>; OpKind::ALL.len()];
 pub(crate) struct Series<'a> {
     question: &'a Question<'a>,
     frame: Frame,
+    /// Whether endpoints are told apart; otherwise the first stands for all.
+    by_host: bool,
     endpoints: Vec<ByKind<Accumulator>>,
     clients: Vec<ByKind<Accumulator>>,
     kinds: ByKind<KindDetail>,
 }
 
 impl<'a> Series<'a> {
-    pub(crate) fn new(question: &'a Question<'a>, frame: Frame) -> Self {
+    pub(crate) fn new(question: &'a Question<'a>, frame: Frame, by_host: bool) -> Self {
         let (endpoints, clients) = (Vec::new(), Vec::new());
-        Self { question, frame, endpoints, clients, kinds: ByKind::default() }
+        Self { question, frame, by_host, endpoints, clients, kinds: ByKind::default() }
     }
 
     /// Counts an operation.
     pub(crate) fn add(&mut self, op: &OpRecord) {
         let (frame, depth) = (&self.frame, self.question.depth);
         let segments = depth > Depth::Figures;
-        counted(&mut self.endpoints, op.endpoint.0, frame, op.kind, segments).add(frame, op);
+        let endpoint = if self.by_host { op.endpoint.0 } else { 0 };
+        counted(&mut self.endpoints, endpoint, frame, op.kind, segments).add(frame, op);
         if depth < Depth::Details {
             return;
         }
@@ -69,8 +72,12 @@ impl<'a> Series<'a> {
         merged(wanted.map(|(.., counted)| counted), &self.frame)
     }
 
-    /// Returns the figures of each endpoint, of one kind or of all.
+    /// Returns the figures of each endpoint, of one kind or of all; none where they are not told
+    /// apart.
     pub(crate) fn endpoints(&self, kind: Option<OpKind>) -> Vec<EndpointAnalysis> {
+        if !self.by_host {
+            return Vec::new();
+        }
         let wanted = |of: OpKind| kind.is_none_or(|kind| of == kind);
         let frame = self.frame.opened_without_histograms();
         let figures = |endpoint: EndpointId| {
@@ -95,7 +102,7 @@ impl<'a> Series<'a> {
         let whole = self.merged(|of, _| of == kind);
         let detail = self.kinds[kind as usize].as_deref();
         let segment_times = detail.map_or(&[][..], |detail| &detail.segments);
-        let endpoints = self.iter().filter(|(of, ..)| *of == kind);
+        let endpoints = self.iter().filter(|(of, ..)| self.by_host && *of == kind);
         let of_each = |(_, endpoint, counted)| EndpointSeries {
             endpoint,
             series: series(counted, &self.frame, &[]),

@@ -241,9 +241,9 @@ impl StageSurvey {
         self.kinds().map(|kind| kind.ended).max()
     }
 
-    /// Tells whether more than one endpoint was asked for something.
-    pub(crate) fn has_several_endpoints(&self) -> bool {
-        self.endpoints.is_some_and(|(lowest, highest)| lowest < highest)
+    /// Returns how many endpoints were asked for something, at most.
+    pub(crate) fn endpoints_max(&self) -> u64 {
+        self.endpoints.map_or(0, |(lowest, highest)| 1 + u64::from(highest.0 - lowest.0))
     }
 
     fn each_ends(&self) -> impl Iterator<Item = &Ends> {

@@ -223,6 +223,28 @@ fn a_dead_host_is_averaged_over_the_span_of_the_run() {
 }
 
 #[test]
+fn hosts_beyond_count_are_not_told_apart() {
+    let ops = |highest: u16| {
+        let mut ops = back_to_back(0, 0, 2_000, 10);
+        ops.extend(back_to_back(1, 0, 2_000, 10).into_iter().map(|op| OpRecord {
+            endpoint: EndpointId(highest),
+            kind: OpKind::Delete,
+            ..op
+        }));
+        ops
+    };
+    let question = segments_of(100, question(2_000, 2));
+    // Two kinds at so many hosts.
+    let (apart, together) = (analysis(&ops(32_767), &question), analysis(&ops(32_768), &question));
+    assert_eq!((apart.endpoints.len(), together.endpoints.len()), (2, 0));
+    assert!(together.kinds.iter().all(|kind| kind.endpoints.is_empty()));
+    assert_eq!(together.total, apart.total);
+    let figures =
+        |of: &RowAnalysis| of.kinds.iter().map(|of| of.figures.clone()).collect::<Vec<_>>();
+    assert_eq!(figures(&together), figures(&apart));
+}
+
+#[test]
 fn a_stalled_segment_is_the_slowest_with_nothing_done() {
     let ops = [back_to_back(0, 0, 1_000, 10), back_to_back(0, 2_000, 3_000, 10)].concat();
     let answer = analysis(&ops, &segments_of(500, question(3_000, 1)));

@@ -33,6 +33,8 @@ use crate::verdict::verdict;
 
 /// How many texts of one class of failure are kept of a record made elsewhere.
 const ERRORS_KEPT_PER_CLASS: usize = 3;
+const HOSTS_LEFT_OUT: &str =
+    "the figures of each host are left out: there are too many stages, jobs, kinds and hosts";
 
 impl Record {
     /// Returns the report of what was asked for.
@@ -47,6 +49,11 @@ impl Record {
         report.clients.clone_from(&self.clients);
         report.losses.splice(0..0, self.losses.iter().cloned());
         report.notes.extend(self.steady_notes(asked)?);
+        let by_host =
+            |row: &RowReport| row.analysis.kinds.is_empty() || !row.analysis.endpoints.is_empty();
+        if !report.stages.iter().flat_map(|stage| &stage.rows).all(by_host) {
+            report.notes.push(HOSTS_LEFT_OUT.to_owned());
+        }
         if let Origin::Run { manifest, clients, .. } = &self.origin {
             crate::crimes::note(&mut report, manifest, clients.plan());
         }
