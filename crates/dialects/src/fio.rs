@@ -15,6 +15,9 @@ mod resolve;
 mod sums;
 mod values;
 
+use std::collections::HashSet;
+use std::hash::Hash;
+
 use lines::Reader;
 
 pub use arguments::{CommandLine, Output, OutputFormat, from_args};
@@ -104,3 +107,10 @@ pub fn parse(text: &str, name: &str, options: &Options<'_>) -> Result<JobFile, F
 
 #[cfg(test)]
 mod tests;
+
+/// Returns each of them once, where it comes first.
+fn each_once<T: Eq + Hash>(all: Vec<T>) -> Vec<T> {
+    let mut seen = HashSet::with_capacity(all.len());
+    let is_new: Vec<bool> = all.iter().map(|of| seen.insert(of)).collect();
+    all.into_iter().zip(is_new).filter_map(|(of, is_new)| is_new.then_some(of)).collect()
+}

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use super::each_once;
+
 /// A place in a job file or on a command line.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Place {
     /// The file, or what stands for it.
     pub file: String,
@@ -27,7 +29,7 @@ impl fmt::Display for Place {
 }
 
 /// What is wrong with a job file, and where.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("{place} {problem}")]
 pub struct FioError {
     /// Where.
@@ -39,13 +41,7 @@ pub struct FioError {
 impl FioError {
     /// Returns all of several errors as one, each once; `None` without any.
     pub(super) fn all(errors: Vec<Self>) -> Option<Self> {
-        let mut kept: Vec<Self> = Vec::with_capacity(errors.len());
-        for error in errors.into_iter().flat_map(Self::each) {
-            if !kept.contains(&error) {
-                kept.push(error);
-            }
-        }
-        let mut kept = kept.into_iter();
+        let mut kept = each_once(errors.into_iter().flat_map(Self::each).collect()).into_iter();
         let Self { place, problem } = kept.next()?;
         let more: Vec<Self> = kept.collect();
         Some(match more.is_empty() {
@@ -66,7 +62,7 @@ impl FioError {
 }
 
 /// What is wrong with a job file.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Problem {
     /// It is not written as a job file is.
     #[error("{0}")]

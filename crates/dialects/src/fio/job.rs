@@ -25,7 +25,7 @@ pub struct JobFile {
 }
 
 /// Something that does not mean here what it means to fio, and changes no load.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Note {
     /// The section in which it is written.
     pub section: String,

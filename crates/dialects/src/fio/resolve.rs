@@ -11,13 +11,20 @@ use super::job::{
 use super::lines::{Section, WrittenOption};
 use super::options::{self, Deal};
 use super::values::{KbBase, Value};
-use super::{Options, Units};
+use super::{Options, Units, each_once};
 
 /// What fio takes as seed where a job names none.
 const SEED_DEFAULT: u64 = 0x89;
 /// The size of blocks where a job names none.
 const BLOCK_DEFAULT: u64 = 4_096;
 const NAME_FORMAT_DEFAULT: &str = "$jobname.$jobnum.$filenum";
+/// The most sections.
+const SECTIONS_MAX: usize = 1_024;
+/// The most options of all sections, those of global ones counted for each section after them.
+/// Whoever may submit a job file has it judged: the time that takes has a bound.
+const SETTINGS_MAX: usize = 100_000;
+/// With so many errors, no more are looked for.
+const ERRORS_MAX: usize = 100;
 
 /// A job while its options are gone through.
 pub(super) struct Draft {
@@ -55,11 +62,15 @@ pub(super) fn resolve(
         notes: Vec::new(),
         global_options: Vec::new(),
     };
+    check_amounts(&sections)?;
     let mut globals: Vec<Setting> = Vec::new();
     let mut globals_kb = KbBase::Binary;
     // All that is wrong is said at once.
     let mut errors = Vec::new();
     for section in sections {
+        if errors.len() >= ERRORS_MAX {
+            break;
+        }
         if section.begins_anew {
             globals.clear();
             globals_kb = KbBase::Binary;
@@ -72,11 +83,7 @@ pub(super) fn resolve(
         if section.is_global {
             globals_kb = kb_base;
             globals.extend(settings);
-            for option in written {
-                if !file.global_options.contains(&option) {
-                    file.global_options.push(option);
-                }
-            }
+            file.global_options.extend(written);
             // What is wrong is said even where no job follows.
             errors.extend(draft(&section, &globals, options.units, &mut file.notes).err());
             continue;
@@ -109,7 +116,29 @@ pub(super) fn resolve(
         };
         return Err(FioError { place, problem: Problem::Form(text) });
     }
+    file.global_options = each_once(file.global_options);
+    file.notes = each_once(file.notes);
     Ok(file)
+}
+
+/// Refuses more sections and options than are judged in a second.
+fn check_amounts(sections: &[Section]) -> Result<(), FioError> {
+    let refuse = |section: &Section, text: String| {
+        Err(FioError { place: section.place.clone(), problem: Problem::Form(text) })
+    };
+    if let Some(section) = sections.get(SECTIONS_MAX) {
+        return refuse(section, format!("there are more than {SECTIONS_MAX} sections"));
+    }
+    let (mut globals, mut all) = (0, 0);
+    for section in sections {
+        globals = if section.begins_anew { 0 } else { globals };
+        all += globals + section.options.len();
+        if all > SETTINGS_MAX {
+            return refuse(section, format!("there are more than {SETTINGS_MAX} options"));
+        }
+        globals += if section.is_global { section.options.len() } else { 0 };
+    }
+    Ok(())
 }
 
 /// Returns what `kb_base` says, which counts for all options of a section wherever it stands.
@@ -135,6 +164,9 @@ fn draft(
     // All that is wrong is said at once.
     let mut errors = Vec::new();
     for Setting { option, kb_base } in settings {
+        if errors.len() >= ERRORS_MAX {
+            break;
+        }
         let Some(known) = options::find(&option.name) else {
             errors.push(unknown(option, &[]));
             continue;
@@ -158,7 +190,7 @@ fn draft(
         }
         let section = option.place.section.clone().unwrap_or_else(|| section.name.clone());
         for what in value.notes {
-            add(notes, Note { section: section.clone(), option: option.text(), what });
+            notes.push(Note { section: section.clone(), option: option.text(), what });
         }
     }
     FioError::all(errors).map_or(Ok(draft), Err)
@@ -169,12 +201,6 @@ pub(super) fn unknown(option: &WrittenOption, more: &[&'static str]) -> FioError
     let name = &option.name;
     let problem = Problem::Unknown { option: name.clone(), nearest: options::nearest(name, more) };
     FioError { place: option.place.clone(), problem }
-}
-
-fn add(notes: &mut Vec<Note>, note: Note) {
-    if !notes.contains(&note) {
-        notes.push(note);
-    }
 }
 
 impl Draft {
@@ -234,7 +260,7 @@ impl Draft {
 
     fn note(&self, notes: &mut Vec<Note>, option: &str, what: String) {
         let section = self.job.place.section.clone().unwrap_or_default();
-        add(notes, Note { section, option: option.to_owned(), what });
+        notes.push(Note { section, option: option.to_owned(), what });
     }
 
     /// Picks among `bssplit`, `bsrange` and `bs`: fio goes by the first of them that is there.

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use plimsoll_workload::plan::spec::{FileSet, ListedSet, PathSet, SetSpec};
 use plimsoll_workload::plan::{FilesIn, SizeRange};
 
+use super::super::each_once;
 use super::super::error::FioError;
 use super::super::job::{Amount, Direction, Engine, Files, Job, JobFile};
 use super::scale::block_bytes_max;
@@ -420,12 +421,6 @@ fn paths_of(job: &Job, files: &Files, clones: u32) -> Vec<String> {
 /// Tells whether each clone has files of its own.
 fn is_own(files: &Files) -> bool {
     files.name_format.contains("$jobnum") || files.directories.len() > 1
-}
-
-fn each_once(paths: Vec<String>) -> Vec<String> {
-    let mut seen = HashSet::with_capacity(paths.len());
-    let is_new: Vec<bool> = paths.iter().map(|path| seen.insert(path.as_str())).collect();
-    paths.into_iter().zip(is_new).filter_map(|(path, is_new)| is_new.then_some(path)).collect()
 }
 
 /// Returns files that the run makes. Names that do not tell jobs or clones apart are the same for

@@ -67,6 +67,18 @@ fn all_that_is_refused_is_said_at_once_and_once() {
 }
 
 #[test]
+fn what_would_take_long_to_judge_is_refused() {
+    let unknown: String = (0..5_000).map(|at| format!("x{at}=1\n")).collect();
+    assert_eq!(refusal(&format!("[a]\n{unknown}")).lines().count(), 100);
+    assert_eq!(refusal(&format!("[global]\n{unknown}[a]\nrw=read")).lines().count(), 100);
+    let sections: String = (0..5_000).map(|at| format!("[a{at}]\nrw=read\n")).collect();
+    assert_eq!(refusal(&sections), "job.fio:2049: [a1024] there are more than 1024 sections");
+    // Each section has those of all before it.
+    let globals: String = (0..1_000).map(|_| "[global]\nbs=4k\n").collect();
+    assert_eq!(refusal(&globals), "job.fio:893: [global] there are more than 100000 options");
+}
+
+#[test]
 fn values_that_make_no_sense() {
     for (line, words) in [
         ("rw=trim", "trims are not done; they are for devices, not for files"),
