@@ -30,8 +30,10 @@ pub(super) use uses::{UseKind, of as uses_of};
 type Checked<T> = Result<T, InvalidField>;
 
 /// A stage's and a job's number are kept in one byte.
-const STAGES_MAX: usize = 256;
+pub(super) const STAGES_MAX: usize = 256;
 const JOBS_MAX: usize = 256;
+/// Sets are compared with each other.
+const SETS_MAX: usize = 4_096;
 
 /// The most file ids that SeaweedFS is asked for at once.
 const IDS_MAX: u32 = 10_000;
@@ -74,6 +76,11 @@ impl WorkloadFile {
         is_label(&root.field("name"), &self.name)?;
         let mut cx = Context { file: self, targets: Vec::new(), sets: Vec::new() };
         cx.targets = targets(&root.field("targets"), &self.targets)?;
+        let sets_count = self.sets.iter().count();
+        if sets_count > SETS_MAX {
+            let reason = format!("{sets_count} sets are too many: at most {SETS_MAX}");
+            return Err(root.field("sets").refuse(reason));
+        }
         for (name, spec) in self.sets.iter() {
             let path = root.field("sets").named(name);
             is_name(&path, name)?;

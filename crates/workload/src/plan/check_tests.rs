@@ -35,6 +35,13 @@ pub(super) fn one_job(set: &str, job: &str) -> String {
 }
 
 #[test]
+fn sets_beyond_count() {
+    let sets: String = (0..=4_096).map(|at| format!("  s{at}: {{}}\n")).collect();
+    let refused = refused(&format!("sets:\n{sets}stages: []"));
+    assert_eq!(refused, "sets: 4097 sets are too many: at most 4096");
+}
+
+#[test]
 fn names_that_nobody_knows() {
     check(&[
         ("stages: []", "stages: is empty; a workload needs a stage"),

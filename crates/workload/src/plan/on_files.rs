@@ -1,7 +1,7 @@
 //! Workloads on files while they are put together: which sets there are, who writes them, and what
 //! must be written before it is read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::mem;
 
 use super::spec::{
@@ -39,6 +39,7 @@ impl FilesIn {
                 (name, job) == (&other.name, &other.job) && *workers >= other.workers
             }
             (SetSpec::Listed(ListedSet { names, .. }), SetSpec::Listed(others)) => {
+                let names: HashSet<&String> = names.iter().collect();
                 others.names.iter().all(|name| names.contains(name))
             }
             _ => false,

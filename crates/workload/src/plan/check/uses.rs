@@ -1,6 +1,7 @@
 //! Checks how stages use sets over the course of a run: nothing is read before it is made, no two
 //! jobs change the same members at once, and what the run did not make is touched only by consent.
 
+use std::collections::{BTreeMap, HashSet};
 use std::num::NonZeroU32;
 
 use plimsoll_model::StageKind;
@@ -184,6 +185,7 @@ pub(super) fn check(cx: &Context<'_>, stages: &[Stage]) -> Checked<Vec<Consent>>
             _ => Known::Empty,
         })
         .collect();
+    let mut within: BTreeMap<SetIndex, Vec<SetIndex>> = BTreeMap::new();
     let mut consents: Vec<Consent> = Vec::new();
     for (index, stage) in stages.iter().enumerate() {
         check_writers(cx, stage)?;
@@ -204,7 +206,10 @@ pub(super) fn check(cx: &Context<'_>, stages: &[Stage]) -> Checked<Vec<Consent>>
                 (UseKind::Clear, _) => Known::Empty,
                 _ => *now,
             };
-            spread(cx, &mut known, used.set);
+            // Sets whose files are theirs too know what is known of it.
+            for other in within.entry(used.set).or_insert_with(|| sets_within(cx, used.set)) {
+                known[other.0] = known[used.set.0];
+            }
         }
     }
     consents.sort();
@@ -212,11 +217,16 @@ pub(super) fn check(cx: &Context<'_>, stages: &[Stage]) -> Checked<Vec<Consent>>
     Ok(consents)
 }
 
-/// Has sets of files know what is known of a set whose files are theirs too.
-fn spread(cx: &Context<'_>, known: &mut [Known], from: SetIndex) {
-    let Members::Files(made) = cx.members(from) else { return };
-    for (index, set) in cx.sets.iter().enumerate() {
-        let Members::Files(other) = &set.members else { continue };
+/// Returns the other sets of files whose files all are files of a set.
+fn sets_within(cx: &Context<'_>, of: SetIndex) -> Vec<SetIndex> {
+    let Members::Files(made) = cx.members(of) else { return Vec::new() };
+    let listed: HashSet<&String> = match &made.names {
+        FileNames::Listed(names) | FileNames::Paths(names) => names.iter().collect(),
+        _ => HashSet::new(),
+    };
+    let is_within = |index: &usize| {
+        let set = &cx.sets[*index];
+        let Members::Files(other) = &set.members else { return false };
         let is_same = match (&other.names, &made.names) {
             (
                 FileNames::Made { format, job, workers, .. },
@@ -228,14 +238,13 @@ fn spread(cx: &Context<'_>, known: &mut [Known], from: SetIndex) {
             }
             (FileNames::Listed(names), FileNames::Listed(of))
             | (FileNames::Paths(names), FileNames::Paths(of)) => {
-                names.iter().all(|name| of.contains(name))
+                names == of || names.iter().all(|name| listed.contains(name))
             }
             _ => false,
         };
-        if is_same && set.target == cx.sets[from.0].target {
-            known[index] = known[from.0];
-        }
-    }
+        *index != of.0 && is_same && set.target == cx.sets[of.0].target
+    };
+    (0..cx.sets.len()).filter(is_within).map(SetIndex).collect()
 }
 
 fn check_use(
