@@ -13,6 +13,9 @@ use crate::machine::{memory_usable_bytes, open_files_max, resident_bytes};
 /// engine (27 KB measured with target `null`).
 const SESSION_BYTES: u64 = 32 << 10;
 
+/// What a row of figures takes while a report is made, rounded up.
+const ROW_BYTES: u64 = 32 << 10;
+
 /// Returns the default limit of memory: an eighth of what there is, as the end of a stage takes up
 /// to four times what its members have taken until then.
 pub fn memory_for_runs() -> u64 {
@@ -29,6 +32,21 @@ pub fn check_in_flight(count: u64, max: u64) -> Result<(), String> {
         "{count} operations in flight take about {} MiB of memory, and runs may take {} MiB here",
         bytes >> 20,
         max >> 20
+    ))
+}
+
+/// Refuses so many rows of figures as take more than half of `max` bytes in a report: two are made
+/// concurrently.
+pub fn check_rows(count: u64, max: u64) -> Result<(), String> {
+    let bytes = count.saturating_mul(ROW_BYTES);
+    if bytes <= max / 2 {
+        return Ok(());
+    }
+    Err(format!(
+        "a report would have {count} rows of figures (each kind of operation of each job of each \
+         stage) and take about {} MiB of memory, and {} MiB are for a report here",
+        bytes >> 20,
+        max >> 21
     ))
 }
 
@@ -110,6 +128,13 @@ mod tests {
     fn runs_share_half_of_the_connections() {
         let half = open_files_max() / 2;
         assert!(check_connections(half, 1).is_ok() && check_connections(half, 2).is_err());
+    }
+
+    #[test]
+    fn rows_of_reports_are_bound_by_memory() {
+        assert_eq!(check_rows(1_024, 64 << 20), Ok(()));
+        let refusal = check_rows(1_056, 64 << 20).unwrap_err();
+        assert!(refusal.contains("about 33 MiB of memory, and 32 MiB are"), "{refusal}");
     }
 
     #[test]

@@ -22,10 +22,11 @@ use std::convert::Infallible;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use axum::body::Body;
+use axum::body::{Body, to_bytes};
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::header::{
-    CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
+    CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName,
+    HeaderValue,
 };
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -185,23 +186,36 @@ async fn blocking<T: IntoResponse + Send + 'static>(
     }
 }
 
-/// Does what reads records: few at a time, as each takes memory and a processor. What has begun
-/// keeps its turn, although nobody waits for it any more.
+/// Does what reads records: few concurrently, as each takes memory and a processor. Work that has
+/// begun keeps its turn although its client has left, and an answer keeps the user's place until
+/// its last byte is sent: it is in memory until then.
 async fn reading<T: IntoResponse + Send + 'static>(
     site: Arc<Site>,
     Caller { user }: Caller,
     work: impl FnOnce(&Site) -> Result<T, Refused> + Send + 'static,
 ) -> Response {
-    let turn = match turns::read(&site, &user) {
-        Ok(hold) => site.readers.clone().acquire_owned().await.map(|permit| (hold, permit)),
+    let place = match turns::read(&site, &user) {
+        Ok(place) => Arc::new(place),
         Err(refused) => return refused.into_response(),
     };
-    let Ok(turn) = turn else { return Refused::internal().into_response() };
+    let Ok(permit) = site.readers.clone().acquire_owned().await else {
+        return Refused::internal().into_response();
+    };
+    let turn = (permit, Arc::clone(&place));
     let held = move |site: &Site| {
         let _turn = turn;
         work(site)
     };
-    blocking(site, held).await
+    let (head, body) = blocking(site, held).await.into_parts();
+    let Ok(body) = to_bytes(body, usize::MAX).await else {
+        return Refused::internal().into_response();
+    };
+    let length = [(CONTENT_LENGTH, body.len())];
+    let pieces = stream::unfold((body, place), |(mut left, place)| async move {
+        let piece = left.split_to(left.len().min(PIECE_BYTES));
+        (!piece.is_empty()).then_some((Ok::<_, Infallible>(piece), (left, place)))
+    });
+    (head, length, Body::from_stream(pieces)).into_response()
 }
 
 /// Returns the number of a run, as it stands in a path.
@@ -312,7 +326,12 @@ async fn timeline(State(site): At, Path(id): Path<String>, fields: Fields) -> Re
     blocking(site, work).await
 }
 
-async fn timeline_csv(State(site): At, Path(id): Path<String>, fields: Fields) -> Response {
+async fn timeline_csv(
+    State(site): At,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    fields: Fields,
+) -> Response {
     let work = move |site: &Site| {
         let number = number(&id)?;
         site.console.store().entry(number)?;
@@ -320,7 +339,7 @@ async fn timeline_csv(State(site): At, Path(id): Path<String>, fields: Fields) -
         let name = format!("{number}-timeline.csv");
         Ok(attachment(&name, "text/csv; charset=utf-8", Body::from(text)))
     };
-    blocking(site, work).await
+    reading(site, caller, work).await
 }
 
 async fn report_json(
@@ -328,7 +347,10 @@ async fn report_json(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Response {
-    let work = move |site: &Site| Ok(Json(reports::report_json(&site.console, number(&id)?)?));
+    let work = move |site: &Site| {
+        let json = reports::report_json(&site.console, number(&id)?)?;
+        Ok(([(CONTENT_TYPE, "application/json")], json))
+    };
     reading(site, caller, work).await
 }
 
@@ -365,14 +387,20 @@ async fn everything(
     blocking(site, work).await
 }
 
-async fn file(State(site): At, Path((id, name)): Path<(String, String)>) -> Response {
+async fn file(
+    State(site): At,
+    Extension(caller): Extension<Caller>,
+    Path((id, name)): Path<(String, String)>,
+) -> Response {
     let work = move |site: &Site| {
         let entry = site.console.store().entry(number(&id)?)?;
         let none = || Refused::not_found(format!("{id} has no such file"));
         let found = files::find(&entry, &name).ok_or_else(none)?;
         let (open, length) = found.open().map_err(|_| none())?;
         let last = name.rsplit('/').next().unwrap_or("file").to_owned();
+        let turn = turns::write(site, &caller.user)?;
         let body = written(move |mut to| {
+            let _turn = turn;
             io::copy(&mut io::Read::take(open, length), &mut to)?;
             to.flush()
         });

@@ -8,7 +8,7 @@ use std::time::Duration;
 use plimsoll_analysis::compare::Margin;
 use plimsoll_analysis::{Figures, Times};
 use plimsoll_model::EndpointId;
-use plimsoll_report::{Report, RowReport, StageReport, compare as compared, html, json};
+use plimsoll_report::{Report, RowReport, StageReport, compare as compared, html};
 use plimsoll_results::{Asked, Record, ResultsError, Side, environment};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -24,6 +24,10 @@ use crate::store::Entry;
 
 /// More runs than this are in no matrix.
 const RUNS_MAX: usize = 500;
+/// More rows than this neither.
+const ROWS_MAX: usize = 50_000;
+/// A larger report is not sent: it is in memory until its last byte is.
+const REPORT_BYTES_MAX: usize = 32 << 20;
 
 /// Final figures of many runs.
 #[derive(Clone, Debug, Serialize)]
@@ -128,11 +132,20 @@ fn report_of(entry: &Entry, asked: &Asked) -> Result<(Record, Report), Refused> 
     Ok((record, report))
 }
 
-/// Returns the report of a run for programs.
-pub(super) fn report_json(console: &Console, number: Number) -> Result<Value, Refused> {
+/// Returns the report of a run for programs, in JSON.
+pub(super) fn report_json(console: &Console, number: Number) -> Result<Vec<u8>, Refused> {
     let entry = console.store().entry(number)?;
     let (_, report) = report_of(&entry, &Asked { details: true, ..Asked::default() })?;
-    Ok(json::render(&report))
+    let json = serde_json::to_vec(&report).map_err(|_| Refused::internal())?;
+    if json.len() > REPORT_BYTES_MAX {
+        return Err(Refused::too_large(format!(
+            "the report has {} MiB, and {} MiB at most are sent: download the whole record, which \
+             `plimsoll analyze` reads",
+            json.len() >> 20,
+            REPORT_BYTES_MAX >> 20
+        )));
+    }
+    Ok(json)
 }
 
 /// Returns the report of a run as a page.
@@ -155,6 +168,11 @@ pub(crate) fn matrix(
     for number in runs {
         let rows = console.store().entry(*number).map_err(Refused::from);
         match rows.and_then(|entry| rows_of(console, &entry)) {
+            Ok(rows) if doc.rows.len() + rows.len() > ROWS_MAX => {
+                return Err(Refused::invalid(format!(
+                    "a matrix has {ROWS_MAX} rows at most: name fewer runs"
+                )));
+            }
             Ok(rows) => doc.rows.extend(rows),
             Err(refused) => {
                 let why = refused.message().to_owned();

@@ -15,8 +15,8 @@ const OF_USER_MAX: usize = 8;
 
 /// Records that are read concurrently.
 pub(super) const READERS_MAX: usize = 2;
-/// Requests of one user that read records or wait for it.
-const READS_OF_USER_MAX: usize = 16;
+/// Requests of one user that read records or wait for it, or whose answers are being sent.
+const READS_OF_USER_MAX: usize = 8;
 
 /// Begins a request that reads records, unless too many of a user's do.
 pub(super) fn read(site: &Site, user: &str) -> Result<Hold<String>, Refused> {
@@ -28,12 +28,12 @@ pub(super) fn read(site: &Site, user: &str) -> Result<Hold<String>, Refused> {
     })
 }
 
-/// Archives written concurrently, each by a thread that waits for its client.
+/// Archives and files written concurrently, each by a thread that waits for its client.
 pub(super) const WRITERS_MAX: usize = 24;
-/// Of these, archives of one user.
+/// Of these, those of one user.
 const WRITERS_OF_USER_MAX: usize = 8;
 
-/// Begins to write an archive, unless too many are being written.
+/// Begins to write an archive or a file, unless too many are being written.
 pub(super) fn write(
     site: &Site,
     user: &str,
@@ -42,7 +42,7 @@ pub(super) fn write(
     let hold = of_users.take(user.to_owned(), WRITERS_OF_USER_MAX);
     let permit = Arc::clone(all).try_acquire_owned().ok();
     hold.zip(permit)
-        .ok_or_else(|| Refused::busy("too many archives are being downloaded: try again later"))
+        .ok_or_else(|| Refused::busy("too many files are being downloaded: try again later"))
 }
 
 /// Begins to judge a workload of a user, unless too many of theirs are being judged.
@@ -107,7 +107,9 @@ mod tests {
         let answers = join_all((0..20).map(request)).await;
         lets_go.join().unwrap();
         let refused = answers.iter().filter(|answer| answer.status() == 429).count();
-        assert_eq!((most.load(Ordering::SeqCst), refused), (READERS_MAX, 4));
+        assert_eq!((most.load(Ordering::SeqCst), refused), (READERS_MAX, 12));
+        assert!(!site.reading.is_empty(), "until the answers are sent");
+        drop(answers);
         assert!(site.reading.is_empty());
     }
 

@@ -151,6 +151,8 @@ fn what_is_owed_adds_up() {
     assert_eq!((owed.members_filled, owed.workers_max, owed.duration_max), (2_500, 20, None));
     assert_eq!(owed.bytes_filled, 2_500.0 * 10_485_760.0);
     assert_eq!(owed.bytes_written_to_files, 0.0);
+    // Three of the fill at most, and four of the mix.
+    assert_eq!(owed.rows_max, 3 + 4);
     let of_files = |sets: &str, stages: [&str; 2]| {
         let file = crate::testing::on_files(sets, &stages);
         let owed = file.check().unwrap().owed();

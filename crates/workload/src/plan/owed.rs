@@ -1,8 +1,10 @@
 //! What a plan comes to before it runs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::mem::discriminant;
 use std::time::Duration;
 
+use super::check::STAGES_MAX;
 use super::checked::{Job, Members, Plan, SetIndex, Stage};
 use super::work::Work;
 use crate::files::NameAct;
@@ -23,6 +25,31 @@ pub struct Owed {
     pub ops_asked: u64,
     /// The most workers that one stage has.
     pub workers_max: u32,
+    /// How many rows of figures a report of it may have: one for each kind of operation of each job
+    /// of each stage, in a search of each probe.
+    pub rows_max: u64,
+}
+
+impl Stage {
+    fn rows_max(&self) -> u64 {
+        // Each probe of a search is a stage of the record.
+        let times = if self.search.is_some() { STAGES_MAX as u64 } else { 1 };
+        times * self.jobs.iter().map(|job| job.work.kinds_max()).sum::<u64>()
+    }
+}
+
+impl Work {
+    /// Returns how many kinds of operations it has at most.
+    fn kinds_max(&self) -> u64 {
+        let kinds = match self {
+            Self::Objects(ops) => {
+                ops.iter().map(|op| discriminant(&op.act)).collect::<HashSet<_>>().len()
+            }
+            // Such as reads, writes and syncs.
+            _ => 3,
+        };
+        kinds as u64
+    }
 }
 
 impl Plan {
@@ -32,6 +59,7 @@ impl Plan {
         let mut owed = Owed {
             duration_max: times.map(|times| times.into_iter().sum()),
             workers_max: self.stages.iter().map(Stage::workers).max().unwrap_or(0),
+            rows_max: self.stages.iter().map(Stage::rows_max).sum(),
             ..Owed::default()
         };
         let (mut filled, mut written) = (BTreeSet::<SetIndex>::new(), BTreeMap::new());

@@ -262,6 +262,7 @@ impl LocalRunner {
         let _one_by_one = self.judging.lock().unwrap_or_else(PoisonError::into_inner);
         let plan = conducted::judge(&prepared.file, &settings);
         let plan = plan.map_err(|error| located(error, prepared.source.as_ref(), name))?;
+        bounds::check_rows(plan.owed().rows_max, self.memory_max).map_err(Error::msg)?;
         if !self.has_fleet {
             let in_flight = plan.stages.iter().map(|stage| stage.in_flight_max()).max();
             let in_flight = in_flight.unwrap_or(0);
