@@ -17,9 +17,8 @@ use plimsoll_workload::plan::spec::{OneOrMany, SeaweedTarget, TargetSpec};
 use plimsoll_workload::plan::{FieldPath, Placed, Placing, TargetIndex};
 
 use crate::error::refused;
-use crate::input::LIST_BYTES_MAX;
 use crate::opening::{AskedStore, Reach, filer_config, seaweed_config};
-use crate::{ConductError, RunTime, Store, input, lease, opening};
+use crate::{ConductError, RunTime, Store, lease, opening};
 
 /// Below it every run has a prefix of its own.
 const HOME: &str = "plimsoll/";
@@ -288,6 +287,7 @@ pub struct NamedFiles {
     /// The collections that it wrote to; `None` is the target's own.
     collections: Vec<Option<String>>,
     spec: Box<SeaweedTarget>,
+    run: RunDirectory,
 }
 
 /// Returns what the run wrote to targets that gave it names, as far as it is noted.
@@ -304,16 +304,17 @@ pub fn named_files(
             return refused("run.json does not say which SeaweedFS the run wrote to");
         };
         let list = run.names_path(target);
-        let of_list =
-            |source| ConductError::Of { what: format!("cannot read {}", list.display()), source };
         // It is made before anything is written, so where it is not, nobody knows what is left.
-        let text = input::read_text(&list, LIST_BYTES_MAX);
-        let text = text.map_err(|error| of_list(error.into()))?;
-        let count = read_list(&text).map_err(|error| of_list(error.into()))?.len() as u64;
+        let ids = read_list(&run.read_names(target)?).map_err(|error| ConductError::Of {
+            what: format!("cannot read {}", list.display()),
+            source: error.into(),
+        })?;
+        let count = ids.len() as u64;
         let (spec, masters) = (spec.clone(), spec.master.0.join(", "));
         let collections = placed.as_ref().map(|placed| placed.own_buckets(TargetIndex(target)));
         let collections = collections.unwrap_or_else(|| vec![None]);
-        found.push(NamedFiles { target, list, count, masters, collections, spec });
+        let run = run.clone();
+        found.push(NamedFiles { target, list, count, masters, collections, spec, run });
     }
     Ok(found)
 }
@@ -336,10 +337,7 @@ impl NamedFiles {
         let config = seaweed_config(&path, &self.spec, security, Some(&names))?;
         let store = Store::seaweed(config, time)?;
         // Nothing is added to the list; it is what the sweep goes by.
-        store.driver.keep_names(&self.list).map_err(|error| ConductError::Of {
-            what: format!("cannot open {}", self.list.display()),
-            source: error.into(),
-        })?;
+        store.driver.keep_names(&self.list, self.run.open_names(self.target)?);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(ConductError::event_loop)?;
         let admin_of = store.admin.as_ref().expect("what is written to is administered");

@@ -291,12 +291,10 @@ impl OpenRun {
     /// record.
     fn keep_names(&self, directory: &RunDirectory) -> Result<(), ConductError> {
         for (index, target) in self.request.targets.iter().enumerate() {
-            let Some(store) = target.store() else { continue };
-            let path = directory.names_path(index);
-            store.driver.keep_names(&path).map_err(|error| ConductError::Of {
-                what: format!("cannot write {}", path.display()),
-                source: error.into(),
-            })?;
+            // No other kind of target gives names.
+            let store = target.store().filter(|store| store.record.has_collections());
+            let Some(store) = store else { continue };
+            store.driver.keep_names(&directory.names_path(index), directory.open_names(index)?);
         }
         Ok(())
     }

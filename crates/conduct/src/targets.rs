@@ -1,7 +1,7 @@
 //! What a run is carried out on: the one table of drivers, and what a target is to the run.
 
 use std::fmt;
-use std::io;
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -55,9 +55,9 @@ macro_rules! drivers {
                 }
             }
 
-            fn keep_names(&self, path: &Path) -> io::Result<()> {
+            fn keep_names(&self, path: &Path, file: File) {
                 match self {
-                    $(Self::$kind(driver) => driver.keep_names(path),)*
+                    $(Self::$kind(driver) => driver.keep_names(path, file),)*
                 }
             }
 

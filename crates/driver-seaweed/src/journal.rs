@@ -3,8 +3,8 @@
 //! An id stands in it before its upload begins, so that whatever a run stored can be removed, also
 //! when its process was killed. (What the machine itself loses by a power cut may be missing.)
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -20,12 +20,11 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Keeps the journal in that file from now on, behind what it holds.
-    pub(crate) fn keep_in(&self, path: &Path) -> io::Result<()> {
-        let file = OpenOptions::new().create(true).append(true).open(path)?;
+    /// Keeps the journal in that file from now on, behind what it holds. It is never opened again
+    /// by its path, which may have come to mean another file.
+    pub(crate) fn keep_in(&self, path: &Path, file: File) {
         let is_first = self.file.set((path.to_owned(), file)).is_ok();
         assert!(is_first, "a driver serves one run");
-        Ok(())
     }
 
     /// Returns where it is kept, if it is.
@@ -35,8 +34,12 @@ impl Journal {
 
     /// Returns what it holds.
     pub(crate) fn read(&self) -> io::Result<String> {
-        #[expect(clippy::disallowed_methods, reason = "the driver's own list of what it was given")]
-        self.path().map_or_else(|| Ok(String::new()), std::fs::read_to_string)
+        let Some((_, file)) = self.file.get() else { return Ok(String::new()) };
+        // What is written goes to the end wherever this has got to.
+        let (mut file, mut text) = (file, String::new());
+        file.rewind()?;
+        file.read_to_string(&mut text)?;
+        Ok(text)
     }
 
     /// Notes that the run makes a collection.
@@ -72,19 +75,18 @@ pub fn read_list(text: &str) -> Result<Vec<FileId>, ListError> {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let id = line.parse().map_err(|why| ListError { line: index + 1, why })?;
-        ids.push(id);
+        ids.push(line.parse().map_err(|_| ListError { line: index + 1 })?);
     }
     Ok(ids)
 }
 
-/// A line of a list that is no file id.
+/// A line of a list that is no file id. What it says instead is not shown: a record that somebody
+/// else made may have put another file in the list's place.
 #[derive(Debug, thiserror::Error)]
-#[error("line {line}: {why}")]
+#[error("line {line} is not a file id such as 3,01637037d6")]
 pub struct ListError {
     /// Which, from 1 on.
     pub line: usize,
-    why: crate::NoFileId,
 }
 
 #[cfg(test)]
@@ -98,7 +100,8 @@ mod tests {
         let journal = Journal::default();
         let first: FileId = "3,fe637037d6".parse().unwrap();
         journal.note(first).unwrap();
-        journal.keep_in(&path).unwrap();
+        let file = File::options().read(true).append(true).create(true).open(&path).unwrap();
+        journal.keep_in(&path, file);
         (0..3).for_each(|more| journal.note(first.plus(more).unwrap()).unwrap());
         journal.note("4,01000000ff".parse().unwrap()).unwrap();
         let text = journal.read().unwrap();
@@ -112,7 +115,7 @@ mod tests {
         let ids: Vec<String> = read_list(text).unwrap().iter().map(ToString::to_string).collect();
         assert_eq!(ids, ["3,01637037d6", "3,02637037d6"]);
         let error = read_list("3,01637037d6\nnonsense\n").unwrap_err();
-        assert_eq!(error.to_string(), "line 2: `nonsense` is not a file id such as 3,01637037d6");
+        assert_eq!(error.to_string(), "line 2 is not a file id such as 3,01637037d6");
         assert_eq!(read_list("").unwrap(), []);
     }
 }

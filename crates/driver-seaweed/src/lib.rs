@@ -29,6 +29,7 @@ mod token;
 mod topology;
 mod wire;
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::rc::Rc;
@@ -150,7 +151,7 @@ impl Driver for SeaweedDriver {
         2 * sessions + threads * (servers + IDLE_SPARE as u64) + 1
     }
 
-    fn keep_names(&self, path: &Path) -> io::Result<()> {
-        self.journal.keep_in(path)
+    fn keep_names(&self, path: &Path, file: File) {
+        self.journal.keep_in(path, file);
     }
 }

@@ -12,8 +12,8 @@ pub mod mock;
 pub mod null;
 mod ring;
 
+use std::fs::File;
 use std::future::Future;
-use std::io;
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::pin::Pin;
@@ -307,10 +307,9 @@ pub trait Driver: Send + Sync {
     fn endpoints(&self) -> Vec<String>;
 
     /// Has the driver note in a file from now on what the target calls that which is written, each
-    /// name before it is used, where names are all that it can be removed by.
-    fn keep_names(&self, _path: &Path) -> io::Result<()> {
-        Ok(())
-    }
+    /// name before it is used, where names are all that it can be removed by. The file is open to
+    /// be read and added to; `path` is what messages call it.
+    fn keep_names(&self, _path: &Path, _file: File) {}
 
     /// Returns how many connections so many sessions may have open at once, on `threads` threads.
     fn connections_max(&self, sessions: u64, threads: u64) -> u64 {

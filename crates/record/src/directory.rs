@@ -1,7 +1,7 @@
 //! The directory of one run.
 #![expect(clippy::disallowed_methods, reason = "record owns the files of a run")]
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,6 +31,8 @@ pub(crate) const TEMPORARY_SUFFIX: &str = ".tmp";
 const MANIFEST_BYTES_MAX: u64 = 64 << 20;
 /// How large a summary that is read may be.
 const SUMMARY_BYTES_MAX: u64 = 1 << 30;
+/// How large a list of names that is read may be.
+const NAMES_BYTES_MAX: u64 = 4 << 30;
 
 /// The directory of one run.
 ///
@@ -124,7 +126,20 @@ impl RunDirectory {
     /// Returns where the names stand that a target gave to what the run wrote, if that is what it
     /// is removed by: one a line, each before it was used. `target` is its place in the manifest.
     pub fn names_path(&self, target: usize) -> PathBuf {
-        self.folder.path_of(&format!("{NAMES_PREFIX}{target}{NAMES_SUFFIX}"))
+        self.folder.path_of(&names_file(target))
+    }
+
+    /// Opens that list to read it and to add to it, and makes it if there is none.
+    pub fn open_names(&self, target: usize) -> Result<File, RecordError> {
+        let opened = self.folder.open_or_create(&names_file(target));
+        opened.map_err(|source| RecordError::io("open", &self.names_path(target), source))
+    }
+
+    /// Returns what that list holds.
+    pub fn read_names(&self, target: usize) -> Result<String, RecordError> {
+        let content = self.folder.read(&names_file(target), NAMES_BYTES_MAX)?;
+        String::from_utf8(content)
+            .map_err(|_| RecordError::damaged(&self.names_path(target), "it is not UTF-8 text"))
     }
 
     /// Writes a file beside the record, such as what the server told of itself; returns its path.
@@ -227,6 +242,10 @@ impl RunDirectory {
         // The new name is safe only when the directory is.
         self.folder.sync().map_err(|source| RecordError::io("write", self.path(), source))
     }
+}
+
+pub(crate) fn names_file(target: usize) -> String {
+    format!("{NAMES_PREFIX}{target}{NAMES_SUFFIX}")
 }
 
 /// Tells whether a file of that name keeps names.

@@ -92,11 +92,15 @@ impl Folder {
         Ok(File::from(rustix::fs::openat(&self.handle, name, flags, mode)?))
     }
 
-    /// Opens a file, and makes it if it is not there.
+    /// Opens a file to read it and to add to its end, and makes it if it is not there.
     pub(crate) fn open_or_create(&self, name: &str) -> io::Result<File> {
-        let flags = OFlags::RDWR | OFlags::CREATE | FLAGS;
+        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | FLAGS;
         let mode = Mode::from_raw_mode(FILE_MODE);
-        Ok(File::from(rustix::fs::openat(&self.handle, name, flags, mode)?))
+        let file = rustix::fs::openat(&self.handle, name, flags, mode)?;
+        match FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) {
+            FileType::RegularFile => Ok(File::from(file)),
+            kind => Err(io::Error::other(irregular(kind))),
+        }
     }
 
     /// Opens a file to read it.

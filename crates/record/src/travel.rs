@@ -2,10 +2,12 @@
 #![expect(clippy::disallowed_methods, reason = "record owns the files of a run")]
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Seek as _, SeekFrom, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use crate::directory::{MANIFEST_NAME, OPS_NAME, SUMMARY_NAME, TEMPORARY_SUFFIX, is_names_file};
+use crate::directory::{
+    MANIFEST_NAME, OPS_NAME, SUMMARY_NAME, TEMPORARY_SUFFIX, is_names_file, names_file,
+};
 use crate::folder::Folder;
 use crate::lease::LOCK_NAME;
 use crate::ops::{is_closed_part, is_part_file};
@@ -51,20 +53,14 @@ impl RunDirectory {
 
     /// Adds the names that a target gave to another part of the run, if it gave any.
     pub fn append_names(&self, target: usize, part: &Self) -> Result<(), RecordError> {
-        let (from, to) = (part.names_path(target), self.names_path(target));
-        let name = |path: &Path| {
-            path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
-        };
-        let mut source = match part.folder().file(&name(&from)) {
+        let mut source = match part.folder().file(&names_file(target)) {
             Ok(source) => source,
             Err(RecordError::Missing { .. }) => return Ok(()),
             Err(error) => return Err(error),
         };
-        let failed = |source| RecordError::io("write", &to, source);
-        let mut file = self.folder().open_or_create(&name(&to)).map_err(failed)?;
-        file.seek(SeekFrom::End(0)).map_err(failed)?;
-        io::copy(&mut source, &mut file).map_err(failed)?;
-        Ok(())
+        let copied = io::copy(&mut source, &mut self.open_names(target)?);
+        let failed = |source| RecordError::io("write", &self.names_path(target), source);
+        copied.map(drop).map_err(failed)
     }
 
     /// Moves the directory of the run; nothing may be there.

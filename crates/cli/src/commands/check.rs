@@ -1,5 +1,6 @@
 //! `plimsoll check`: whether a live store keeps its promises of consistency.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -122,7 +123,9 @@ fn check_seaweed(place: &str, args: &CheckArgs) -> Result<ExitCode> {
             "{list} names what an earlier check wrote: move it away, as this check would remove it"
         );
     }
-    driver.keep_names(&list).with_context(|| format!("cannot write {}", list.display()))?;
+    let file = File::options().read(true).append(true).create_new(true).open(&list);
+    let file = file.with_context(|| format!("cannot write {}", list.display()))?;
+    driver.keep_names(&list, file);
     let admin = Box::new(driver.admin(&time.clock, None));
     let root = CheckRoot::Collection(collection.to_owned());
     let checked =

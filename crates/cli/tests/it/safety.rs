@@ -1,6 +1,9 @@
 //! What the run did not write is as it was, however the run ends.
 
+use std::path::Path;
+
 use rustix::process::Signal;
+use serde_json::{Value, json};
 
 use crate::console_submitters::Stranger;
 use crate::harness::{Background, Target, oracle, plimsoll, run, run_directory, stderr};
@@ -149,31 +152,36 @@ fn a_manifest_that_names_another_prefix_empties_nothing() {
     }
 }
 
-#[test]
-fn clean_signs_in_nowhere_that_its_user_has_not_named() {
-    let (target, stranger) = (oracle(), Stranger::start());
-    let directory = tempfile::tempdir().unwrap();
+/// Makes a record in a directory, of a run that wrote to another target than it did.
+fn forged_record(directory: &Path, kind: &str, endpoint: &str, target: &Value) {
+    let stores = oracle();
     let line = "s3 put --obj.size 1KiB --duration 50ms --concurrent 2 --keep-data --run-dir record";
-    let output = run(target.command(directory.path(), line));
+    let output = run(stores.command(directory, line));
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let path = directory.path().join("record/run.json");
-    let mut manifest: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let path = directory.join("record/run.json");
+    let mut manifest: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     manifest.as_object_mut().unwrap().remove("checksum");
     for (field, value) in [
-        ("kind", serde_json::json!("swift")),
-        ("endpoints", serde_json::json!(["swift.example:8080"])),
-        ("bucket", serde_json::json!("c")),
-        ("region", serde_json::Value::Null),
-        ("lookup", serde_json::Value::Null),
-        ("payload_signing", serde_json::Value::Null),
+        ("kind", json!(kind)),
+        ("endpoints", json!([endpoint])),
+        ("bucket", json!("c")),
+        ("region", Value::Null),
+        ("lookup", Value::Null),
+        ("payload_signing", Value::Null),
     ] {
         manifest["target"][field] = value;
     }
-    let host = &stranger.host;
-    let swift = serde_json::json!({ "auth": format!("http://{host}/auth/v1.0"), "container": "c" });
-    manifest["workload"]["targets"] = serde_json::json!({ "s": { "swift": swift } });
+    manifest["workload"]["targets"] = json!({ "s": target });
     std::fs::write(&path, manifest.to_string()).unwrap();
+}
+
+#[test]
+fn clean_signs_in_nowhere_that_its_user_has_not_named() {
+    let stranger = Stranger::start();
+    let directory = tempfile::tempdir().unwrap();
+    let host = &stranger.host;
+    let swift = json!({ "auth": format!("http://{host}/auth/v1.0"), "container": "c" });
+    forged_record(directory.path(), "swift", "swift.example:8080", &json!({ "swift": swift }));
     let clean = |args: &[&str]| {
         let mut clean = plimsoll(directory.path());
         clean.args(["clean", "record"]).args(args);
@@ -194,4 +202,32 @@ fn clean_signs_in_nowhere_that_its_user_has_not_named() {
     // Who names that host as well, or allows it, has it asked.
     clean(&["--host", &format!("swift.example:8080,{host}")]);
     assert!(stranger.heard().contains("OWNER-KEY"));
+}
+
+#[test]
+fn clean_reads_no_file_that_a_record_links_to() {
+    let stranger = Stranger::start();
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let target = json!({ "seaweedfs": { "master": stranger.host, "collection": "c" } });
+    forged_record(directory.path(), "seaweedfs", &stranger.host, &target);
+    std::fs::write(path("foreign"), "root:x:0:0\n").unwrap();
+    let cleaned = || {
+        let mut clean = plimsoll(directory.path());
+        clean.args(["clean", "--yes", "record"]);
+        let output = run(clean);
+        assert_ne!(output.status.code(), Some(0));
+        stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    std::os::unix::fs::symlink(path("foreign"), path("record/names-0.txt")).unwrap();
+    let said = cleaned();
+    assert!(said.contains("names-0.txt is damaged: it is a link"), "{said}");
+    assert!(!said.contains("root"), "{said}");
+    // Nor is a line shown that is no name.
+    std::fs::remove_file(path("record/names-0.txt")).unwrap();
+    std::fs::copy(path("foreign"), path("record/names-0.txt")).unwrap();
+    let said = cleaned();
+    assert!(said.contains("line 1 is not a file id such as 3,01637037d6"), "{said}");
+    assert!(!said.contains("root"), "{said}");
+    assert_eq!(stranger.heard(), "");
 }

@@ -209,6 +209,18 @@ fn what_is_no_regular_file_is_refused_at_once() {
     assert!(made.success());
     assert!(refused(&directory).contains("run.json is damaged: it is a FIFO, and a run is read"));
     assert!(RunDirectory::open(place.path()).is_err());
+
+    // A list of names is read and added to.
+    let names = directory.names_path(0);
+    std::os::unix::fs::symlink(elsewhere.path().join("run.json"), &names).unwrap();
+    let error = directory.read_names(0).unwrap_err().to_string();
+    assert!(error.contains("names-0.txt is damaged: it is a link"), "{error}");
+    assert!(directory.open_names(0).is_err());
+    fs::remove_file(&names).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&names).status().unwrap().success());
+    let error = directory.read_names(0).unwrap_err().to_string();
+    assert!(error.contains("names-0.txt is damaged: it is a FIFO"), "{error}");
+    assert!(directory.open_names(0).is_err());
 }
 
 #[test]
