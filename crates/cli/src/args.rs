@@ -239,7 +239,7 @@ pub(crate) struct CleanArgs {
     /// Yes, remove what is listed, or what the run left where its record says
     #[arg(long)]
     pub(crate) yes: bool,
-    /// Of a run on SeaweedFS: its security.toml [default: as the run was given it]
+    /// Of a run on SeaweedFS: the cluster's security.toml, if the run was given one
     #[arg(long, value_name = "FILE")]
     pub(crate) security: Option<PathBuf>,
     #[command(flatten)]

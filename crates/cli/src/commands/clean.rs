@@ -69,6 +69,7 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     of_user.iter().for_each(|text| ui.note(text.trim_end()));
+    check_security(args, &manifest)?;
     // Nothing is removed anywhere before all of it may be.
     let mut reached = Vec::new();
     for (target, roots) in stores() {
@@ -81,9 +82,7 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
         }
         reached.push((open(&manifest, roots[0].target, &store_args, args)?, roots));
     }
-    for files in &named {
-        confirm_named(args, files, &ui)?;
-    }
+    named.iter().try_for_each(|files| confirm_named(args, files, &ui))?;
     let begun = RunClock::start();
     let of_stores = reached
         .iter()
@@ -244,6 +243,27 @@ fn sign_in_host(
     (!names_it).then_some(host)
 }
 
+/// Refuses to go on without the keys of a run. The record says where they are and which host they
+/// would sign for, so they are opened only where the user names them, whatever --yes allows.
+fn check_security(args: &CleanArgs, manifest: &Manifest) -> Result<()> {
+    let Some(plan) = manifest.workload.plan().filter(|_| args.security.is_none()) else {
+        return Ok(());
+    };
+    for (target, recorded) in plan.targets.iter().zip(manifest.targets()) {
+        let Some(TargetSpec::Seaweedfs(spec)) = &target.spec else { continue };
+        let Some(file) = &spec.security else { continue };
+        let host = match recorded.has_directories() {
+            true => recorded_hosts(recorded),
+            false => spec.master.0.join(", "),
+        };
+        bail!(
+            "the run used the keys of `{file}` for {host}, as run.json says; name their file with \
+             --security FILE if they may be used there"
+        );
+    }
+    Ok(())
+}
+
 /// The same of a SeaweedFS.
 fn confirm_named(args: &CleanArgs, files: &NamedFiles, ui: &Ui) -> Result<()> {
     let NamedFiles { count, masters, .. } = files;
@@ -257,8 +277,8 @@ fn confirm_named(args: &CleanArgs, files: &NamedFiles, ui: &Ui) -> Result<()> {
 
 /// Removes what a run wrote to a SeaweedFS that gave it names.
 fn clean_named(args: &CleanArgs, files: &NamedFiles, ui: &Ui) -> Result<u64> {
-    let security = args.security.as_deref().or(files.security().map(Path::new));
-    let removed = files.remove(store::security(security, &AllowedDirs::ANY)?, &RunTime::machine());
+    let security = store::security(args.security.as_deref(), &AllowedDirs::ANY)?;
+    let removed = files.remove(security, &RunTime::machine());
     let removed = removed.map_err(lower::with_advice)?;
     let what = format::plural(removed, "file");
     ui.result(&format!("removed {what} from SeaweedFS on {}\n", files.masters))?;

@@ -231,3 +231,36 @@ fn clean_reads_no_file_that_a_record_links_to() {
     assert!(!said.contains("root"), "{said}");
     assert_eq!(stranger.heard(), "");
 }
+
+#[test]
+fn clean_signs_with_no_key_that_only_the_record_names() {
+    let directory = tempfile::tempdir().unwrap();
+    let key = "[jwt.filer_signing]\nkey = \"OWNER\"\n[jwt.signing]\nkey = \"OWNER\"\n";
+    std::fs::write(directory.path().join("keys.toml"), key).unwrap();
+    for kind in ["seaweedfs-filer", "seaweedfs"] {
+        let stranger = Stranger::start();
+        let host = &stranger.host;
+        let place = tempfile::tempdir_in(directory.path()).unwrap();
+        let server = if kind == "seaweedfs" { "master" } else { "filer" };
+        let target = json!({ "seaweedfs": { server: host, "security": "../keys.toml" } });
+        forged_record(place.path(), kind, host, &target);
+        std::fs::write(place.path().join("record/names-0.txt"), "3,01637037d6\n").unwrap();
+        let clean = |args: &[&str]| {
+            let mut clean = plimsoll(place.path());
+            clean.args(["clean", "--yes", "record"]).args(args);
+            let output = run(clean);
+            assert_ne!(output.status.code(), Some(0));
+            stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let refused = format!("keys of `../keys.toml` for {host}");
+        for args in [&[][..], &["--host", host]] {
+            let said = clean(args);
+            assert!(said.contains(&refused) && said.contains("--security FILE"), "{kind}: {said}");
+            assert_eq!(stranger.heard(), "", "{kind}");
+        }
+        // Who names the file has it used.
+        clean(&["--security", "../keys.toml"]);
+        assert_ne!(stranger.heard(), "", "{kind}");
+        assert_eq!(kind == "seaweedfs", !stranger.heard().contains("earer "), "{kind}");
+    }
+}
