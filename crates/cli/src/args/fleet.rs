@@ -249,7 +249,7 @@ pub(crate) struct AgentArgs {
     /// directories of its own anywhere, and works on no files that were there before
     #[arg(long, value_name = "DIRS", value_delimiter = ',', help_heading = "Limits")]
     pub(crate) allow_dirs: Vec<PathBuf>,
-    /// Run no more workers than this at once, and no more operations on objects
+    /// Run no more workers than this at once, and no more operations in flight
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) workers_max: Option<u32>,
     /// Fill no more than this in a run, and write no larger files

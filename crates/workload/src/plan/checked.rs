@@ -298,23 +298,30 @@ pub struct Job {
 }
 
 impl Job {
-    /// Returns how many workers it has, or operations on objects under way where these are more.
+    /// Returns how many workers it has, or operations under way where these are more.
     pub fn in_flight_max(&self) -> u64 {
-        self.sessions().max(self.workers.get().into())
+        self.in_flight().max(self.workers.get().into())
     }
 
     /// Returns how many operations on objects it may have under way; each needs a session.
     pub(super) fn sessions(&self) -> u64 {
-        let each = match &self.work {
-            _ if self.needs_files() => 0,
-            Work::PutParts { at_once, .. } => self.depth.max(*at_once).get(),
-            _ => self.depth.get(),
-        };
-        match &self.pacing {
-            JobPacing::Shared(Pacing::Open(open)) if each > 0 => {
-                u64::from(open.max_in_flight.get())
+        if self.needs_files() { 0 } else { self.in_flight() }
+    }
+
+    /// Returns how many operations it may have under way.
+    fn in_flight(&self) -> u64 {
+        let workers = u64::from(self.workers.get());
+        // A call on names blocks its worker, as every call does by this interface.
+        let blocks = self.needs_files()
+            && (matches!(self.work, Work::Names { .. })
+                || self.interface == Some(Interface::Psync));
+        match (&self.pacing, &self.work) {
+            _ if blocks => workers,
+            (JobPacing::Shared(Pacing::Open(open)), _) => open.max_in_flight.get().into(),
+            (_, Work::PutParts { at_once, .. }) => {
+                workers * u64::from(self.depth.max(*at_once).get())
             }
-            _ => u64::from(self.workers.get()) * u64::from(each),
+            _ => workers * u64::from(self.depth.get()),
         }
     }
 
@@ -419,9 +426,14 @@ impl Stage {
         self.jobs.iter().any(|job| job.work.is_on_buckets())
     }
 
-    /// Returns how many workers it has, or operations on objects under way where these are more.
+    /// Returns how many workers it has, or operations under way where these are more.
     pub fn in_flight_max(&self) -> u64 {
         self.jobs.iter().map(Job::in_flight_max).sum()
+    }
+
+    /// Returns how many connections it may have, or workers with files open where these are more.
+    pub fn connections_max(&self) -> u64 {
+        self.jobs.iter().map(|job| job.sessions().max(job.workers.get().into())).sum()
     }
 
     /// Returns how many workers all of its jobs have.

@@ -176,6 +176,24 @@ fn what_is_owed_adds_up() {
 }
 
 #[test]
+fn operations_in_flight_are_counted_on_files_as_on_objects() {
+    let of = |job: &str| {
+        let sets = "f: {workers: 4, files: 3, size: 1MiB}";
+        let stage = format!("{{work: {{blocks: {{on: f, write: {{block: 4KiB}}}}}}, {job}}}");
+        let plan = crate::testing::on_files(sets, &[&stage]).check().unwrap();
+        let job = &plan.stages[0].jobs[0];
+        (job.in_flight_max(), job.sessions())
+    };
+    assert_eq!(of("workers: 4, depth: 500, ops: 9"), (2_000, 0), "none needs a connection");
+    assert_eq!(of("workers: 4, depth: 500, interface: psync, ops: 9"), (4, 0), "a call blocks");
+    let open = "workers: 4, ops: 9, pacing: {open: {rate: 9/s, max_in_flight: 77}}";
+    assert_eq!(of(open), (77, 0));
+    let tree = "t: {tree: {depth: 1, branching: 2, entries: 5}}";
+    let names = crate::testing::on_files(tree, &["{workers: 2, work: {names: {make_tree: t}}}"]);
+    assert_eq!(names.check().unwrap().stages[0].in_flight_max(), 2);
+}
+
+#[test]
 fn files_in_the_manual_are_sound() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/workload.md");
     let page = fs::read_to_string(page).expect("the manual is there");

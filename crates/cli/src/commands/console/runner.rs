@@ -15,7 +15,7 @@ use plimsoll_dialects::fio::is_job_file;
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_http::{Endpoint, PORT_PLAIN, PORT_TLS, Scheme, expand_hosts, split_scheme};
 use plimsoll_workload::plan::spec::TargetSpec;
-use plimsoll_workload::plan::{Plan, ReadError, Source, WorkloadFile};
+use plimsoll_workload::plan::{Plan, ReadError, Source, Stage, WorkloadFile};
 
 use super::allowed::{Admitted, Touched, hosts_of, specs, touched};
 use super::from_xml::FromXml;
@@ -264,10 +264,11 @@ impl LocalRunner {
         let plan = plan.map_err(|error| located(error, prepared.source.as_ref(), name))?;
         bounds::check_rows(plan.owed().rows_max, self.memory_max).map_err(Error::msg)?;
         if !self.has_fleet {
-            let in_flight = plan.stages.iter().map(|stage| stage.in_flight_max()).max();
-            let in_flight = in_flight.unwrap_or(0);
+            let most = |of: fn(&Stage) -> u64| plan.stages.iter().map(of).max().unwrap_or(0);
+            let (in_flight, connections) =
+                (most(Stage::in_flight_max), most(Stage::connections_max));
             bounds::check_in_flight(in_flight, self.memory_max).map_err(Error::msg)?;
-            bounds::check_connections(in_flight, self.runs_max).map_err(Error::msg)?;
+            bounds::check_connections(connections, self.runs_max).map_err(Error::msg)?;
         }
         Ok(plan)
     }
