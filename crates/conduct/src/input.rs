@@ -8,6 +8,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use plimsoll_driver_file::allowed_dirs::{AllowedDirs, LINK};
+use plimsoll_record::exposure::check_private;
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
@@ -81,6 +82,17 @@ pub(crate) fn read_named(allowed: &AllowedDirs, path: &Path) -> io::Result<Strin
 /// Returns what is there in whichever encoding, at most so much.
 pub fn read_given_bytes(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     bounded(open_named(&AllowedDirs::ANY, path)?, bytes_max)
+}
+
+/// Returns the text of a file that holds secrets, or says who may do what: one that no other user
+/// may read or change. It may also be a pipe, such as of `<(...)`; `-` is the standard input.
+pub fn read_secret(path: &Path, bytes_max: u64) -> io::Result<String> {
+    if path == Path::new("-") {
+        return text_of(bounded(io::stdin().lock(), bytes_max)?);
+    }
+    let file = OpenOptions::new().read(true).open(path)?;
+    check_private(&file.metadata()?).map_err(io::Error::other)?;
+    text_of(bounded(file, bytes_max)?)
 }
 
 /// Returns a reader of what is there, however much that is: a file, or a pipe such as of `<(...)`;

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use plimsoll_conduct::Stop;
 use plimsoll_conduct::child::Group;
+use plimsoll_record::exposure::check_unchangeable;
 
 use crate::clock::Clock;
 use crate::disk;
@@ -73,12 +74,13 @@ impl Triggers {
 
     fn path(&self, call: &Call) -> Result<PathBuf, String> {
         let path = self.folder.join(&call.script);
-        match disk::open_plain(&path) {
-            Ok(_) => Ok(path),
-            Err(_) => Err(format!(
-                "trigger `{}`: there is no such script in the folder of --triggers",
-                call.script
-            )),
+        let refused = |why: &str| format!("trigger `{}`: {why}", call.script);
+        let found = disk::open_plain(&path).and_then(|(script, _)| script.metadata());
+        let found =
+            found.map_err(|_| refused("there is no such script in the folder of --triggers"))?;
+        match check_unchangeable(&found) {
+            Ok(()) => Ok(path),
+            Err(exposure) => Err(refused(&exposure.to_string())),
         }
     }
 
@@ -240,6 +242,8 @@ impl StageScripts {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
     use std::thread;
 
     use super::*;
@@ -265,7 +269,7 @@ mod tests {
     fn a_script_has_a_clean_environment_and_is_told_of_the_end() {
         let folder = tempfile::tempdir().unwrap();
         let script = b"echo \"$@\" ${HOME:-none} ${CARGO_PKG_NAME:-clean}\n";
-        disk::write(&folder.path().join("a.sh"), script).unwrap();
+        disk::write_private(&folder.path().join("a.sh"), script).unwrap();
         let triggers = Triggers::of(folder.path());
         let log = folder.path().join("scripts.log");
         drop(begin(&triggers, "a.sh(1,2)", Some(&log)).unwrap());
@@ -277,9 +281,24 @@ mod tests {
     }
 
     #[test]
+    fn a_script_that_other_users_can_change_is_not_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("a.sh");
+        disk::write_private(&script, b"exit 0\n").unwrap();
+        let triggers = Triggers::of(folder.path());
+        for mode in [0o755, 0o775, 0o757] {
+            fs::set_permissions(&script, fs::Permissions::from_mode(mode)).unwrap();
+            let refused = (mode != 0o755)
+                .then(|| "trigger `a.sh`: other users can change it (chmod go-w)".to_owned());
+            assert_eq!(triggers.check("a.sh").err(), refused, "{mode:o}");
+        }
+    }
+
+    #[test]
     fn a_script_that_fails_ends_the_workload_before_it_begins() {
         let folder = tempfile::tempdir().unwrap();
-        disk::write(&folder.path().join("a.sh"), b"echo out\necho err >&2\nexit 3\n").unwrap();
+        disk::write_private(&folder.path().join("a.sh"), b"echo out\necho err >&2\nexit 3\n")
+            .unwrap();
         let log = folder.path().join("scripts.log");
         let error = begin(&Triggers::of(folder.path()), "a.sh()", Some(&log));
         assert!(error.err().unwrap().contains("exit status: 3"));
@@ -292,7 +311,7 @@ mod tests {
     fn what_a_script_leaves_behind_ends_with_it() {
         let folder = tempfile::tempdir().unwrap();
         // It holds the output open, which is read to its end.
-        disk::write(&folder.path().join("a.sh"), b"sleep 300 &\necho begun\n").unwrap();
+        disk::write_private(&folder.path().join("a.sh"), b"sleep 300 &\necho begun\n").unwrap();
         let log = folder.path().join("scripts.log");
         drop(begin(&Triggers::of(folder.path()), "a.sh", Some(&log)).unwrap());
         let text = disk::read_text(&log).unwrap();
@@ -302,7 +321,7 @@ mod tests {
     #[test]
     fn a_script_before_the_work_ends_when_that_is_asked() {
         let folder = tempfile::tempdir().unwrap();
-        disk::write(&folder.path().join("a.sh"), b"echo > begun\nsleep 300\n").unwrap();
+        disk::write_private(&folder.path().join("a.sh"), b"echo > begun\nsleep 300\n").unwrap();
         let (stop, begun) = (Stop::default(), folder.path().join("begun"));
         let asks = stop.clone();
         let asking = thread::spawn(move || {
@@ -320,7 +339,7 @@ mod tests {
     #[test]
     fn a_script_that_failed_is_not_begun_again_for_another_part_of_its_stage() {
         let folder = tempfile::tempdir().unwrap();
-        disk::write(&folder.path().join("a.sh"), b"echo ran\nexit 4\n").unwrap();
+        disk::write_private(&folder.path().join("a.sh"), b"echo ran\nexit 4\n").unwrap();
         let log = folder.path().join("scripts.log");
         let part = StagePlan { part_of: Some(1), ..StagePlan::default() };
         let trigger = Trigger { stage: Some(1), call: "a.sh".to_owned() };
@@ -339,7 +358,7 @@ mod tests {
     #[test]
     fn a_script_is_around_all_parts_of_its_stage_and_no_other() {
         let folder = tempfile::tempdir().unwrap();
-        disk::write(&folder.path().join("a.sh"), b"echo \"$@\"\n").unwrap();
+        disk::write_private(&folder.path().join("a.sh"), b"echo \"$@\"\n").unwrap();
         let log = folder.path().join("scripts.log");
         let stage = |part_of| StagePlan { part_of: Some(part_of), ..StagePlan::default() };
         let trigger = Trigger { stage: Some(2), call: "a.sh(x)".to_owned() };

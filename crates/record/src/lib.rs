@@ -7,6 +7,7 @@
 mod count;
 mod directory;
 mod error;
+pub mod exposure;
 mod folder;
 mod lease;
 mod merge;

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
+use crate::exposure::check_unchangeable;
 use crate::removal;
 
 /// The mark: a file that holds a word for what keeps its state there.
@@ -107,7 +108,7 @@ impl StateDirectory {
         }
         for name in expected {
             let file = path.join(name);
-            if fs::symlink_metadata(&file).is_ok_and(|found| !is_of(&found, own)) {
+            if fs::symlink_metadata(&file).is_ok_and(|found| !is_ours(&found)) {
                 return Err(StateDirectoryError::Planted { path: file });
             }
         }
@@ -177,8 +178,8 @@ fn taken_by(path: &Path, expected: &[&str], own: u32) -> io::Result<Option<Strin
 }
 
 /// Tells whether something is a file that only this user or root may have written.
-fn is_of(found: &Metadata, own: u32) -> bool {
-    found.is_file() && [own, ROOT].contains(&found.uid()) && found.mode() & 0o022 == 0
+fn is_ours(found: &Metadata) -> bool {
+    found.is_file() && check_unchangeable(found).is_ok()
 }
 
 /// Returns what the mark says, nothing where it is about to be written; `None` where there is none

@@ -173,10 +173,10 @@ fn leads(args: &AgentArgs) -> Result<Leads> {
     }
     let (text, from) = match &args.join_file {
         Some(path) => {
-            let bytes = input::read_given_bytes(path, TOKEN_BYTES_MAX);
-            let bytes =
-                bytes.with_context(|| format!("--join-file: cannot read {}", path.display()))?;
-            (String::from_utf8_lossy(&bytes).into_owned(), "--join-file")
+            let text = input::read_secret(path, TOKEN_BYTES_MAX);
+            let text =
+                text.with_context(|| format!("--join-file: cannot read {}", path.display()))?;
+            (text, "--join-file")
         }
         None => (environment::variable(JOIN).context(NO_FLEET)?, JOIN),
     };

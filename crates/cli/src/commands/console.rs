@@ -94,7 +94,7 @@ fn users(args: &ConsoleArgs, config: &Config) -> Result<Users> {
     let Some(path) = args.users.as_ref().or(config.users.as_ref()) else {
         return Ok(Users::default());
     };
-    let text = input::read_text(path, FILE_BYTES_MAX)
+    let text = input::read_secret(path, FILE_BYTES_MAX)
         .with_context(|| format!("--users: cannot read {}", path.display()))?;
     let users = match text.trim_start().starts_with('<') {
         true => Users::from_xml(&text),

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -207,7 +208,7 @@ fn a_console_that_others_reach_asks_who_they_are() {
     let directory = tempfile::tempdir().unwrap();
     let said = refused(directory.path(), "console --listen 0.0.0.0:0 --driver-listen none");
     assert!(said.contains("--users") && said.contains("--insecure-no-auth"), "{said}");
-    std::fs::write(directory.path().join("users"), "ann:plain\n").unwrap();
+    private_file(&directory.path().join("users"), "ann:plain\n");
     let said = refused(directory.path(), "console --listen 127.0.0.1:0 --users users");
     assert!(said.contains("htpasswd -B") && !said.contains("plain"), "{said}");
     let served = Served::start(directory.path(), "");
@@ -217,4 +218,42 @@ fn a_console_that_others_reach_asks_who_they_are() {
     std::fs::write(directory.path().join("controller.conf"), "[controller]\nname = lab\n").unwrap();
     let served = Served::start(directory.path(), "");
     assert_eq!(served.json("/session")["name"], "lab");
+}
+
+/// Writes a file that only its owner may read and change.
+pub(crate) fn private_file(path: &Path, content: &str) {
+    std::fs::write(path, content).unwrap();
+    change_mode(path, 0o600);
+}
+
+pub(crate) fn change_mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn what_other_users_may_change_or_read_decides_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    // None of them would start even so: no word is a hash or a token, and nobody has to sign in.
+    std::fs::write(path("file"), "ann:plain\n").unwrap();
+    std::fs::create_dir(path("scripts")).unwrap();
+    for line in ["console --listen 127.0.0.1:0 --users file", "agent --join-file file"] {
+        for mode in [0o640, 0o604, 0o620, 0o602] {
+            change_mode(&path("file"), mode);
+            let said = refused(directory.path(), line);
+            let refusal = "other users can read or change it (chmod 600)";
+            assert!(said.contains(refusal), "{line}, {mode:o}: {said}");
+        }
+        change_mode(&path("file"), 0o600);
+        assert!(!refused(directory.path(), line).contains("other users"), "{line}");
+    }
+    let line = "console --listen 0.0.0.0:0 --triggers scripts";
+    for mode in [0o775, 0o757] {
+        change_mode(&path("scripts"), mode);
+        let said = refused(directory.path(), line);
+        let refusal = "--triggers scripts: other users can change it (chmod go-w)";
+        assert!(said.contains(refusal), "{mode:o}: {said}");
+    }
+    change_mode(&path("scripts"), 0o755);
+    assert!(refused(directory.path(), line).contains("--insecure-no-auth"));
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use base64::Engine as _;
 use serde_json::Value;
 
-use crate::console::Served;
+use crate::console::{Served, change_mode, private_file};
 use crate::harness::{ACCESS_KEY, SECRET_KEY, oracle, pause, plimsoll};
 
 /// A workload of COSBench's on the null target with two works at once.
@@ -219,8 +219,9 @@ fn scripts_are_run_around_their_stage_where_that_is_allowed() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
     std::fs::create_dir(here.join("scripts")).unwrap();
-    std::fs::write(here.join("scripts/note.sh"), "echo note \"$@\"\n").unwrap();
-    std::fs::write(here.join("scripts/fails.sh"), "exit 7\n").unwrap();
+    change_mode(&here.join("scripts"), 0o755);
+    private_file(&here.join("scripts/note.sh"), "echo note \"$@\"\n");
+    private_file(&here.join("scripts/fails.sh"), "exit 7\n");
     let served = Served::start(here, "");
     let said = served.submit(&two_works(1, " trigger=\"note.sh(a,b)\""));
     assert!(said.contains("--triggers"), "{said}");
@@ -259,7 +260,7 @@ fn no_secret_is_in_any_answer_or_file() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
     let users = "<users><user username='ann' password='WORDHIDDEN'/></users>";
-    std::fs::write(here.join("users"), users).unwrap();
+    private_file(&here.join("users"), users);
     let own = "[secrets]\nhosts = [\"lab\"]\naccesskey = \"OWNHIDDEN\"\n";
     std::fs::create_dir(here.join("plimsoll-console")).unwrap();
     std::fs::write(here.join("plimsoll-console/console.toml"), own).unwrap();

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{BucketGlob, NamedHosts, input, machine};
 use plimsoll_console::{BoundSecrets, CONFIG_FILE, Settings};
+use plimsoll_record::exposure::check_unchangeable;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
@@ -77,6 +78,11 @@ impl Config {
         for pattern in &touch {
             let parsed = pattern.parse::<BucketGlob>();
             parsed.map_err(|error| anyhow!("--touch {pattern}: {error}"))?;
+        }
+        if let Some(folder) = &args.triggers {
+            let found = folder.metadata().map_err(anyhow::Error::from);
+            let checked = found.and_then(|found| Ok(check_unchangeable(&found)?));
+            checked.with_context(|| format!("--triggers {}", folder.display()))?;
         }
         let settings = Settings {
             name: args.name.clone().or(controller.name).unwrap_or_else(host_name),
