@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::table::{Cell, Table, Tone, harmless};
-use crate::{format, serial};
+use crate::{Report, RunState, format, serial};
 
 /// A process that carried out a part of the run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -121,6 +121,26 @@ pub fn lost(agents: &[AgentReport]) -> Option<String> {
     }
 }
 
+impl Report {
+    /// Tells whether agents were lost on the way and the rest went on without them.
+    pub(crate) fn is_degraded(&self) -> bool {
+        match self.state {
+            RunState::Degraded => true,
+            RunState::Interrupted => lost(&self.agents).is_some(),
+            RunState::Complete | RunState::Running | RunState::Killed | RunState::Failed => false,
+        }
+    }
+
+    /// Returns what was run, and how it ended if it did not come to its own end with all agents.
+    pub(crate) fn title(&self) -> String {
+        let remark = match self.state {
+            RunState::Interrupted if self.is_degraded() => " (DEGRADED, interrupted)",
+            state => state.remark(),
+        };
+        format!("{}{remark}", self.what)
+    }
+}
+
 /// Says that rates are those of a part, where agents were lost.
 pub(crate) fn partial(agents: &[AgentReport]) -> Option<String> {
     lost(agents).map(|lost| format!("rates are partial, as {lost}"))
@@ -186,7 +206,9 @@ pub(crate) fn line(agents: &[AgentReport]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture;
     use crate::table::Paint;
+    use crate::text::{self, Look};
 
     #[test]
     fn each_agent_has_a_row_with_what_it_did() {
@@ -236,5 +258,16 @@ agent    weight  threads  operations  client CPU    clock
         let two = text(&[agent("node1", None), gone]).unwrap();
         let last = two.lines().last().unwrap();
         assert!(last.ends_with("measure, 3.00 s") && last.contains(" – "), "{two}");
+
+        // A run that lost an agent and was ended by its user says the former first.
+        let mut report = fixture::steady();
+        report.state = RunState::Interrupted;
+        let headline = |report: &Report| {
+            let text = text::render(report, &Look { width: 80, color: false });
+            text.lines().next().unwrap().split(':').next().unwrap().to_owned()
+        };
+        assert_eq!(headline(&report), "s3 get (interrupted)");
+        report.agents = told.to_vec();
+        assert_eq!(headline(&report), "s3 get (DEGRADED, interrupted)");
     }
 }

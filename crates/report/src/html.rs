@@ -104,7 +104,7 @@ fn page(report: &Report, environment: &Environment, limits: Limits) -> Option<Do
     html += &section("agents", "The agents", &tables::agents(&report.agents, limits));
     let facts = tables::environment(report, environment);
     html += &section("environment", "Environment", &facts);
-    let title = format!("{}{}", report.what, report.state.remark());
+    let title = report.title();
     let has_room = !live.is_full();
     has_room.then(|| Document::new(&title, html, live.into_json()))
 }
@@ -114,7 +114,7 @@ fn several(report: &Report, live: &Live) -> String {
     let targets: Vec<String> = report.targets.iter().map(stage_words::target).collect();
     let mut html = format!(
         "<header>\n<h1>{}</h1>\n<p class=\"caption\">{} · {}</p>\n</header>\n",
-        cut_name(&format!("{}{}", report.what, report.state.remark()), CELL_CHARS_MAX),
+        cut_name(&report.title(), CELL_CHARS_MAX),
         cut(&targets.join("; "), TEXT_CHARS_MAX),
         escaped(&words::began(report.started, report.utc_offset_seconds))
     );
@@ -204,7 +204,7 @@ fn headline(report: &RowView<'_>) -> String {
     format!(
         "<header>\n<h1>{}</h1>\n<p class=\"caption\">{} · {}</p>\n<dl id=\"headline\">\n{}</dl>\n\
          </header>\n",
-        cut_name(&format!("{}{}", report.what, report.state.remark()), CELL_CHARS_MAX),
+        cut_name(&report.title(), CELL_CHARS_MAX),
         cut(&report.target(), TEXT_CHARS_MAX),
         escaped(&words::began(report.began(), report.utc_offset_seconds)),
         tiles.iter().map(tile).collect::<String>()

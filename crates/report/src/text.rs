@@ -17,7 +17,7 @@ use crate::format::{UNKNOWN, byte_rate, count, duration, known, object_rate, op_
 use crate::report::RowView;
 use crate::table::{Cell, Paint, Table, Tone, elided, harmless, paragraph, toned, warning};
 use crate::words;
-use crate::{Report, RunState, agents, stage_words, verdict};
+use crate::{Report, agents, stage_words, verdict};
 
 /// How the text may look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +85,7 @@ pub fn render(report: &Report, look: &Look) -> String {
 
 /// Returns how a title looks: that of a run without all of its agents as bad as what failed.
 fn title_tone(report: &Report) -> Tone {
-    if report.state == RunState::Degraded { Tone::Bad } else { Tone::Bold }
+    if report.is_degraded() { Tone::Bad } else { Tone::Bold }
 }
 
 /// Writes a title and figures behind it, in lines of which none breaks a figure.
@@ -178,7 +178,7 @@ impl Writer<'_> {
         parts.extend(not_the_store.map(str::to_owned));
         let partial = agents::partial(&report.agents);
         parts.extend(partial.clone());
-        let title = format!("{}{}:", harmless(&report.what), report.state.remark());
+        let title = format!("{}:", harmless(&report.title()));
         let is_bad = failed > 0 || total.stage.ops_ok == 0 || not_the_store.is_some();
         let tone = match is_bad || partial.is_some() {
             true => Tone::Bad,

@@ -76,7 +76,7 @@ impl Writer<'_> {
 
     fn headline(&mut self) {
         let report = self.report;
-        let title = format!("{}{}:", harmless(&report.what), report.state.remark());
+        let title = format!("{}:", harmless(&report.title()));
         if let [first, more @ ..] = &report.load_lines[..] {
             let look = (self.width, self.paint);
             let title = (&*title, title_tone(report));
