@@ -51,6 +51,8 @@ mod stage_tests;
 mod testing;
 #[cfg(test)]
 mod threads_tests;
+#[cfg(test)]
+mod upload_tests;
 
 pub use check::{CheckConfig, CheckContext, CheckOutcome, run_check};
 pub use clock::{RunClock, thread_cpu_time};

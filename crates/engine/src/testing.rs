@@ -7,7 +7,7 @@ use plimsoll_model::{ObjectId, Seed, StageKind};
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::files::FilePlan;
 use plimsoll_workload::objects::ObjectSet;
-use plimsoll_workload::plan::{Placed, Placing, SetIndex, Stage, WorkloadFile};
+use plimsoll_workload::plan::{Placed, Placing, Plan, SetIndex, Stage, WorkloadFile};
 use plimsoll_workload::trace::Trace;
 use plimsoll_workload::v1::WorkloadSpec;
 use plimsoll_workload::{ExistingObject, Keys, StopRule, objects};
@@ -31,8 +31,17 @@ impl Laid {
     /// Lays a workload out over objects that are there, where it asks for such.
     pub(crate) fn on(spec: &WorkloadSpec, existing: Vec<ExistingObject>) -> Arc<Self> {
         let plan = WorkloadFile::try_from(spec).unwrap().check().unwrap();
+        Self::planned(plan, Seed(spec.seed), existing)
+    }
+
+    /// Lays out a workload file whose one stage measures.
+    pub(crate) fn of_text(text: &str) -> Arc<Self> {
+        let plan = WorkloadFile::from_yaml("t.yaml", text).unwrap().check().unwrap();
+        Self::planned(plan, Seed(5), Vec::new())
+    }
+
+    fn planned(plan: Plan, seed: Seed, existing: Vec<ExistingObject>) -> Arc<Self> {
         let found = BTreeMap::from([(SetIndex(0), Arc::from(existing))]);
-        let seed = Seed(spec.seed);
         let placing = Placing { run: "run", seed, buckets: &[String::new()], found: &found };
         let placed = Arc::new(plan).place(&placing).unwrap();
         let generator = |set: &Option<Arc<ObjectSet>>| {

@@ -62,7 +62,9 @@ impl Executor<'_> {
     }
 
     /// Uploads an object in parts, one after the other. It is as a whole what the first failure
-    /// makes of it, and what was uploaded by then is given up.
+    /// makes of it, and what was uploaded by then is given up. The last byte sent is that of the
+    /// last part, not of the list of the parts; the first byte is that of the answer that makes an
+    /// object of them, so that a failed upload has none.
     pub(super) async fn put_in_parts<S: Session>(
         &mut self,
         session: &mut S,
@@ -90,7 +92,7 @@ impl Executor<'_> {
             let mut part = in_bucket!(self, session, put, start);
             expect_name(&mut part, key, "name of the part");
             parts.extend(part.server_name.take().map(String::from));
-            last_byte_sent = part.last_byte_sent.or(last_byte_sent);
+            last_byte_sent = part.last_byte_sent;
             whole = together(whole, part);
             if whole.result.is_err() {
                 break;
@@ -102,13 +104,11 @@ impl Executor<'_> {
             false => Operation::AbortUpload { key, upload: &upload },
         };
         let end = in_bucket!(self, session, end, start);
+        let mut first_byte = None;
         if is_right {
-            // The answer is that of the last request, which makes it whole.
-            let first_byte = end.first_byte;
-            let last_byte_sent = end.last_byte_sent.or(last_byte_sent);
-            whole = Completion { first_byte, last_byte_sent, ..together(whole, end) };
+            first_byte = end.first_byte;
+            whole = together(whole, end);
         }
-        whole.objects_count = 1;
-        whole
+        Completion { first_byte, last_byte_sent, objects_count: 1, ..whole }
     }
 }
