@@ -275,20 +275,13 @@ impl Http2Carrier<'_> {
                             self.sink.body(&bytes);
                         }
                     }
-                    Poll::Ready(Some(Err(error))) => {
-                        return if self.is_done_by(&error) { Ok(true) } else { Err(error) };
-                    }
+                    // Behind END_STREAM a reset is no error here: a server may ask in this way for
+                    // no more of the request (RFC 9113, section 8.1). Before it the answer is not
+                    // whole, whatever the code.
+                    Poll::Ready(Some(Err(error))) => return Err(error),
                 },
             }
         }
-    }
-
-    /// A server that has answered may tell us in this way to send no more (RFC 9113, section 8.1).
-    fn is_done_by(&self, error: &h2::Error) -> bool {
-        error.is_remote()
-            && error.is_reset()
-            && error.reason() == Some(Reason::NO_ERROR)
-            && self.body_bytes_stated.is_none_or(|stated| stated == self.body_bytes)
     }
 
     fn take_head(&mut self, response: http::Response<RecvStream>) -> Result<(), h2::Error> {

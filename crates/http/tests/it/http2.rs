@@ -212,8 +212,12 @@ async fn read_request(stream: &mut TcpStream) {
     }
 }
 
-/// Answers the first request of each connection with `frames`, then closes or waits for the client.
-async fn check_answer(frames: &[Vec<u8>], close: bool, kind: Kind, message: &str) {
+/// What came of a request to that port, whose message leaves out the address: how many bytes of
+/// body, or how it failed.
+type Got = Result<u64, (Kind, String)>;
+
+/// Answers one request with `frames`, then closes or waits for the client.
+async fn answered(frames: &[Vec<u8>], close: bool) -> Got {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -229,11 +233,18 @@ async fn check_answer(frames: &[Vec<u8>], close: bool, kind: Kind, message: &str
         let _ = stream.read_to_end(&mut Vec::new()).await;
     };
     let client = async {
-        let error = get(&mut plain_client(port), "/").await.0.unwrap_err();
-        let expected = format!("127.0.0.1:{port} {message}");
-        assert_eq!((error.kind, error.message), (kind, expected));
+        match get(&mut plain_client(port), "/").await.0 {
+            Ok(exchange) => Ok(exchange.body_bytes),
+            Err(error) => {
+                Err((error.kind, error.message.replace(&format!("127.0.0.1:{port} "), "")))
+            }
+        }
     };
-    tokio::join!(server, client);
+    tokio::join!(server, client).1
+}
+
+async fn check_answer(frames: &[Vec<u8>], close: bool, kind: Kind, message: &str) {
+    assert_eq!(answered(frames, close).await, Err((kind, message.to_owned())));
 }
 
 #[test]
@@ -261,6 +272,35 @@ fn how_an_answer_ends_is_told_apart() {
                        stream error detected: unspecific protocol error detected";
         check_answer(&[head, short], false, Kind::Protocol, message).await;
     });
+}
+
+/// A server may ask in this way for no more of the request, once its answer is whole (RFC 9113,
+/// section 8.1); whole is what ends with END_STREAM.
+#[test]
+fn a_reset_ends_an_answer_only_after_the_end_of_its_stream() {
+    let head = |flags, fields: &[u8]| frame(HEADERS, END_HEADERS | flags, 1, fields);
+    let data = |flags, len| frame(DATA, flags, 1, &vec![7; len]);
+    // NO_ERROR, INTERNAL_ERROR, CANCEL.
+    for (code, name) in [(0, "NO_ERROR"), (2, "INTERNAL_ERROR"), (8, "CANCEL")] {
+        let reset = frame(RST_STREAM, 0, 1, &[0, 0, 0, code]);
+        crate::support::block_on(async {
+            for fields in [&OK_100[..1], &OK_100] {
+                let stated = if fields.len() > 1 { " of 100" } else { "" };
+                for sent in [0, 40, 100] {
+                    let frames = [head(0, fields), data(0, sent), reset.clone()];
+                    let message = format!(
+                        "reset the stream ({name}) inside the answer's body after {sent}{stated} \
+                         bytes"
+                    );
+                    check_answer(&frames, false, Kind::Reset, &message).await;
+                }
+                let whole = [head(0, fields), data(END_STREAM, 100), reset.clone()];
+                assert_eq!(answered(&whole, false).await, Ok(100), "{name}");
+            }
+            let empty = [head(END_STREAM, &OK_100[..1]), reset.clone()];
+            assert_eq!(answered(&empty, false).await, Ok(0), "{name}");
+        });
+    }
 }
 
 #[test]
