@@ -188,6 +188,7 @@ pub(crate) struct ContentAnswer<'a> {
     pub(crate) state: ContentState,
     /// What a whole file is summed up by; `None`: what is read is known by other means.
     kind: Option<SumKind>,
+    /// The sum of what came; `None` of a range, which the sum of the file tells nothing of.
     sum: Option<Sum>,
 }
 
@@ -208,13 +209,13 @@ impl<'a> ContentAnswer<'a> {
         range: Option<ByteRange>,
         sum: Option<SumKind>,
     ) -> Self {
-        let kind = sum.filter(|_| range.is_none());
-        Self { answer, content, range, state: ContentState::None, kind, sum: None }
+        Self { answer, content, range, state: ContentState::None, kind: sum, sum: None }
     }
 
     /// Checks a whole file against the checksum of what was stored, and returns whether that could
-    /// be done. The answer must state one; that of a file in chunks is another kind. A volume
-    /// server states that of the compressed form where it stored one, and does not say so.
+    /// be done, or need not be. The answer must state one; that of a file in chunks is another
+    /// kind. A volume server states that of the compressed form where it stored one, and does not
+    /// say so.
     pub(crate) fn check_read(&self) -> Result<bool, DriverError> {
         let stated = self.answer.stated.filter(|stated| Some(stated.kind) == self.kind);
         match (stated, self.sum.as_ref().map(Sum::value)) {
@@ -229,7 +230,7 @@ impl<'a> ContentAnswer<'a> {
                 let why = "the answer does not say what is stored (ETag)";
                 Err(error::of_success(self.answer.status, why))
             }
-            (stated, sum) => Ok(stated.is_some() || sum.is_none()),
+            (stated, sum) => Ok(self.kind.is_none() || (stated.is_some() && sum.is_some())),
         }
     }
 }
@@ -254,7 +255,7 @@ impl ResponseSink for ContentAnswer<'_> {
             _ => ContentState::None,
         };
         if matches!(self.state, ContentState::Content { .. }) {
-            self.sum = self.kind.map(SumKind::begin);
+            self.sum = self.kind.filter(|_| self.range.is_none()).map(SumKind::begin);
             self.content.restart();
         }
     }
@@ -302,19 +303,26 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_may_be_stored_compressed_is_not_called_corrupt() {
-        let read = |kind, mime: &str, etag: &str| {
+    fn what_the_sum_of_a_whole_file_tells_nothing_of_is_not_checked() {
+        let range = Some(ByteRange { offset: 0, len: 9 });
+        let read_of = |range: Option<ByteRange>, kind, mime: &str, etag: &str| {
             let (mut answer, mut content) = (Answer::default(), Dropped);
-            let mut sink = ContentAnswer::new(&mut answer, &mut content, None, Some(kind));
+            let mut sink = ContentAnswer::new(&mut answer, &mut content, range, kind);
+            let status = match range {
+                None => "200 OK",
+                Some(_) => "206 Partial Content\r\nContent-Range: bytes 0-8/20",
+            };
             let text = format!(
-                "HTTP/1.1 200 OK\r\nContent-Type: {mime}\r\nETag: \"{etag}\"\r\n\
+                "HTTP/1.1 {status}\r\nContent-Type: {mime}\r\nETag: \"{etag}\"\r\n\
                  Content-Length: 9\r\n\r\n123456789"
             );
             let mut parser = ResponseParser::new();
             parser.start(false);
             parser.feed(text.as_bytes(), &mut sink).unwrap();
+            assert!(matches!(sink.state, ContentState::Content { .. }), "{text}");
             sink.check_read().map_err(|error| error.class)
         };
+        let read = |kind, mime: &str, etag: &str| read_of(None, Some(kind), mime, etag);
         let (crc, other) = ("e3069283", "00000001");
         let crc32c = SumKind::Crc32c;
         assert_eq!(read(crc32c, UNCOMPRESSED, crc), Ok(true));
@@ -325,6 +333,14 @@ mod tests {
         let md5 = "25f9e794323b453885f5181f1b624d00";
         assert_eq!(read(SumKind::Md5, "text/plain", md5), Err(ErrorClass::Corrupt));
         assert_eq!(read(SumKind::Md5, "text/plain", "25f9e794-2"), Ok(false));
+        // A range is another thing than the file that the checksum is of.
+        for (kind, etag) in [(crc32c, crc), (crc32c, other), (SumKind::Md5, md5)] {
+            assert_eq!(read_of(range, Some(kind), UNCOMPRESSED, etag), Ok(false));
+        }
+        // Nothing is left unchecked where nothing is to be.
+        for range in [None, range] {
+            assert_eq!(read_of(range, None, UNCOMPRESSED, other), Ok(true));
+        }
     }
 
     #[test]

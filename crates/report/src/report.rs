@@ -179,7 +179,7 @@ pub struct StageReport {
     /// those that were too short or too long are `short` and `long`.
     #[serde(rename = "wrong_by_kind")]
     pub wrong: BTreeMap<String, u64>,
-    /// How many reads gave content that this run does not write, so that it could not be checked.
+    /// How many reads could not be checked, as what they should hold is unknown.
     pub unchecked_count: u64,
     /// First errors, a few of each class.
     pub errors: Vec<ErrorSample>,

@@ -305,7 +305,7 @@ pub(crate) fn unchecked(stage: &StageReport) -> Option<String> {
     let told = || {
         let reads = plural(stage.unchecked_count, "read");
         let were = if stage.unchecked_count == 1 { "was" } else { "were" };
-        format!("{reads} of content that this run did not write {were} counted and not checked")
+        format!("{reads} {were} counted and not checked: what they should hold is unknown")
     };
     (stage.unchecked_count > 0).then(told)
 }

@@ -51,8 +51,8 @@ pub struct StageJob {
     /// they are not known of the job by itself.
     #[serde(default)]
     pub unverified_bytes: Option<u64>,
-    /// How many of its reads of a shared set gave content that this run does not write, so that it
-    /// could not be checked; absent for none.
+    /// How many of its reads could not be checked, as what they should hold is unknown; absent for
+    /// none.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub unchecked_count: u64,
     /// How many of its operations ended, failed ones included.

@@ -95,7 +95,7 @@ fn wrong_bytes_are_found_by_the_checksum_of_what_was_stored() {
         // Of a range no checksum is stated: the content tells, and only its reader knows it.
         let range = ByteRange { offset: 100, len: 50 };
         let (done, content) = client.get(&names[0], Some(range));
-        assert_eq!(class_of(&done), ErrorClass::Ok);
+        assert_eq!((class_of(&done), done.is_unchecked), (ErrorClass::Ok, true));
         assert!(content != oracle.files(super::COLLECTION)[&*names[0]][100..150]);
         let ledger = oracle.ledger();
         assert_eq!(ledger.operations.lie_count(lie), 4);
