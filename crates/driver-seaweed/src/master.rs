@@ -114,7 +114,8 @@ impl Master {
         self.assigned(answer)
     }
 
-    /// Asks for file ids over `stream`, which is begun where there is none.
+    /// Asks for file ids over `stream`, which is begun where there is none, and anew where the
+    /// master has ended it in good order.
     pub(crate) async fn assign_on(
         &self,
         stream: &mut Option<GrpcStream>,
@@ -123,10 +124,16 @@ impl Master {
     ) -> Result<Assigned, DriverError> {
         let message = with_size(request, size);
         // What is broken, or dropped half-way, is not used again.
-        let begun = match stream.take() {
-            Some(mut stream) => stream.send(message).map(|()| stream),
-            None => self.channel().await?.open_stream(STREAM_ASSIGN, message).await,
-        };
+        if let Some(mut begun) = stream.take() {
+            // Of a stream that has ended, the master's last word says more than this.
+            let _ = begun.send(message.clone());
+            let answer = begun.next().await.map_err(|error| error::of_call(&error))?;
+            if let Some(answer) = answer {
+                *stream = Some(begun);
+                return self.assigned(Ok(answer));
+            }
+        }
+        let begun = self.channel().await?.open_stream(STREAM_ASSIGN, message).await;
         let mut begun = begun.map_err(|error| error::of_call(&error))?;
         let answer = begun.next().await.map_err(|error| error::of_call(&error))?;
         let Some(answer) = answer else {

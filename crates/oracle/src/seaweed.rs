@@ -70,6 +70,8 @@ pub struct SeaweedOracleConfig {
     pub write_key: Option<Vec<u8>>,
     /// The same of tokens to read.
     pub read_key: Option<Vec<u8>>,
+    /// After so many ids a master ends a stream of them in good order; `None`: never.
+    pub stream_answers_max: Option<u32>,
     /// How it misbehaves; without a script it does not.
     pub script: Option<Script>,
     /// What fixes all random choices.
@@ -85,6 +87,7 @@ impl Default for SeaweedOracleConfig {
             volumes_max: VOLUMES_MAX,
             write_key: None,
             read_key: None,
+            stream_answers_max: None,
             script: None,
             seed: 0,
         }
@@ -307,7 +310,8 @@ fn cluster_of(
     );
     let key = |secret: &Option<Vec<u8>>| secret.as_deref().map(Key::new);
     let keys = Keys { write: key(&config.write_key), read: key(&config.read_key) };
-    Cluster::new(state, Arc::new(Misbehaviour::new(behaviour)), keys)
+    let misbehaviour = Arc::new(Misbehaviour::new(behaviour));
+    Cluster::new(state, misbehaviour, keys, config.stream_answers_max)
 }
 
 fn by_http(server: impl Serving, misbehaviour: &Arc<Misbehaviour>) -> Speak {

@@ -33,6 +33,8 @@ pub(super) struct Cluster {
     changed: watch::Sender<()>,
     pub(super) misbehaviour: Arc<Misbehaviour>,
     pub(super) keys: Keys,
+    /// After so many ids a stream of them ends.
+    pub(super) stream_answers_max: Option<u32>,
 }
 
 /// What became of a request for ids.
@@ -53,8 +55,14 @@ pub(super) struct Ticket {
 }
 
 impl Cluster {
-    pub(super) fn new(state: State, misbehaviour: Arc<Misbehaviour>, keys: Keys) -> Self {
-        Self { state: Mutex::new(state), changed: watch::Sender::new(()), misbehaviour, keys }
+    pub(super) fn new(
+        state: State,
+        misbehaviour: Arc<Misbehaviour>,
+        keys: Keys,
+        stream_answers_max: Option<u32>,
+    ) -> Self {
+        let (state, changed) = (Mutex::new(state), watch::Sender::new(()));
+        Self { state, changed, misbehaviour, keys, stream_answers_max }
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {

@@ -272,7 +272,10 @@ impl Master {
 
     /// What passes by itself is told on the stream; anything else ends it.
     async fn assign_by_stream(&self, mut call: Call) {
-        while let Some(asked) = call.next::<AssignRequest>().await {
+        let mut left = self.cluster.stream_answers_max;
+        while left != Some(0)
+            && let Some(asked) = call.next::<AssignRequest>().await
+        {
             let response = match self.assigned(Some(self.number), &ask_by_call(asked)).await {
                 Err(_) => return call.reset(),
                 Ok(Ok(ticket)) => self.response_of(&ticket),
@@ -287,6 +290,7 @@ impl Master {
             if call.send(&response).is_err() {
                 return;
             }
+            left = left.map(|left| left - 1);
         }
         call.end(Ok(()));
     }

@@ -30,6 +30,28 @@ fn volumes_that_are_being_made_are_waited_for_between_operations() {
 }
 
 #[test]
+fn a_stream_of_ids_that_a_master_ends_in_good_order_is_begun_anew() {
+    for stream_answers_max in [Some(1), Some(3)] {
+        let oracle = start(SeaweedOracleConfig { stream_answers_max, ..Default::default() });
+        let mut client = connect(&oracle, |config| config.assign_by = AssignBy::Stream);
+        for file in 0..8 {
+            let done = try_put(&mut client, file, 100);
+            assert_eq!(done.result, Ok(()), "file {file}, {stream_answers_max:?}");
+        }
+        let ledger = oracle.ledger();
+        assert_eq!(ledger.assigns_count(Assigned::Given), 8);
+        assert_eq!(ledger.operations.count(OpKind::Put, ErrorClass::Ok), 8);
+    }
+    // One that gives none at all is not begun for ever.
+    let none = SeaweedOracleConfig { stream_answers_max: Some(0), ..Default::default() };
+    let oracle = start(none);
+    let mut client = connect(&oracle, |config| config.assign_by = AssignBy::Stream);
+    let error = try_put(&mut client, 1, 100).result.unwrap_err();
+    assert_eq!(error.class, ErrorClass::Protocol);
+    assert!(error.message.ends_with("answered without a status"), "{error}");
+}
+
+#[test]
 fn growth_by_time_ends() {
     let oracle = scripted("seaweed: {growth: {lasting: 60ms}}");
     let mut client = connect(&oracle, |_| {});
