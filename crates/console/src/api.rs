@@ -22,7 +22,7 @@ use std::convert::Infallible;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, HttpBody};
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::header::{
     CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName,
@@ -32,7 +32,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router, middleware};
 use bytes::Bytes;
-use futures::stream;
+use futures::{StreamExt, stream};
 use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{Sender, channel};
@@ -61,6 +61,8 @@ pub(crate) struct Site {
     pub(crate) gate: Gate,
     /// Password attempts in flight.
     pub(crate) guesses: guesses::Guesses,
+    /// Requests of each user that are not answered to their last byte.
+    pub(crate) asking: turns::Asking,
     /// How many workloads of each user are being judged.
     pub(crate) judging: Arc<Held<String>>,
     /// Requests of each user that read records or wait for it.
@@ -84,13 +86,14 @@ impl Site {
         (host_name, is_encrypted): (Option<String>, bool),
         version: String,
     ) -> Self {
-        let (guesses, judging, reading) = Default::default();
+        let (guesses, asking, judging, reading) = Default::default();
         let readers = Arc::new(Semaphore::new(turns::READERS_MAX));
         let writing = (Arc::default(), Arc::new(Semaphore::new(turns::WRITERS_MAX)));
         Self {
             console,
             gate,
             guesses,
+            asking,
             judging,
             reading,
             readers,
@@ -206,16 +209,19 @@ async fn reading<T: IntoResponse + Send + 'static>(
         let _turn = turn;
         work(site)
     };
-    let (head, body) = blocking(site, held).await.into_parts();
-    let Ok(body) = to_bytes(body, usize::MAX).await else {
-        return Refused::internal().into_response();
-    };
-    let length = [(CONTENT_LENGTH, body.len())];
-    let pieces = stream::unfold((body, place), |(mut left, place)| async move {
-        let piece = left.split_to(left.len().min(PIECE_BYTES));
-        (!piece.is_empty()).then_some((Ok::<_, Infallible>(piece), (left, place)))
+    kept(blocking(site, held).await, place)
+}
+
+/// Keeps something until the last byte of an answer is sent: until then it is in memory.
+fn kept(response: Response, place: impl Send + 'static) -> Response {
+    let (mut head, body) = response.into_parts();
+    if let Some(length) = body.size_hint().exact().filter(|length| *length > 0) {
+        head.headers.entry(CONTENT_LENGTH).or_insert_with(|| length.into());
+    }
+    let frames = stream::unfold((body.into_data_stream(), place), |(mut left, place)| async move {
+        left.next().await.map(|frame| (frame, (left, place)))
     });
-    (head, length, Body::from_stream(pieces)).into_response()
+    Response::from_parts(head, Body::from_stream(frames))
 }
 
 /// Returns the number of a run, as it stands in a path.

@@ -6,6 +6,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -27,8 +28,10 @@ use crate::live::{Event, Told};
 use crate::state::{Number, State};
 use crate::store::StoreError;
 
-/// Who is further behind than this is let go.
+/// Who is further behind than so many frames is let go,
 const BEHIND_MAX: usize = 64;
+/// or than so many bytes in more than one frame: a frame of the whole run may have millions.
+const BEHIND_BYTES_MAX: usize = 1 << 20;
 /// A line is sent at least this often, so that nobody on the way takes it for dead.
 const STILL_HERE: Duration = Duration::from_secs(10);
 /// How often a run that waits for its turn is looked at.
@@ -43,16 +46,38 @@ struct EndDoc {
 /// The listener is gone, or too slow.
 struct Gone;
 
+/// Who listens.
+struct Listener {
+    to: Sender<Bytes>,
+    /// How many bytes it has not taken.
+    behind: Arc<AtomicUsize>,
+}
+
+impl Listener {
+    fn send(&self, frame: Bytes) -> Result<(), Gone> {
+        let length = frame.len();
+        let behind = self.behind.fetch_add(length, Ordering::SeqCst);
+        if behind > 0 && behind + length > BEHIND_BYTES_MAX {
+            return Err(Gone);
+        }
+        self.to.try_send(frame).map_err(|_| Gone)
+    }
+}
+
 /// Returns the events of a run after that second.
 pub(super) fn listen(site: &Arc<Site>, number: Number, after: u64) -> Response {
     let (to, from) = channel::<Bytes>(BEHIND_MAX);
+    let behind = Arc::<AtomicUsize>::default();
+    let to = Listener { to, behind: Arc::clone(&behind) };
     let site = Arc::clone(site);
     tokio::spawn(async move {
         // An error means that nobody listens any more.
         let _ = tell(&site, number, after, &to).await;
     });
-    let frames = stream::unfold(from, |mut from| async move {
-        from.recv().await.map(|frame| (Ok::<_, Infallible>(frame), from))
+    let frames = stream::unfold((from, behind), |(mut from, behind)| async move {
+        let frame = from.recv().await?;
+        behind.fetch_sub(frame.len(), Ordering::SeqCst);
+        Some((Ok::<_, Infallible>(frame), (from, behind)))
     });
     let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")];
     (headers, Body::from_stream(frames)).into_response()
@@ -64,16 +89,7 @@ fn frame(event: &str, id: Option<u64>, data: &impl Serialize) -> Bytes {
     Bytes::from(format!("event: {event}\n{id}data: {data}\n\n"))
 }
 
-fn send(to: &Sender<Bytes>, frame: Bytes) -> Result<(), Gone> {
-    to.try_send(frame).map_err(|_| Gone)
-}
-
-async fn tell(
-    site: &Arc<Site>,
-    number: Number,
-    after: u64,
-    to: &Sender<Bytes>,
-) -> Result<(), Gone> {
+async fn tell(site: &Arc<Site>, number: Number, after: u64, to: &Listener) -> Result<(), Gone> {
     send_run(site, number, to).await?;
     let mut waited = false;
     let running = loop {
@@ -83,7 +99,7 @@ async fn tell(
         waited = true;
         match state(site, number).await {
             Ok(state) if !state.is_over() => {}
-            Ok(state) => return send(to, frame("end", None, &EndDoc { state })),
+            Ok(state) => return to.send(frame("end", None, &EndDoc { state })),
             Err(_) => return Err(Gone),
         }
         rest(to, TURN_EVERY).await?;
@@ -94,14 +110,14 @@ async fn tell(
     follow(site, number, &running, after, to).await?;
     send_run(site, number, to).await?;
     let state = state(site, number).await.map_err(|_| Gone)?;
-    send(to, frame("end", None, &EndDoc { state }))
+    to.send(frame("end", None, &EndDoc { state }))
 }
 
 /// Waits, unless the listener is gone before.
-async fn rest(to: &Sender<Bytes>, time: Duration) -> Result<(), Gone> {
-    match timeout(time, to.closed()).await {
+async fn rest(to: &Listener, time: Duration) -> Result<(), Gone> {
+    match timeout(time, to.to.closed()).await {
         Ok(()) => Err(Gone),
-        Err(_) => send(to, Bytes::from_static(b"event: alive\ndata: {}\n\n")),
+        Err(_) => to.send(Bytes::from_static(b"event: alive\ndata: {}\n\n")),
     }
 }
 
@@ -110,27 +126,27 @@ async fn follow(
     number: Number,
     running: &Running,
     after: u64,
-    to: &Sender<Bytes>,
+    to: &Listener,
 ) -> Result<(), Gone> {
     let (mut events, missed) = running.watch.listen(after);
     match missed {
         Some(missed) => {
             for told in missed {
-                send(to, tick(running, &told))?;
+                to.send(tick(running, &told))?;
             }
         }
-        None => send(to, Bytes::from_static(b"event: reset\ndata: {}\n\n"))?,
+        None => to.send(Bytes::from_static(b"event: reset\ndata: {}\n\n"))?,
     }
     loop {
         let event = tokio::select! {
             event = timeout(STILL_HERE, events.recv()) => event,
-            () = to.closed() => return Err(Gone),
+            () = to.to.closed() => return Err(Gone),
         };
         match event {
-            Err(_) => send(to, Bytes::from_static(b"event: alive\ndata: {}\n\n"))?,
-            Ok(Ok(Event::Tick(told))) => send(to, tick(running, &told))?,
+            Err(_) => to.send(Bytes::from_static(b"event: alive\ndata: {}\n\n"))?,
+            Ok(Ok(Event::Tick(told))) => to.send(tick(running, &told))?,
             Ok(Ok(Event::Log(remark, seq))) => {
-                send(to, frame("log", None, &view::log_line(seq, &remark)))?;
+                to.send(frame("log", None, &view::log_line(seq, &remark)))?;
             }
             Ok(Ok(Event::Changed)) => send_run(site, number, to).await?,
             Ok(Ok(Event::End) | Err(RecvError::Closed)) => return Ok(()),
@@ -148,11 +164,11 @@ fn tick(running: &Running, told: &Told) -> Bytes {
     told.text.get_or_init(make).clone()
 }
 
-async fn send_run(site: &Arc<Site>, number: Number, to: &Sender<Bytes>) -> Result<(), Gone> {
+async fn send_run(site: &Arc<Site>, number: Number, to: &Listener) -> Result<(), Gone> {
     let of = Arc::clone(site);
     let doc = spawn_blocking(move || view::full(&of.console, number, false)).await;
     match doc {
-        Ok(Ok(doc)) => send(to, frame("run", None, &doc)),
+        Ok(Ok(doc)) => to.send(frame("run", None, &doc)),
         _ => Err(Gone),
     }
 }

@@ -19,12 +19,15 @@ use base64::engine::general_purpose::STANDARD;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::Site;
 use super::refused::Refused;
+use super::turns::Places;
+use super::{Site, kept, turns};
 use crate::users::{ANYBODY, Session};
 
 /// No body may be longer.
 pub(crate) const BODY_BYTES_MAX: usize = 16 << 20;
+/// Nor may one of somebody who has not signed in.
+const SIGN_IN_BYTES_MAX: usize = 16 << 10;
 /// A body that has not come whole after this is given up.
 const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 /// What a page of ours may do.
@@ -57,7 +60,7 @@ pub(crate) async fn guard(State(site): State<Arc<Site>>, request: Request, next:
     let is_api = request.uri().path().starts_with("/api/");
     let is_for_scripts = request.uri().path().starts_with(OF_SCRIPTS);
     let mut response = match judge(&site, request).await {
-        Ok(request) => next.run(request).await,
+        Ok((request, places)) => kept(next.run(request).await, places),
         Err(refused) if is_for_scripts => refused.in_plain_text(),
         Err(refused) => refused.into_response(),
     };
@@ -76,7 +79,7 @@ pub(crate) async fn guard(State(site): State<Arc<Site>>, request: Request, next:
     response
 }
 
-async fn judge(site: &Arc<Site>, request: Request) -> Result<Request, Refused> {
+async fn judge(site: &Arc<Site>, request: Request) -> Result<(Request, Places), Refused> {
     let (path, method) = (request.uri().path().to_owned(), request.method().clone());
     let changes = method != Method::GET && method != Method::HEAD;
     if site.gate.is_open() && !is_own_host(site, request.headers()) {
@@ -96,9 +99,14 @@ async fn judge(site: &Arc<Site>, request: Request) -> Result<Request, Refused> {
     } else {
         None
     };
-    let mut request = if changes { read_body(request).await? } else { request };
+    let places = match &caller {
+        Some(Caller { user }) => turns::ask(site, user, request.uri(), changes)?,
+        None => Vec::new(),
+    };
+    let bytes_max = if caller.is_some() { BODY_BYTES_MAX } else { SIGN_IN_BYTES_MAX };
+    let mut request = if changes { read_body(request, bytes_max).await? } else { request };
     caller.map(|caller| request.extensions_mut().insert(caller));
-    Ok(request)
+    Ok((request, places))
 }
 
 /// Tells whether a browser says that another site's page asks.
@@ -222,16 +230,15 @@ pub(crate) async fn verify(
 }
 
 /// Reads the body whole, so that no handler waits for one.
-async fn read_body(request: Request) -> Result<Request, Refused> {
-    let too_large =
-        || Refused::too_large(format!("a body may have {} MiB at most", BODY_BYTES_MAX >> 20));
+async fn read_body(request: Request, bytes_max: usize) -> Result<Request, Refused> {
+    let too_large = || Refused::too_large(format!("a body may have {bytes_max} bytes at most"));
     let (parts, body) = request.into_parts();
     let length = parts.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     let length = length.and_then(|length| length.parse::<u64>().ok());
-    if length.is_some_and(|length| length > BODY_BYTES_MAX as u64) {
+    if length.is_some_and(|length| length > bytes_max as u64) {
         return Err(too_large());
     }
-    let read = timeout(BODY_TIME_MAX, to_bytes(body, BODY_BYTES_MAX)).await;
+    let read = timeout(BODY_TIME_MAX, to_bytes(body, bytes_max)).await;
     let late = || {
         let status = axum::http::StatusCode::REQUEST_TIMEOUT;
         Refused::new(status, "busy", "the body did not come in time")

@@ -4,11 +4,44 @@
 
 use std::sync::Arc;
 
+use axum::http::Uri;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::Site;
 use super::refused::Refused;
-use crate::held::Hold;
+use crate::held::{Held, Hold};
+
+/// Requests of one user that are not answered to their last byte: whole answers are in memory until
+/// then, some of 15 MB.
+const REQUESTS_OF_USER_MAX: usize = 16;
+/// Of these, requests with a body.
+const BODIES_OF_USER_MAX: usize = 8;
+/// Requests of one user for events, which have no last byte as long as a run goes on.
+const LISTENERS_OF_USER_MAX: usize = 64;
+
+/// Requests of each user that are not answered to their last byte.
+#[derive(Default)]
+pub(crate) struct Asking {
+    all: Arc<Held<String>>,
+    with_body: Arc<Held<String>>,
+    for_events: Arc<Held<String>>,
+}
+
+/// What a request holds of its user's places.
+pub(super) type Places = Vec<Hold<String>>;
+
+/// Begins a request of a user, unless too many are not answered yet.
+pub(super) fn ask(site: &Site, user: &str, uri: &Uri, has_body: bool) -> Result<Places, Refused> {
+    let Asking { all, with_body, for_events } = &site.asking;
+    let wanted = match (uri.path().ends_with("/events"), has_body) {
+        (true, _) => vec![(for_events, LISTENERS_OF_USER_MAX)],
+        (false, false) => vec![(all, REQUESTS_OF_USER_MAX)],
+        (false, true) => vec![(all, REQUESTS_OF_USER_MAX), (with_body, BODIES_OF_USER_MAX)],
+    };
+    let places = wanted.into_iter().map(|(of, max)| of.take(user.to_owned(), max));
+    let places: Option<Places> = places.collect();
+    places.ok_or_else(|| Refused::busy("too many of your requests are under way: try again later"))
+}
 
 /// Workloads of one user that are judged concurrently.
 const OF_USER_MAX: usize = 8;
@@ -111,6 +144,26 @@ mod tests {
         assert!(!site.reading.is_empty(), "until the answers are sent");
         drop(answers);
         assert!(site.reading.is_empty());
+    }
+
+    #[test]
+    fn requests_of_a_user_are_bound_until_their_answers_are_sent() {
+        let directory = tempfile::tempdir().unwrap();
+        let site = site(directory.path());
+        let [page, events] = ["/api/v1/runs", "/api/v1/runs/w1/events"].map(Uri::from_static);
+        let of = |user: &str, uri: &Uri, has_body: bool| {
+            (0..99).map_while(|_| ask(&site, user, uri, has_body).ok()).collect::<Vec<_>>()
+        };
+        let sent = of("ann", &page, true);
+        let asked = of("ann", &page, false);
+        let listened = of("ann", &events, false);
+        assert_eq!(
+            [sent.len(), asked.len(), listened.len()],
+            [BODIES_OF_USER_MAX, REQUESTS_OF_USER_MAX - BODIES_OF_USER_MAX, LISTENERS_OF_USER_MAX]
+        );
+        assert_eq!(of("bob", &page, false).len(), REQUESTS_OF_USER_MAX);
+        drop(sent);
+        assert_eq!(of("ann", &page, false).len(), BODIES_OF_USER_MAX);
     }
 
     #[test]
