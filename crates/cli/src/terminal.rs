@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_conduct::{Observer, StageView, Stop};
-use plimsoll_model::SeriesKey;
+use plimsoll_model::{SeriesKey, StageId};
 use plimsoll_stats::Totals;
 use plimsoll_telemetry::{Scraper, Telemetry};
 
@@ -61,7 +61,7 @@ impl Observer for Terminal {
         self.ui.watch(stage, &self.stop, work);
     }
 
-    fn stages_ended(&self, measured: Vec<(String, Totals<SeriesKey>)>) {
+    fn stages_ended(&self, measured: Vec<(StageId, Totals<SeriesKey>)>) {
         // What it reads last is in the record before a report reads that.
         drop(self.scraper.lock().unwrap_or_else(PoisonError::into_inner).take());
         let telemetry = self.telemetry.lock().unwrap_or_else(PoisonError::into_inner).take();

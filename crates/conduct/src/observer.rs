@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_engine::{Live, StageOutcome};
-use plimsoll_model::{SeriesKey, SharedClock};
+use plimsoll_model::{SeriesKey, SharedClock, StageId};
 use plimsoll_stats::Totals;
 use plimsoll_workload::RateProfile;
 
@@ -31,9 +31,9 @@ pub trait Observer: Send + Sync {
         let _ = outcome;
     }
 
-    /// No further stage comes. `measured` are the names of the measured stages, with what was done
-    /// in them.
-    fn stages_ended(&self, measured: Vec<(String, Totals<SeriesKey>)>) {
+    /// No further stage comes. `measured` are the measured stages, with what was done in them; all
+    /// stages count in the order in which they went on.
+    fn stages_ended(&self, measured: Vec<(StageId, Totals<SeriesKey>)>) {
         let _ = measured;
     }
 }

@@ -356,11 +356,8 @@ impl Recording {
     /// Completes the record of a run that measured: complete, unless the user ended it early.
     pub fn settle_measured(&mut self, recorded: &Recorded) -> Result<(), ConductError> {
         let measured = recorded.stages.iter().filter(|done| done.kind == StageKind::Measure);
-        let named = |done: &Done| {
-            let name = self.manifest.stages[usize::from(done.stage.0)].name.clone();
-            (name, done.outcome.totals())
-        };
-        self.observer.stages_ended(measured.map(named).collect());
+        let measured = measured.map(|done| (done.stage, done.outcome.totals()));
+        self.observer.stages_ended(measured.collect());
         let stopped =
             recorded.stages.iter().any(|done| done.outcome.ended_by == EndReason::Stopped);
         let (state, reason) = if stopped {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use plimsoll_conduct::{Goal, Observer, StageView, Stop};
 use plimsoll_engine::{EndReason, ErrorSample, JobOutcome, StageOutcome};
-use plimsoll_model::SeriesKey;
+use plimsoll_model::{SeriesKey, StageId};
 use plimsoll_stats::Totals;
 use tokio::sync::broadcast;
 
@@ -575,7 +575,7 @@ impl Observer for Watch {
         self.judge(outcome);
     }
 
-    fn stages_ended(&self, measured: Vec<(String, Totals<SeriesKey>)>) {
+    fn stages_ended(&self, measured: Vec<(StageId, Totals<SeriesKey>)>) {
         drop(measured);
     }
 }

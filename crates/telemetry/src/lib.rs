@@ -22,7 +22,7 @@ use std::time::Duration;
 use futures::future::{join, join_all};
 use plimsoll_engine::Live;
 use plimsoll_http::{TlsConfig, TlsOptions, TlsSetupError, Url};
-use plimsoll_model::{SeriesKey, SharedClock, WallTime};
+use plimsoll_model::{SeriesKey, SharedClock, StageId, WallTime};
 use plimsoll_stats::Totals;
 use thiserror::Error;
 use tokio::net::TcpListener;
@@ -31,7 +31,7 @@ use tokio::sync::watch;
 
 use crate::influx::Database;
 use crate::push::{Pusher, Receiver};
-use crate::snapshot::{Board, unique};
+use crate::snapshot::Board;
 
 pub use scrape::{Scrape, ScrapeAsked, Scraper};
 
@@ -168,15 +168,13 @@ impl Telemetry {
         self.board.begin(name, live);
     }
 
-    /// Tells everything a last time, with a summary of the measured stages, and ends. Takes a few
-    /// seconds at most where a receiver does not answer.
-    pub fn finish(self, measured: Vec<(String, Totals<SeriesKey>)>) {
-        let mut named: Vec<(String, Totals<SeriesKey>)> = Vec::new();
-        for (name, totals) in measured {
-            let name = unique(&name, |name| named.iter().any(|(taken, _)| taken == name));
-            named.push((name, totals));
-        }
-        self.end.send_replace(Some(Arc::new(End { measured: named })));
+    /// Tells everything a last time, with a summary of the measured stages, and ends. Stages count
+    /// in the order in which they began to be told of. Takes a few seconds at most where a receiver
+    /// does not answer.
+    pub fn finish(self, measured: Vec<(StageId, Totals<SeriesKey>)>) {
+        let named = |(stage, totals)| (self.board.name_of(stage), totals);
+        let measured = measured.into_iter().map(named).collect();
+        self.end.send_replace(Some(Arc::new(End { measured })));
     }
 }
 

@@ -1,10 +1,10 @@
 //! All counters at one moment, as every receiver is told of them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plimsoll_engine::{Live, LiveCounts, LiveDetail, LivePart};
-use plimsoll_model::{Moment, OpKind, SharedClock, WallTime};
+use plimsoll_model::{Moment, OpKind, SharedClock, StageId, WallTime};
 
 use crate::RunFacts;
 
@@ -20,7 +20,16 @@ pub(super) struct Board {
     clock: SharedClock,
     wall_epoch: WallTime,
     cpu: fn() -> Duration,
-    stages: Mutex<Vec<BoardStage>>,
+    stages: Mutex<Stages>,
+}
+
+/// The stages that have begun.
+#[derive(Default)]
+struct Stages {
+    /// What they are called, in the order in which they began.
+    names: Vec<String>,
+    /// The last ones.
+    kept: Vec<BoardStage>,
 }
 
 #[derive(Clone)]
@@ -69,19 +78,33 @@ impl Board {
         self.wall_epoch.after(self.clock.now().since(Moment::EPOCH))
     }
 
-    /// Begins a stage. One of a name that was there before gets a number.
+    fn stages(&self) -> MutexGuard<'_, Stages> {
+        self.stages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a stage. One of a name that was there before gets a number from 2 on: of two series
+    /// with the same labels the second would replace the first.
     pub(super) fn begin(&self, name: &str, live: Arc<Live>) {
         let began = self.now();
-        let mut stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
-        let name = unique(name, |name| stages.iter().any(|stage| stage.name == name));
-        if stages.len() == STAGES_KEPT_MAX {
-            stages.remove(0);
+        let mut stages = self.stages();
+        let numbered = (2..).map(|number| format!("{name}-{number}"));
+        let mut names = std::iter::once(name.to_owned()).chain(numbered);
+        let name = names.find(|name| !stages.names.contains(name));
+        let name = name.expect("there is always another number");
+        if stages.kept.len() == STAGES_KEPT_MAX {
+            stages.kept.remove(0);
         }
-        stages.push(BoardStage { name, began, live });
+        stages.names.push(name.clone());
+        stages.kept.push(BoardStage { name, began, live });
+    }
+
+    /// Returns what a stage is called that has begun; they count in this order.
+    pub(super) fn name_of(&self, stage: StageId) -> String {
+        self.stages().names[usize::from(stage.0)].clone()
     }
 
     pub(super) fn snapshot(&self) -> Snapshot {
-        let stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let stages = self.stages().kept.clone();
         let detail = |live: &Live, kind| live.detail(kind).map(|detail| (kind, detail));
         let kinds = |live: &Live| {
             OpKind::ALL.into_iter().filter_map(|kind| detail(live, kind)).collect::<Vec<_>>()
@@ -113,12 +136,4 @@ impl Board {
 /// Returns nanoseconds as seconds.
 pub(super) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
-}
-
-/// Returns a stage's name, with a number from 2 on where others have taken it: of two series with
-/// the same labels the second would replace the first.
-pub(super) fn unique(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
-    let numbered = (2..).map(|number| format!("{name}-{number}"));
-    let mut names = std::iter::once(name.to_owned()).chain(numbered);
-    names.find(|name| !is_taken(name)).expect("there is always another number")
 }

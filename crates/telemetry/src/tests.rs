@@ -509,6 +509,18 @@ fn one_get() -> Totals<SeriesKey> {
 }
 
 #[test]
+fn a_stage_keeps_its_number_among_those_of_its_name() {
+    let board = board(&[]);
+    for _ in 0..100 {
+        board.begin("main", Arc::new(Live::new(1)));
+    }
+    // Those that are no longer told of have had theirs.
+    let names: Vec<String> = board.snapshot().stages.into_iter().map(|of| of.name).collect();
+    let expected: Vec<String> = (37..=100).map(|number| format!("main-{number}")).collect();
+    assert_eq!(names, expected);
+}
+
+#[test]
 fn receivers_are_told_at_the_end_and_asked_as_they_want_it() {
     let otlp = TcpListener::bind("127.0.0.1:0").unwrap();
     let influx = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -521,11 +533,14 @@ fn receivers_are_told_at_the_end_and_asked_as_they_want_it() {
         ),
     };
     let telemetry = start(&args);
-    telemetry.stage("measure", Arc::new(Live::new(1)));
+    // The first one only prepares.
+    for _ in 0..2 {
+        telemetry.stage("measure", Arc::new(Live::new(1)));
+    }
     let (pushed, written) = std::thread::scope(|scope| {
         let pushed = scope.spawn(|| take_request(&otlp, "200 OK"));
         let written = scope.spawn(|| take_request(&influx, "204 No Content"));
-        telemetry.finish(vec![("measure".to_owned(), one_get()); 2]);
+        telemetry.finish(vec![(StageId(1), one_get())]);
         (pushed.join().unwrap(), written.join().unwrap())
     });
     assert!(pushed.0.starts_with("POST /v1/metrics HTTP/1.1\r\n"), "{}", pushed.0);
@@ -538,7 +553,7 @@ fn receivers_are_told_at_the_end_and_asked_as_they_want_it() {
     let (measurement, tags, fields, _) = influx_line(written.1.lines().last().unwrap());
     assert_eq!((measurement.as_str(), tags["site"].as_str()), ("warp_run_summary", "x"));
     assert_eq!(fields["requests"], 1.0);
-    // A point of the same tags and time would replace the one before.
+    // As in the counters that were told while it went on.
     assert_eq!(tags["stage"], "measure-2");
 }
 
@@ -613,9 +628,10 @@ fn receivers_that_refuse_or_are_not_there_end_nothing() {
     };
     drop(gone);
     let telemetry = start(&args);
+    telemetry.stage("measure", Arc::new(Live::new(1)));
     std::thread::scope(|scope| {
         let written = scope.spawn(|| take_request(&refusing, "401 Unauthorized"));
-        telemetry.finish(vec![("measure".to_owned(), one_get())]);
+        telemetry.finish(vec![(StageId(0), one_get())]);
         assert!(written.join().unwrap().1.contains("warp_run_summary"));
     });
 }

@@ -17,7 +17,7 @@ use plimsoll_dialects::weed_benchmark::{
     self as dialect, Asked, Benchmark, LIST_NAME, Listed, WeedBenchmarkError, list,
 };
 use plimsoll_engine::LiveCounts;
-use plimsoll_model::{OpKind, SeriesKey};
+use plimsoll_model::{OpKind, SeriesKey, StageId};
 use plimsoll_stats::Totals;
 use plimsoll_workload::plan::{Plan, SetIndex, WorkloadFile};
 
@@ -216,7 +216,7 @@ impl Observer for Lines {
         });
     }
 
-    fn stages_ended(&self, measured: Vec<(String, Totals<SeriesKey>)>) {
+    fn stages_ended(&self, measured: Vec<(StageId, Totals<SeriesKey>)>) {
         self.inner.stages_ended(measured);
     }
 }
