@@ -9,16 +9,17 @@ use plimsoll_engine::{LiveCounts, LivePart, PartState};
 use plimsoll_model::{ByteRate, Moment, OpKind};
 use plimsoll_report::format;
 
-use super::text::fitting;
+use super::screen;
+use super::text::{self, fitting};
 
 /// How many columns the bar has.
 const BAR_CHARS: usize = 16;
 
-/// How many rows are drawn, at whose end the cursor stands.
-static DRAWN_ROWS: Mutex<usize> = Mutex::new(0);
+/// How many columns each line has that is drawn. The cursor stands at the end of the last one.
+static DRAWN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
-fn drawn_rows() -> MutexGuard<'static, usize> {
-    DRAWN_ROWS.lock().unwrap_or_else(PoisonError::into_inner)
+fn drawn() -> MutexGuard<'static, Vec<usize>> {
+    DRAWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The line, and those of agents below it.
@@ -42,10 +43,13 @@ impl LineDisplay {
         let mut lines = vec![format!("{} {bar} {text}", stage.name)];
         lines.extend(self.agents.lines(stage).into_iter().map(|line| format!("  {line}")));
         lines.truncate(rows);
-        let mut drawn = drawn_rows();
+        // In the last column the end of a row would erase its character.
+        let fitting = |line: &String| fitting(line, columns.saturating_sub(1));
+        let lines: Vec<String> = lines.iter().map(fitting).collect();
+        let mut drawn = drawn();
         // There is nobody to tell when the terminal is gone.
-        let _ = std::io::stderr().write_all(redrawn(*drawn, &lines, columns).as_bytes());
-        *drawn = lines.len();
+        let _ = std::io::stderr().write_all(redrawn(&drawn, &lines, columns).as_bytes());
+        *drawn = lines.iter().map(|line| text::columns(line)).collect();
     }
 }
 
@@ -57,21 +61,21 @@ impl Drop for LineDisplay {
 
 /// Writes while no line is drawn. It is drawn again at the next tick.
 pub(super) fn beside_the_line(write: impl FnOnce()) {
-    let mut drawn = drawn_rows();
-    if *drawn > 0 {
-        let _ = std::io::stderr().write_all(redrawn(*drawn, &[], 0).as_bytes());
-        *drawn = 0;
+    let mut drawn = drawn();
+    if !drawn.is_empty() {
+        let columns = screen::size().map_or(usize::MAX, |(columns, _)| columns.into());
+        let _ = std::io::stderr().write_all(redrawn(&drawn, &[], columns).as_bytes());
+        drawn.clear();
     }
     write();
 }
 
-/// Returns the control sequences (ECMA-48) and texts that put `lines` in the place of the `drawn`
-/// rows that end where the cursor stands.
-fn redrawn(drawn: usize, lines: &[String], columns: usize) -> String {
-    let up = if drawn > 1 { format!("\x1b[{}A", drawn - 1) } else { String::new() };
-    // In the last column the end of a row would erase its character.
-    let fitting = |line: &String| fitting(line, columns.saturating_sub(1));
-    let lines: Vec<String> = lines.iter().map(fitting).collect();
+/// Returns the control sequences (ECMA-48) and texts that put `lines` in the place of those that
+/// were drawn, which have so many columns each and end where the cursor stands.
+fn redrawn(drawn: &[usize], lines: &[String], columns: usize) -> String {
+    // A terminal that has become narrower since has wrapped them.
+    let rows: usize = drawn.iter().map(|line| line.div_ceil(columns.max(1)).max(1)).sum();
+    let up = if rows > 1 { format!("\x1b[{}A", rows - 1) } else { String::new() };
     format!("\r{up}{}\x1b[J", lines.join("\x1b[K\r\n"))
 }
 
@@ -384,12 +388,16 @@ mod tests {
     #[test]
     fn the_line_and_those_of_agents_are_drawn_over_those_before() {
         let lines = ["main ━╸─ 5 of 8 s", "  node1  LOST"].map(str::to_owned);
-        let first = redrawn(0, &lines, 40);
+        let first = redrawn(&[], &lines, 40);
         assert_eq!(first, "\rmain ━╸─ 5 of 8 s\x1b[K\r\n  node1  LOST\x1b[J");
         // The cursor stands in the last of two rows.
-        let fewer = redrawn(2, &lines[..1], 9);
-        assert_eq!(fewer, "\r\x1b[1Amain ━╸─\x1b[J");
-        assert_eq!(redrawn(1, &[], 0), "\r\x1b[J");
+        assert_eq!(redrawn(&[17, 13], &lines[1..], 18), "\r\x1b[1A  node1  LOST\x1b[J");
+        assert_eq!(redrawn(&[17], &[], 18), "\r\x1b[J");
+        // A narrower terminal has wrapped both, into three rows and two; a wider one neither.
+        assert_eq!(redrawn(&[17, 13], &[], 8), "\r\x1b[4A\x1b[J");
+        assert_eq!(redrawn(&[17, 13], &[], 7), "\r\x1b[4A\x1b[J");
+        assert_eq!(redrawn(&[17, 13], &[], 13), "\r\x1b[2A\x1b[J");
+        assert_eq!(redrawn(&[17, 0], &[], 200), "\r\x1b[1A\x1b[J");
         let bars = ["─".repeat(16), format!("{}╸{}", "━".repeat(8), "─".repeat(7)), "━".repeat(16)];
         assert_eq!([0.0, 0.5, 1.0].map(bar), bars);
     }

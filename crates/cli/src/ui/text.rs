@@ -94,7 +94,8 @@ pub(super) fn fitting(text: &str, columns: usize) -> String {
     harmless.take_while(fits).collect()
 }
 
-fn columns(text: &str) -> usize {
+/// Returns how many columns a text takes.
+pub(super) fn columns(text: &str) -> usize {
     text.chars().filter_map(UnicodeWidthChar::width).sum()
 }
 
