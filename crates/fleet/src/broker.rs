@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use async_nats::ServerAddr;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use plimsoll_conduct::input;
+use plimsoll_conduct::{input, machine};
 use plimsoll_record::{StateDirectory, StateDirectoryError, removal};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -46,6 +46,9 @@ const START_MAX: Duration = Duration::from_secs(15);
 const START_LOOK: Duration = Duration::from_millis(10);
 /// How often it is looked whether the server can keep what is handed in.
 const KEEPS_LOOK: Duration = Duration::from_secs(1);
+/// The server may take an eighth of the machine's memory, and this at least. Above it, it ends and
+/// is started again.
+const SERVER_MEMORY_MIN: u64 = 512 << 20;
 /// With less room its disk is full. Once a write has failed, the server tries none any more.
 const FULL_BYTES: u64 = 1 << 20;
 /// With less room a server that was restarted would fail again at once.
@@ -475,9 +478,18 @@ fn start_child(settings: &BrokerSettings) -> Result<Child, BrokerError> {
     // A signal from the keyboard is for this process, which ends the server in its turn.
     command.process_group(0);
     let signal = Some(rustix::process::Signal::TERM);
-    // SAFETY: the child only asks the kernel for a signal at its parent's end.
+    let data = rustix::process::Resource::Data;
+    let most = (machine::memory_usable_bytes() / 8).max(SERVER_MEMORY_MIN);
+    // A limit that this process has cannot be raised.
+    let own = rustix::process::getrlimit(data).maximum;
+    let most = Some(own.map_or(most, |own| own.min(most)));
+    let memory = rustix::process::Rlimit { current: most, maximum: most };
+    // SAFETY: the child only asks the kernel for a signal at its parent's end, and for a limit.
     unsafe {
-        command.pre_exec(move || Ok(rustix::process::set_parent_process_death_signal(signal)?));
+        command.pre_exec(move || {
+            rustix::process::set_parent_process_death_signal(signal)?;
+            Ok(rustix::process::setrlimit(data, memory)?)
+        });
     }
     command.spawn().map_err(|source| files("start", &settings.program, source))
 }

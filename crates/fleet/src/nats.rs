@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use async_nats::jetstream;
-use async_nats::{Client, ConnectOptions, HeaderMap, Message, ServerAddr};
+use async_nats::{Client, ConnectOptions, HeaderMap, Message, ServerAddr, Subject};
 use bytes::Bytes;
 use futures::StreamExt as _;
 use serde::Deserialize;
@@ -44,6 +44,8 @@ const TRY_FOR: Duration = Duration::from_secs(60);
 const TRY_AGAIN: Duration = Duration::from_millis(250);
 /// How long one request to the object store may take.
 const REQUEST: Duration = Duration::from_secs(5);
+/// No reply goes to a longer subject: each who hears an answer is sent the subject with it.
+const REPLY_BYTES_MAX: usize = 256;
 /// How long the first connection may take.
 const CONNECT: Duration = Duration::from_secs(10);
 /// What a client calls itself whose end is told.
@@ -294,9 +296,16 @@ impl Nats {
         let mut asked =
             subscribed.map_err(|error| failed(format!("cannot hear {subject}"), error))?;
         let client = self.client.clone();
+        let mut budgets = Budgets::default();
         self.loops.spawn(async move {
             while let Some(message) = asked.next().await {
-                if let Some(reply) = message.reply.filter(|reply| reply.starts_with(&inbox)) {
+                let now = tokio::time::Instant::now();
+                if !budgets.spend(None, message.payload.len(), now) {
+                    continue;
+                }
+                let is_own =
+                    |reply: &Subject| reply.starts_with(&inbox) && reply.len() <= REPLY_BYTES_MAX;
+                if let Some(reply) = message.reply.filter(is_own) {
                     // Who does not hear the answer asks again.
                     let _ = client.publish(reply, answer(&message.payload).into()).await;
                 }

@@ -43,6 +43,11 @@ pub struct Token {
 pub struct TokenError;
 
 impl Token {
+    /// Returns what shows that somebody has it: a digest of its key, by which the key is not found.
+    pub(crate) fn proof(&self) -> String {
+        URL_SAFE_NO_PAD.encode(digest::digest(&digest::SHA256, &self.identity.key))
+    }
+
     /// Returns it as one word.
     pub fn to_text(&self) -> String {
         let mut bytes = Vec::new();

@@ -11,6 +11,10 @@ use crate::fabric::Space;
 use crate::nats::{SUBJECTS, bucket_of, inbox_of};
 use crate::protocol::AgentId;
 
+/// How many connections there may be besides two of each agent: of coordinators, and of those who
+/// want to join.
+const OTHERS_MAX: u64 = 64;
+
 fn list(subjects: &[String]) -> String {
     let quoted: Vec<String> = subjects.iter().map(|subject| format!("{subject:?}")).collect();
     format!("[{}]", quoted.join(", "))
@@ -43,7 +47,9 @@ fn agent(id: &str) -> String {
     user(id, &publish, &subscribe)
 }
 
-/// Returns the configuration of the server; `revoked` are agents that it no longer knows.
+/// Returns the configuration of the server; `revoked` are agents that it no longer knows. What
+/// waits for a client that does not read is bound: by its subscriptions, as each is sent a message,
+/// by the length of subjects, by bytes and by time.
 pub(super) fn text(settings: &BrokerSettings, revoked: &BTreeSet<u32>) -> String {
     let (host, port) = &settings.listen;
     let port = if *port == 0 { -1 } else { i32::from(*port) };
@@ -74,7 +80,11 @@ pub(super) fn text(settings: &BrokerSettings, revoked: &BTreeSet<u32>) -> String
          port: {port}\n\
          log_file: {}\n\
          max_payload: 1MB\n\
-         max_pending: 256MB\n\
+         max_control_line: 2048\n\
+         max_connections: {}\n\
+         max_subscriptions: 64\n\
+         max_pending: 32MB\n\
+         write_deadline: \"5s\"\n\
          ping_interval: \"1s\"\n\
          ping_max: 2\n\
          lame_duck_duration: \"30s\"\n\
@@ -85,6 +95,7 @@ pub(super) fn text(settings: &BrokerSettings, revoked: &BTreeSet<u32>) -> String
          SYS {{\n    users: [{{user: {SYSTEM:?}}}]\n  }}\n}}\n\
          system_account: SYS\n",
         file(SERVER_LOG),
+        2 * u64::from(settings.agents_max) + OTHERS_MAX,
         file(SERVER_CERTIFICATES),
         file(SERVER_KEY),
         file(AUTHORITY),

@@ -19,6 +19,8 @@ use crate::token::Token;
 #[derive(Serialize, Deserialize)]
 struct Joining {
     token: u32,
+    /// What only those know who have that token: all of them show the server the same name.
+    proof: String,
     name: String,
     public_key: String,
 }
@@ -72,6 +74,7 @@ pub struct RevokedAgent {
 
 struct TokenState {
     rules: TokenRules,
+    proof: String,
     made: std::time::Instant,
     used: u32,
     is_revoked: bool,
@@ -175,14 +178,17 @@ impl Desk {
     pub(super) fn token(&self, rules: TokenRules) -> Result<Token, PkiError> {
         let mut members = self.members();
         let number = members.tokens.keys().last().map_or(1, |last| last + 1);
-        let made = std::time::Instant::now();
-        members.tokens.insert(number, TokenState { rules, made, used: 0, is_revoked: false });
-        Ok(Token {
+        let token = Token {
             servers: self.servers.clone(),
             authority: self.authority.fingerprint(),
             number,
             identity: self.authority.client(JOIN)?,
-        })
+        };
+        let (proof, made) = (token.proof(), std::time::Instant::now());
+        members
+            .tokens
+            .insert(number, TokenState { rules, proof, made, used: 0, is_revoked: false });
+        Ok(token)
     }
 
     /// Answers a coordinator.
@@ -205,7 +211,7 @@ impl Desk {
     /// Lets somebody join who may.
     pub(super) fn welcome(&self, asked: &[u8]) -> Joined {
         let refused = |why: &str| Joined::Refused(why.to_owned());
-        let Ok(Joining { token, name, public_key }) = serde_json::from_slice(asked) else {
+        let Ok(Joining { token, proof, name, public_key }) = serde_json::from_slice(asked) else {
             return refused("the request is not understood");
         };
         let is_printable = !name.is_empty() && !name.contains(char::is_control);
@@ -213,7 +219,7 @@ impl Desk {
             return refused("its name is empty, too long or not printable");
         }
         let mut members = self.members();
-        let Some(of) = members.tokens.get(&token) else {
+        let Some(of) = members.tokens.get(&token).filter(|of| of.proof == proof) else {
             return refused("the token is unknown");
         };
         let refuses = of.refuses();
@@ -290,6 +296,7 @@ pub fn join(token: &Token, name: &str, key: &NewKey) -> Result<(AgentId, NatsCon
     let nats = Nats::join_with(&asks, Side::Join, |_| true)?;
     let joining = Joining {
         token: token.number,
+        proof: token.proof(),
         name: name.to_owned(),
         public_key: STANDARD.encode(key.public()),
     };

@@ -148,6 +148,9 @@ fn tokens_are_used_as_often_as_they_may_be_and_no_longer() {
     let first = agent(&once, "node1");
     assert!(refusal(&once).ends_with("was used as often as it may be"), "{}", refusal(&once));
     assert!(refusal(&over).ends_with("has expired"));
+    // Nor does it become another by its number.
+    let other = Token { number: any.number, ..once.clone() };
+    assert!(refusal(&other).ends_with("the token is unknown"));
     let other = Token { number: 99, ..any.clone() };
     assert!(refusal(&other).ends_with("the token is unknown"));
     // A token of another fleet is not even spoken to, and one of this fleet speaks to no other.
