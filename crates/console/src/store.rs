@@ -27,6 +27,11 @@ const SCHEMA_VERSION: i64 = 1;
 /// More remarks of one workload are not kept.
 pub(crate) const REMARKS_MAX: i64 = 2_000;
 
+/// How many workloads of one user wait for their turn at most, and how large their texts may be
+/// together: these are kept twice.
+const WAITING_MAX: i64 = 1_000;
+const WAITING_BYTES_MAX: i64 = 64 << 20;
+
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS workload (
     number INTEGER PRIMARY KEY,
@@ -76,6 +81,12 @@ pub enum StoreError {
     /// There is no such workload.
     #[error("there is no workload {0}")]
     Unknown(Number),
+    /// Too many of a user's wait.
+    #[error(
+        "{WAITING_MAX} workloads of yours wait, or {} MiB of them: cancel some, or wait",
+        WAITING_BYTES_MAX >> 20
+    )]
+    Waiting,
     /// It is not in a state in which that can be.
     #[error("{number} is {}, so that is not possible", .state.name())]
     State {
@@ -221,6 +232,14 @@ impl Store {
         let operations = accepted.facts.operations.join(" ");
         let facts = serde_json::to_string(accepted.facts).expect("facts are plain values");
         self.writing(|transaction| {
+            let waiting = "SELECT COUNT(*), COALESCE(SUM(LENGTH(text)), 0) FROM workload \
+                           JOIN source USING (number) WHERE state = 'queued' AND user = ?1";
+            let (count, bytes): (i64, i64) =
+                transaction
+                    .query_row(waiting, [accepted.user], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            if count >= WAITING_MAX || bytes + accepted.text.len() as i64 > WAITING_BYTES_MAX {
+                return Err(StoreError::Waiting);
+            }
             let place = "SELECT COALESCE(MAX(place), 0) + 1 FROM workload";
             let place: i64 = transaction.query_row(place, [], |row| row.get(0))?;
             transaction.execute(

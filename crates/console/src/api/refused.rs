@@ -73,6 +73,7 @@ impl From<StoreError> for Refused {
     fn from(error: StoreError) -> Self {
         match &error {
             StoreError::Unknown(number) => Self::not_found(format!("there is no run {number}")),
+            StoreError::Waiting => Self::busy(error.to_string()),
             StoreError::State { .. } => {
                 Self::new(StatusCode::CONFLICT, "conflict", error.to_string())
             }

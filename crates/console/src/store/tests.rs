@@ -50,6 +50,24 @@ fn turns_come_in_order_and_no_more_run_than_may() {
 }
 
 #[test]
+fn the_workloads_of_a_user_that_wait_are_bound() {
+    let (_directory, store) = with(&["a"]);
+    let facts = Facts::default();
+    let text = "#".repeat(WAITING_BYTES_MAX as usize / 2);
+    let accept = |user| {
+        let accepted = Accepted { user, text: &text, ..accepted("b", &facts) };
+        store.accept(store.next_number().unwrap(), &accepted, 1)
+    };
+    assert!(accept("ann").is_ok());
+    assert!(matches!(accept("ann"), Err(StoreError::Waiting)));
+    assert!(accept("bob").is_ok());
+    // Once the small one has its turn, both halves fit.
+    assert_eq!(store.take_next(1, 10).unwrap().unwrap().name, "a");
+    assert!(accept("ann").is_ok());
+    assert!(matches!(accept("ann"), Err(StoreError::Waiting)));
+}
+
+#[test]
 fn the_queue_is_put_into_another_order() {
     let (_directory, store) = with(&["a", "b", "c", "d"]);
     for (number, to, expected) in [
