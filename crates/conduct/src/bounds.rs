@@ -23,9 +23,9 @@ pub fn memory_for_runs() -> u64 {
     memory_usable_bytes() / 8
 }
 
-/// Refuses so many operations in flight as take more than `max` bytes.
-pub fn check_in_flight(count: u64, max: u64) -> Result<(), String> {
-    let bytes = count.saturating_mul(SESSION_BYTES);
+/// Refuses so many operations in flight as take more than `max` bytes, with their blocks of files.
+pub fn check_in_flight(count: u64, blocks_bytes: u64, max: u64) -> Result<(), String> {
+    let bytes = count.saturating_mul(SESSION_BYTES).saturating_add(blocks_bytes);
     if bytes <= max {
         return Ok(());
     }
@@ -140,8 +140,9 @@ mod tests {
 
     #[test]
     fn operations_in_flight_are_bound_by_memory() {
-        assert_eq!(check_in_flight(32, 1 << 20), Ok(()));
-        let refusal = check_in_flight(100_000, 512 << 20).unwrap_err();
+        assert_eq!(check_in_flight(32, 0, 1 << 20), Ok(()));
+        assert!(check_in_flight(32, 1, 1 << 20).is_err());
+        let refusal = check_in_flight(100_000, 0, 512 << 20).unwrap_err();
         assert!(
             refusal.contains("about 3125 MiB of memory, and runs may take 512 MiB"),
             "{refusal}"

@@ -58,7 +58,7 @@ impl Blocks {
     }
 
     /// Returns the size of the largest block.
-    pub(super) fn largest(&self) -> u64 {
+    pub(crate) fn largest(&self) -> u64 {
         self.sizes().fold(0, |largest, sizes| sizes.fold(largest, u64::max))
     }
 

@@ -182,12 +182,20 @@ fn operations_in_flight_are_counted_on_files_as_on_objects() {
         let stage = format!("{{work: {{blocks: {{on: f, write: {{block: 4KiB}}}}}}, {job}}}");
         let plan = crate::testing::on_files(sets, &[&stage]).check().unwrap();
         let job = &plan.stages[0].jobs[0];
-        (job.in_flight_max(), job.sessions())
+        (job.in_flight_max(), job.sessions(), job.blocks_bytes_max())
     };
-    assert_eq!(of("workers: 4, depth: 500, ops: 9"), (2_000, 0), "none needs a connection");
-    assert_eq!(of("workers: 4, depth: 500, interface: psync, ops: 9"), (4, 0), "a call blocks");
+    assert_eq!(
+        of("workers: 4, depth: 500, ops: 9"),
+        (2_000, 0, 2_000 << 12),
+        "none needs a connection"
+    );
+    assert_eq!(
+        of("workers: 4, depth: 500, interface: psync, ops: 9"),
+        (4, 0, 4 << 12),
+        "a call blocks"
+    );
     let open = "workers: 4, ops: 9, pacing: {open: {rate: 9/s, max_in_flight: 77}}";
-    assert_eq!(of(open), (77, 0));
+    assert_eq!(of(open), (77, 0, 77 << 12));
     let tree = "t: {tree: {depth: 1, branching: 2, entries: 5}}";
     let names = crate::testing::on_files(tree, &["{workers: 2, work: {names: {make_tree: t}}}"]);
     assert_eq!(names.check().unwrap().stages[0].in_flight_max(), 2);

@@ -30,7 +30,26 @@ pub struct Owed {
     pub rows_max: u64,
 }
 
+impl Job {
+    /// Returns how much memory its blocks under way may take; the content of objects is made as it
+    /// is sent.
+    pub(super) fn blocks_bytes_max(&self) -> u64 {
+        let block = match &self.work {
+            Work::Blocks(of) => of.largest(),
+            Work::Fill { block_bytes, .. } if self.needs_files() => (*block_bytes).into(),
+            Work::Names { act, .. } => act.bytes().into(),
+            _ => 0,
+        };
+        self.in_flight_max().saturating_mul(block)
+    }
+}
+
 impl Stage {
+    /// Returns how much memory the blocks of files take that it may have under way.
+    pub fn blocks_bytes_max(&self) -> u64 {
+        self.jobs.iter().map(Job::blocks_bytes_max).fold(0, u64::saturating_add)
+    }
+
     fn rows_max(&self) -> u64 {
         // Each probe of a search is a stage of the record.
         let times = if self.search.is_some() { STAGES_MAX as u64 } else { 1 };

@@ -267,7 +267,9 @@ impl LocalRunner {
             let most = |of: fn(&Stage) -> u64| plan.stages.iter().map(of).max().unwrap_or(0);
             let (in_flight, connections) =
                 (most(Stage::in_flight_max), most(Stage::connections_max));
-            bounds::check_in_flight(in_flight, self.memory_max).map_err(Error::msg)?;
+            let blocks_bytes = most(Stage::blocks_bytes_max);
+            bounds::check_in_flight(in_flight, blocks_bytes, self.memory_max)
+                .map_err(Error::msg)?;
             bounds::check_connections(connections, self.runs_max).map_err(Error::msg)?;
         }
         Ok(plan)
