@@ -209,6 +209,13 @@ fn confirm(
     sign_in: Option<&str>,
     ui: &Ui,
 ) -> Result<()> {
+    if let Some(host) = sign_in.filter(|_| args.yes) {
+        // A host that only the record names gets no password, whatever --yes allows.
+        bail!(
+            "this would send {host} the user's password to sign in, as run.json says; name the \
+             host with --host if it may have it"
+        );
+    }
     let hosts = format::known_hosts(&target.endpoints).cloned().collect::<Vec<_>>().join(", ");
     let Root { bucket, prefix, .. } = roots[0];
     let more = match roots.len() {

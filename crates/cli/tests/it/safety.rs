@@ -192,8 +192,8 @@ fn clean_signs_in_nowhere_that_its_user_has_not_named() {
         assert_ne!(output.status.code(), Some(0));
         stderr(&output)
     };
-    let asked = format!("and send {host} the user's password to sign in");
-    for args in [&[][..], &["--host", "swift.example:8080"]] {
+    let asked = format!("send {host} the user's password to sign in");
+    for args in [&[][..], &["--host", "swift.example:8080"], &["--yes"]] {
         let said = clean(args);
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(said.contains(&asked), "{args:?}: {said}");
