@@ -32,6 +32,8 @@ type Checked<T> = Result<T, InvalidField>;
 /// A stage's and a job's number are kept in one byte.
 pub(super) const STAGES_MAX: usize = 256;
 const JOBS_MAX: usize = 256;
+/// The hosts of each are looked at.
+const TARGETS_MAX: usize = 64;
 /// Sets are compared with each other.
 const SETS_MAX: usize = 4_096;
 
@@ -158,6 +160,10 @@ fn targets(path: &FieldPath, targets: &Targets) -> Checked<Vec<Target>> {
     };
     if several.is_empty() {
         return Ok(vec![given()]);
+    }
+    if several.len() > TARGETS_MAX {
+        let reason = format!("{} targets are too many: at most {TARGETS_MAX}", several.len());
+        return Err(path.refuse(reason));
     }
     let mut found = Vec::with_capacity(several.len());
     for (name, spec) in several.iter() {

@@ -35,7 +35,10 @@ pub(super) fn one_job(set: &str, job: &str) -> String {
 }
 
 #[test]
-fn sets_beyond_count() {
+fn targets_and_sets_beyond_count() {
+    let targets: String = (0..=64).map(|at| format!("  t{at}: {{s3: {{}}}}\n")).collect();
+    let refused_text = refused(&format!("targets:\n{targets}stages: []"));
+    assert_eq!(refused_text, "targets: 65 targets are too many: at most 64");
     let sets: String = (0..=4_096).map(|at| format!("  s{at}: {{}}\n")).collect();
     let refused = refused(&format!("sets:\n{sets}stages: []"));
     assert_eq!(refused, "sets: 4097 sets are too many: at most 4096");

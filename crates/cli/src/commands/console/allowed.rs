@@ -8,6 +8,7 @@ use anyhow::Result;
 use plimsoll_conduct::{BucketGlob, ConductError, with_files};
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_http::{Endpoint, PORT_PLAIN, PORT_TLS, expand_hosts};
+use plimsoll_model::EndpointId;
 use plimsoll_workload::plan::spec::{TargetSpec, Targets};
 use plimsoll_workload::plan::{Members, Plan, WorkloadFile};
 
@@ -96,6 +97,10 @@ pub(super) fn hosts_of(file: &WorkloadFile) -> Option<Vec<Endpoint>> {
             };
             for address in addresses.iter().flat_map(|list| list.split(',')) {
                 found.extend(endpoints_of(address.trim(), port)?);
+                if found.len() > EndpointId::COUNT_MAX {
+                    // It is refused when it is judged.
+                    return None;
+                }
             }
         }
     }
