@@ -23,7 +23,7 @@ use plimsoll_http::{
 use plimsoll_model::Bytes;
 use plimsoll_oracle::Script;
 use plimsoll_report::format;
-use plimsoll_workload::plan::{Plan, Secrets, TargetSecrets};
+use plimsoll_workload::plan::{Job, Members, Plan, Secrets, SetIndex, TargetSecrets};
 
 use crate::args::requests::{Pair, RequestArgs, SignatureArg};
 use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs, TransportArg};
@@ -318,6 +318,26 @@ fn request_options(args: &RequestArgs) -> Result<RequestOptions> {
             SignatureArg::S3v4 | SignatureArg::Iam | SignatureArg::StsWebToken => Signature::V4,
         },
     })
+}
+
+impl RequestArgs {
+    /// Returns how many parts of an upload of a job are in flight at most.
+    pub(crate) fn parts_in_flight(&self, plan: &Plan, job: &Job) -> u64 {
+        let part_size = self.part_size.map_or(PART_SIZE_DEFAULT, |size| size.0);
+        let is_larger = |set: SetIndex| {
+            let sizes = match &plan.set(set).members {
+                Members::Objects(objects) => objects.sizes.as_ref(),
+                Members::Named(named) => named.sizes.as_ref(),
+                _ => None,
+            };
+            sizes.is_none_or(|sizes| sizes.max() > part_size)
+        };
+        let in_parts = !self.disable_multipart
+            && job.work.sends_content()
+            && job.work.sets().into_iter().any(is_larger);
+        let parts = self.part_parallel.unwrap_or(RequestOptions::default().part_concurrency);
+        if in_parts { parts.into() } else { 1 }
+    }
 }
 
 /// Returns names and values, `rand:N` as N random letters.

@@ -36,8 +36,9 @@ pub trait Workplace: Send + Sync {
     /// Returns the time of a run that begins now; its clock is the agent's.
     fn time(&self) -> RunTime;
 
-    /// Refuses what the owner of the machine does not allow, for that many of the workers.
-    fn judge(&self, plan: &Plan, share: Share) -> Result<(), CallerError>;
+    /// Refuses what the owner of the machine does not allow, for that many of the workers; `access`
+    /// as below.
+    fn judge(&self, plan: &Plan, share: Share, access: &Value) -> Result<(), CallerError>;
 
     /// Opens the targets of a plan; `access` is what the coordinator says of how they are reached.
     fn targets(
@@ -225,7 +226,7 @@ impl Part {
         plan.pin(&agents)?;
         let plan = Arc::new(plan);
         refuse_scripts(&plan)?;
-        workplace.judge(&plan, share)?;
+        workplace.judge(&plan, share, &assignment.access)?;
         let (time, seed) = (workplace.time(), Seed(assignment.seed));
         let targets = workplace.targets(&plan, &assignment.access, seed, &time)?;
         let Targets { all, stores, scripted } = targets;

@@ -324,11 +324,15 @@ impl Workplace for Machine {
         }
     }
 
-    fn judge(&self, plan: &Plan, share: Share) -> Result<(), CallerError> {
+    fn judge(&self, plan: &Plan, share: Share, access: &Value) -> Result<(), CallerError> {
+        let access: AccessDoc = serde_json::from_value(access.clone())?;
+        let requests = access.store.as_ref().map(|store| &store.requests);
         let of_stage = |stage: &Stage| {
             let of_job = |job: &Job| {
                 let own = job.workers_of(share).len() as u64;
-                (job.in_flight_max() * own).div_ceil(job.workers.get().into())
+                // An object that is uploaded in parts has several requests in flight.
+                let parts = requests.map_or(1, |of| of.parts_in_flight(plan, job));
+                (job.in_flight_max() * own * parts).div_ceil(job.workers.get().into())
             };
             stage.jobs.iter().map(of_job).sum::<u64>()
         };

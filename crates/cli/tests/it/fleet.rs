@@ -464,6 +464,11 @@ fn what_a_fleet_cannot_do_is_refused_before_anything_is_made() {
         &format!("{get} --concurrent 1 --rate 9/s --max-in-flight 5"),
         "its part has 5 workers (or operations in flight), and its owner allows 3",
     );
+    // Four parts at a time.
+    refused(
+        "s3 put --obj.size 30MiB --duration 1s --concurrent 1",
+        "its part has 4 workers (or operations in flight)",
+    );
     refused(
         &format!("{get} --concurrent 2 --agents b --agents-wait 100ms"),
         "agents b have not joined after 100 ms",

@@ -37,7 +37,7 @@ impl Workplace for Idle {
         RunTime { clock: Arc::clone(&self.clock), ..RunTime::machine() }
     }
 
-    fn judge(&self, _plan: &Plan, _share: Share) -> Result<(), CallerError> {
+    fn judge(&self, _plan: &Plan, _share: Share, _access: &Value) -> Result<(), CallerError> {
         Ok(())
     }
 

@@ -151,7 +151,7 @@ impl Workplace for Simulated {
         }
     }
 
-    fn judge(&self, plan: &Plan, _share: Share) -> Result<(), CallerError> {
+    fn judge(&self, plan: &Plan, _share: Share, _access: &Value) -> Result<(), CallerError> {
         match &*plan.name {
             "forbidden" => Err("the owner does not allow it".into()),
             "defect" => panic!("as the test wants it"),
