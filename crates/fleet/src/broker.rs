@@ -71,6 +71,8 @@ const SERVER_STORE: &str = "jetstream";
 const UNFINISHED: &str = ".tmp";
 /// Where a request to join goes.
 pub(crate) const JOIN_SUBJECT: &str = "plimsoll.join";
+/// What the server calls the place of an answer to a request from another account.
+const ANSWERS: &str = "_R_";
 /// Where coordinators ask who has made the fleet.
 const UP_SUBJECT: &str = "plimsoll.up.ask";
 
@@ -286,7 +288,7 @@ impl Broker {
             NatsConfig { servers: vec![address(&own)?], access: Access::Fleet(up), system: None };
         let nats = Nats::join_with(&config, Side::Up, |_| true)?;
         let desk = Arc::clone(&self.desk);
-        nats.answer(JOIN_SUBJECT.to_owned(), inbox_of(JOIN), move |asked| {
+        nats.answer(JOIN_SUBJECT.to_owned(), ANSWERS.to_owned(), move |asked| {
             serde_json::to_vec(&desk.welcome(asked)).expect("an answer is JSON")
         })?;
         let desk = Arc::clone(&self.desk);

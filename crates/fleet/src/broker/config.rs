@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::{
-    AUTHORITY, BrokerSettings, COORDINATOR, JOIN, JOIN_SUBJECT, SERVER_CERTIFICATES, SERVER_KEY,
-    SERVER_LOG, SERVER_STORE, SYSTEM, UP, agent_id,
+    ANSWERS, AUTHORITY, BrokerSettings, COORDINATOR, JOIN, JOIN_SUBJECT, SERVER_CERTIFICATES,
+    SERVER_KEY, SERVER_LOG, SERVER_STORE, SYSTEM, UP, agent_id,
 };
 use crate::fabric::Space;
 use crate::nats::{SUBJECTS, bucket_of, inbox_of};
 use crate::protocol::AgentId;
 
-/// How many connections there may be besides two of each agent: of coordinators, and of those who
-/// want to join.
+/// How many connections there may be of those who want to join, and of coordinators, besides two of
+/// each agent. Tokens are widely known: who has one, or has had, can do no more than ask, in few
+/// words, in an account of its own.
 const OTHERS_MAX: u64 = 64;
 
 fn list(subjects: &[String]) -> String {
@@ -66,10 +67,10 @@ pub(super) fn text(settings: &BrokerSettings, revoked: &BTreeSet<u32>) -> String
         "$O.>".to_owned(),
     ];
     users += &user(COORDINATOR, &coordinator, &[format!("{SUBJECTS}.tell.*"), inbox(COORDINATOR)]);
-    let up_says = [inbox(JOIN), inbox(COORDINATOR)];
+    let up_says = [format!("{ANSWERS}.>"), inbox(COORDINATOR)];
     let up_hears = [JOIN_SUBJECT.to_owned(), format!("{SUBJECTS}.up.>"), inbox(UP)];
     users += &user(UP, &up_says, &up_hears);
-    users += &user(JOIN, &words(&[JOIN_SUBJECT]), &[inbox(JOIN)]);
+    let joins = user(JOIN, &words(&[JOIN_SUBJECT]), &[inbox(JOIN)]);
     for number in (1..=settings.agents_max).filter(|number| !revoked.contains(number)) {
         users += &agent(&agent_id(number));
     }
@@ -83,7 +84,7 @@ pub(super) fn text(settings: &BrokerSettings, revoked: &BTreeSet<u32>) -> String
          max_control_line: 2048\n\
          max_connections: {}\n\
          max_subscriptions: 64\n\
-         max_pending: 32MB\n\
+         max_pending: 64MB\n\
          write_deadline: \"5s\"\n\
          ping_interval: \"1s\"\n\
          ping_max: 2\n\
@@ -91,11 +92,16 @@ pub(super) fn text(settings: &BrokerSettings, revoked: &BTreeSet<u32>) -> String
          tls {{\n  cert_file: {}\n  key_file: {}\n  ca_file: {}\n  verify_and_map: true\n  \
          timeout: 5\n}}\n\
          jetstream {{\n  store_dir: {}\n}}\n\
-         accounts {{\n  FLEET {{\n    jetstream: enabled\n    users: [\n{users}    ]\n  }}\n  \
+         accounts {{\n  FLEET {{\n    jetstream: enabled\n    \
+         exports: [{{service: {JOIN_SUBJECT:?}, accounts: [JOIN]}}]\n    \
+         users: [\n{users}    ]\n  }}\n  \
+         JOIN {{\n    imports: [{{service: {{account: FLEET, subject: {JOIN_SUBJECT:?}}}}}]\n    \
+         limits {{max_payload: 8192, max_connections: {OTHERS_MAX}, max_subscriptions: 4}}\n    \
+         users: [\n{joins}    ]\n  }}\n  \
          SYS {{\n    users: [{{user: {SYSTEM:?}}}]\n  }}\n}}\n\
          system_account: SYS\n",
         file(SERVER_LOG),
-        2 * u64::from(settings.agents_max) + OTHERS_MAX,
+        2 * u64::from(settings.agents_max) + 2 * OTHERS_MAX,
         file(SERVER_CERTIFICATES),
         file(SERVER_KEY),
         file(AUTHORITY),
