@@ -20,6 +20,7 @@ use plimsoll_model::Seed;
 
 use super::checked::{Members, NamedObjects, Plan, Set, SetIndex, Target, TargetIndex};
 use super::path::{FieldPath, InvalidField};
+use super::place::BUCKETS_MAX;
 use super::spec::{
     Named, S3Target, SeaweedTarget, TargetSpec, Targets, WORKLOAD_SCHEMA, WorkloadFile,
 };
@@ -34,6 +35,8 @@ pub(super) const STAGES_MAX: usize = 256;
 const JOBS_MAX: usize = 256;
 /// The hosts of each are looked at.
 const TARGETS_MAX: usize = 64;
+/// Of all sets together.
+const ALL_BUCKETS_MAX: u64 = 10 * BUCKETS_MAX;
 /// Sets are compared with each other.
 const SETS_MAX: usize = 4_096;
 
@@ -89,6 +92,7 @@ impl WorkloadFile {
             let set = cx.set(&path, name, spec)?;
             cx.sets.push(set);
         }
+        check_buckets(&root.field("sets"), &cx.sets)?;
         let stages = cx.stages(&root.field("stages"))?;
         let consents = match uses {
             Uses::Checked => {
@@ -110,6 +114,23 @@ impl WorkloadFile {
             file: self.clone(),
         })
     }
+}
+
+/// Refuses more buckets of all sets together than can be named while a workload is judged. A set
+/// that has too many by itself is refused when it is laid out.
+fn check_buckets(path: &FieldPath, sets: &[Set]) -> Checked<()> {
+    let count = |set: &Set| match &set.members {
+        Members::Named(NamedObjects { buckets: Some(pattern), .. }) => {
+            pattern.count().min(BUCKETS_MAX)
+        }
+        _ => 0,
+    };
+    let count: u64 = sets.iter().map(count).sum();
+    if count > ALL_BUCKETS_MAX {
+        let reason = format!("all together name {count} buckets: at most {ALL_BUCKETS_MAX}");
+        return Err(path.refuse(reason));
+    }
+    Ok(())
 }
 
 /// Refuses a name that would not do in reports, paths of fields and records.

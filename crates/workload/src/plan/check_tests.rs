@@ -39,6 +39,11 @@ fn targets_and_sets_beyond_count() {
     let targets: String = (0..=64).map(|at| format!("  t{at}: {{s3: {{}}}}\n")).collect();
     let refused_text = refused(&format!("targets:\n{targets}stages: []"));
     assert_eq!(refused_text, "targets: 65 targets are too many: at most 64");
+    let named: String = (0..11)
+        .map(|at| format!("  s{at}: {{named: {{bucket: 'b{{1..100000}}', key: k}}, size: 1B}}\n"))
+        .collect();
+    let refused_text = refused(&format!("sets:\n{named}stages: []"));
+    assert_eq!(refused_text, "sets: all together name 1100000 buckets: at most 1000000");
     let sets: String = (0..=4_096).map(|at| format!("  s{at}: {{}}\n")).collect();
     let refused = refused(&format!("sets:\n{sets}stages: []"));
     assert_eq!(refused, "sets: 4097 sets are too many: at most 4096");

@@ -22,7 +22,7 @@ use crate::trace::TraceDeal;
 use crate::{ExistingObject, KeyLayout, Keys, SizeDist, Verify};
 
 /// More buckets of one set than this are a slip of the pen.
-const BUCKETS_MAX: u64 = 100_000;
+pub(super) const BUCKETS_MAX: u64 = 100_000;
 
 type Laid<T> = Result<T, InvalidField>;
 

@@ -1,6 +1,7 @@
 //! What a submitted workload may do: which files of this machine it may name, which hosts it names,
 //! and which buckets it changes.
 
+use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::path::Path;
 
@@ -144,7 +145,8 @@ pub(super) struct Touched {
 pub(super) fn touched(plan: &Plan, own: &str, touch: &[BucketGlob]) -> Touched {
     let mut found = Touched::default();
     let is_covered = |name: &String| touch.iter().any(|glob| glob.matches(name));
-    for wanted in &plan.consents {
+    let mut seen = BTreeSet::new();
+    for wanted in plan.consents.iter().filter(|of| seen.insert((of.set, of.target.0))) {
         let mut buckets: Vec<String> = Vec::new();
         let set = plan.set(wanted.set);
         let named = match &set.members {
