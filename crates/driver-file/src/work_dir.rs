@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use crate::allowed_dirs::{AllowedDirs, open_beneath};
 use crate::facts;
 
-pub use sweep::{Found, Swept, find, is_alive, sweep};
+pub use sweep::{Found, Leftovers, Swept, find, is_alive, sweep};
 
 /// What all runs lie in.
 const HOME: &str = "plimsoll";
@@ -374,8 +374,12 @@ impl Directory {
             }
             let kind = match entry.file_type() {
                 FileType::Unknown => {
-                    let stat = rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW);
-                    FileType::from_raw_mode(stat.map_err(failed)?.st_mode)
+                    match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+                        Ok(stat) => FileType::from_raw_mode(stat.st_mode),
+                        // It was removed meanwhile.
+                        Err(Errno::NOENT) => continue,
+                        Err(errno) => return Err(failed(errno)),
+                    }
                 }
                 kind => kind,
             };

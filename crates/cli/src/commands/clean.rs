@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use plimsoll_conduct::leftovers::{NamedFiles, Root, id_of, named_files, open_target, own_roots};
-use plimsoll_conduct::{RunTime, Store, lease};
+use plimsoll_conduct::{RunTime, Store, in_one_line, lease};
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
-use plimsoll_driver_file::work_dir::{find, is_alive, sweep};
+use plimsoll_driver_file::work_dir::{Leftovers, find, is_alive, sweep};
 use plimsoll_engine::RunClock;
 use plimsoll_http::Url;
 use plimsoll_model::Clock;
@@ -326,8 +326,15 @@ fn clean_work_dir(args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
         bail!("--older-than and --prefix are for buckets; --run ID chooses in a directory");
     }
     let place = args.run.display();
-    let mut found = find(&args.run)?;
+    let Leftovers { runs: mut found, left_alone } = find(&args.run)?;
     found.retain(|left| args.id.as_ref().is_none_or(|id| *id == left.run_id));
+    for (run, error) in left_alone {
+        match &args.id {
+            Some(id) if *id == run => return Err(error.into()),
+            Some(_) => {}
+            None => ui.warn(&format!("left alone: {}", in_one_line(&error))),
+        }
+    }
     if found.is_empty() {
         ui.result(&format!("no run left anything in {place}\n"))?;
         return Ok(ExitCode::SUCCESS);
@@ -335,18 +342,20 @@ fn clean_work_dir(args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
     for left in &found {
         let (files, bytes) = (left.files, format::bytes(left.bytes));
         let run = &left.run_id;
-        if left.is_alive {
-            ui.result(&format!("{run}: {files} files, {bytes}, still going on; left alone\n"))?;
-            continue;
-        }
-        ui.result(&format!("{run}: {files} files, {bytes}, since {}\n", left.modified))?;
-        if args.yes {
-            sweep(&args.run, &left.run_id, &|| false)?;
-        }
+        let state = match left.is_alive {
+            true => "still going on; left alone".to_owned(),
+            false => format!("since {}", left.modified),
+        };
+        ui.result(&format!("{run}: {files} files, {bytes}, {state}\n"))?;
     }
-    if found.iter().any(|left| !left.is_alive) {
+    let ended = || found.iter().filter(|left| !left.is_alive);
+    if ended().next().is_some() {
         ui.result(match args.yes {
-            true => "removed\n",
+            true => {
+                let swept = ended().map(|left| sweep(&args.run, &left.run_id, &|| false));
+                all_of(swept.map(|swept| Ok(swept?.files)), ui)?;
+                "removed\n"
+            }
             false => "nothing was removed; add --yes to remove this\n",
         })?;
     }

@@ -47,6 +47,15 @@ pub struct Found {
     pub is_alive: bool,
 }
 
+/// What runs left in a directory, by run id.
+#[derive(Debug, Default)]
+pub struct Leftovers {
+    /// Those whose directories could be looked at.
+    pub runs: Vec<Found>,
+    /// Names of runs whose directories could not, with the reasons.
+    pub left_alone: Vec<(String, WorkDirError)>,
+}
+
 /// Tells whether the run is still going on whose directory lies in `directory`, as far as the file
 /// system knows locks.
 pub fn is_alive(directory: &Path, run_id: &str) -> Result<bool, WorkDirError> {
@@ -104,29 +113,38 @@ pub(super) fn sweep_in(
     Ok(swept)
 }
 
-/// Returns what runs left in a directory, by run id.
-pub fn find(directory: &Path) -> Result<Vec<Found>, WorkDirError> {
+/// Returns what runs left in a directory. Others may write there, too: what is wrong with the
+/// directory of one run keeps no other from being found.
+pub fn find(directory: &Path) -> Result<Leftovers, WorkDirError> {
     let top = Directory::open_top(&AllowedDirs::ANY, directory)?;
-    let Some(home) = if_there(top.enter(HOME.as_ref()))? else {
-        return Ok(Vec::new());
-    };
-    let mut found = Vec::new();
-    for (name, kind) in home.entries()? {
+    let mut found = Leftovers::default();
+    let Some(home) = if_there(top.enter(HOME.as_ref()))? else { return Ok(found) };
+    let mut entries = home.entries()?;
+    entries.sort_by(|(one, _), (other, _)| one.cmp(other));
+    for (name, kind) in entries {
         let Ok(run_id) = name.to_str() else { continue };
         if kind != FileType::Directory || check_run_id(run_id).is_err() {
             continue;
         }
-        let Some(work_dir) = if_there(home.enter(run_id.as_ref()))? else { continue };
-        if work_dir.marker()?.as_deref() == Some(run_id) {
-            found.push(survey(&work_dir, run_id)?);
+        match look(&home, run_id) {
+            Ok(of_run) => found.runs.extend(of_run),
+            Err(error) => found.left_alone.push((run_id.to_owned(), error)),
         }
     }
-    found.sort_by(|one, other| one.run_id.cmp(&other.run_id));
     Ok(found)
 }
 
+/// Returns what a run left, unless the directory of that name is not the run's.
+fn look(home: &Directory, run_id: &str) -> Result<Option<Found>, WorkDirError> {
+    let Some(work_dir) = if_there(home.enter(run_id.as_ref()))? else { return Ok(None) };
+    if work_dir.marker()?.as_deref() != Some(run_id) {
+        return Ok(None);
+    }
+    survey(&work_dir, run_id).map(Some)
+}
+
 /// Returns `None` for what is not there.
-fn if_there(entered: Result<Directory, WorkDirError>) -> Result<Option<Directory>, WorkDirError> {
+fn if_there<T>(entered: Result<T, WorkDirError>) -> Result<Option<T>, WorkDirError> {
     match entered {
         Ok(directory) => Ok(Some(directory)),
         Err(WorkDirError::Missing(_)) => Ok(None),
@@ -141,13 +159,11 @@ fn survey(work_dir: &Directory, run_id: &str) -> Result<Found, WorkDirError> {
     let mut walk = Walk::new(work_dir);
     let mut rest = vec![PathBuf::new()];
     while let Some(below) = rest.pop() {
-        let directory = walk.open(&below)?;
+        // What is gone by now was removed by somebody else.
+        let Some(directory) = if_there(walk.open(&below))? else { continue };
         for (name, kind) in directory.entries()? {
             let name = OsStr::from_bytes(name.to_bytes());
-            let stat = match stat(&directory, name) {
-                Err(WorkDirError::Missing(_)) => continue,
-                other => other?,
-            };
+            let Some(stat) = if_there(stat(&directory, name))? else { continue };
             modified_ns = modified_ns.max(self::modified_ns(&stat));
             if kind == FileType::Directory {
                 rest.push(below.join(name));

@@ -10,7 +10,9 @@ use plimsoll_driver::{Access, OpenMode, Request, Ring, RingDriver};
 use plimsoll_driver_file::FilesDriver;
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_driver_file::caches::drop_files;
-use plimsoll_driver_file::work_dir::{Swept, WorkDir, WorkDirError, find, is_alive, sweep};
+use plimsoll_driver_file::work_dir::{
+    Found, Leftovers, Swept, WorkDir, WorkDirError, find, is_alive, sweep,
+};
 use plimsoll_model::{Interface, SyncMode};
 
 use crate::{in_memory, on_disk};
@@ -44,11 +46,19 @@ fn make(folder: &Path) -> WorkDir {
     work_dir
 }
 
+/// Returns what runs left in a folder in which nothing is wrong.
+#[track_caller]
+fn runs_in(folder: &Path) -> Vec<Found> {
+    let Leftovers { runs, left_alone } = find(folder).unwrap();
+    assert!(left_alone.is_empty(), "{left_alone:?}");
+    runs
+}
+
 #[test]
 fn a_work_dir_is_made_found_and_swept() {
     for folder in [Some(on_disk()), in_memory()].into_iter().flatten() {
         let folder = folder.path();
-        assert_eq!(find(folder).unwrap(), []);
+        assert_eq!(runs_in(folder), []);
         fs::write(folder.join("foreign"), "x").unwrap();
         let work_dir = make(folder);
         let home = folder.join("plimsoll");
@@ -61,7 +71,7 @@ fn a_work_dir_is_made_found_and_swept() {
         // Once more is as good as once, and shrinks nothing.
         let again = make(folder);
         again.make_file(&again.path().join("a/one"), 10).unwrap();
-        let found = find(folder).unwrap();
+        let found = runs_in(folder);
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].files, found[0].bytes), (3, 3_000));
         assert_eq!(found[0].run_id, RUN);
@@ -71,7 +81,7 @@ fn a_work_dir_is_made_found_and_swept() {
         let swept = sweep(folder, RUN, &|| false).unwrap();
         assert_eq!(swept, Swept { files: 3, directories: 3, bytes: 3_000 });
         assert_eq!(listing(folder), ["foreign", "plimsoll", "plimsoll/beside"]);
-        assert_eq!(find(folder).unwrap(), []);
+        assert_eq!(runs_in(folder), []);
         fs::remove_dir(home.join("beside")).unwrap();
         assert_eq!(sweep(folder, RUN, &|| false).unwrap(), Swept::default());
         assert_eq!(listing(folder), ["foreign"]);
@@ -84,10 +94,10 @@ fn a_run_is_seen_to_live_while_it_holds_its_directory_and_no_longer() {
     let folder = on_disk();
     let work_dir = make(folder.path());
     assert!(is_alive(folder.path(), RUN).unwrap());
-    assert!(find(folder.path()).unwrap()[0].is_alive);
+    assert!(runs_in(folder.path())[0].is_alive);
     drop(work_dir);
     assert!(!is_alive(folder.path(), RUN).unwrap());
-    assert!(!find(folder.path()).unwrap()[0].is_alive);
+    assert!(!runs_in(folder.path())[0].is_alive);
     assert!(!is_alive(folder.path(), "another-run").unwrap());
 }
 
@@ -98,11 +108,11 @@ fn a_sweep_that_is_stopped_says_so_and_can_be_taken_up_again() {
     for number in 0..10 {
         work_dir.make_file(&work_dir.path().join(format!("{number}")), 10).unwrap();
     }
-    let before = find(folder.path()).unwrap()[0].files;
+    let before = runs_in(folder.path())[0].files;
     assert!(before >= 10);
     let stopped = sweep(folder.path(), RUN, &|| true);
     assert!(matches!(stopped, Err(WorkDirError::Stopped(_))), "{stopped:?}");
-    assert_eq!(find(folder.path()).unwrap()[0].files, before);
+    assert_eq!(runs_in(folder.path())[0].files, before);
     assert_eq!(sweep(folder.path(), RUN, &|| false).unwrap().files, before);
 }
 
@@ -159,7 +169,7 @@ fn a_directory_of_others_is_left_alone() {
                 format!("{} has no marker of the run {RUN}, so it is left alone", path.display());
             assert_eq!(error.to_string(), text);
         }
-        assert_eq!(find(folder).unwrap(), []);
+        assert_eq!(runs_in(folder), []);
         assert_eq!(listing(folder), before);
     };
     fs::write(&marker, "another-run\n").unwrap();
@@ -196,7 +206,7 @@ fn many_files_are_swept() {
     for n in 0..1_000 {
         fs::write(work_dir.path().join(format!("g{n}")), "").unwrap();
     }
-    let found = find(folder.path()).unwrap();
+    let found = runs_in(folder.path());
     assert_eq!((found[0].files, found[0].bytes), (2_500, 10_500));
     let swept = sweep(folder.path(), RUN, &|| false).unwrap();
     assert_eq!(swept, Swept { files: 2_500, directories: 33, bytes: 10_500 });

@@ -1,7 +1,10 @@
 //! What a run on files did not make is as it was, however the run ends.
 
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FileType, Mode};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -273,4 +276,70 @@ fn a_link_in_the_place_of_the_runs_directories_is_not_followed() {
     assert!(below(&outside).is_empty());
     let output = dirs.command("clean DIR --yes").output().unwrap();
     assert_ne!(output.status.code(), Some(0), "{output:?}");
+}
+
+/// Makes the directory of a run that has ended with something left, and returns the run's id.
+fn leftover(dirs: &Directories) -> String {
+    cleaned(dirs, "file iops --dir DIR --jobs 1 --file-size 64KiB --ops 5 --keep-data");
+    let run = run_directory(dirs.runs());
+    let id = manifest(&run)["run_id"].as_str().unwrap().to_owned();
+    std::fs::remove_dir_all(run).unwrap();
+    id
+}
+
+#[test]
+fn what_others_make_beside_runs_keeps_no_run_from_being_cleaned() {
+    let dirs = Directories::in_memory();
+    let home = dirs.files().join("plimsoll");
+    let marker = |name: &str| {
+        std::fs::create_dir_all(home.join(name)).unwrap();
+        home.join(name).join(".plimsoll-run")
+    };
+    std::os::unix::fs::symlink("/dev/null", marker("a-link")).unwrap();
+    std::os::unix::fs::symlink(marker("a-loop"), marker("a-loop")).unwrap();
+    std::fs::create_dir(marker("a-directory")).unwrap();
+    std::fs::write(marker("a-blob"), [0xff; 10_000]).unwrap();
+    std::fs::write(home.join("a-file"), "a-file\n").unwrap();
+    std::os::unix::fs::symlink(&home, home.join("a-way")).unwrap();
+    let before = below(dirs.files());
+    let id = leftover(&dirs);
+    let mut listed = Vec::new();
+    for line in ["clean DIR", "clean DIR --yes", "clean DIR --yes"] {
+        let output = dirs.command(line).output().unwrap();
+        let (said, stdout) = (stderr(&output), String::from_utf8(output.stdout).unwrap());
+        assert_eq!(output.status.code(), Some(0), "{line}: {said}");
+        for name in ["a-link", "a-loop", "a-directory"] {
+            let path = home.join(name).join(".plimsoll-run").display().to_string();
+            let remarks = said.lines().filter(|line| line.contains(&path)).count();
+            assert_eq!(remarks, 1, "{line}: {said}");
+        }
+        assert_eq!(said.lines().count(), 3, "{line}: {said}");
+        listed.push(stdout.contains(&id));
+    }
+    assert_eq!(listed, [true, true, false]);
+    assert_eq!(below(dirs.files()), before);
+    // Whoever names the run is refused.
+    let output = dirs.command("clean DIR --yes --run a-link").output().unwrap();
+    let said = stderr(&output);
+    assert!(output.status.code() == Some(2) && said.contains("symbolic link"), "{said}");
+}
+
+#[test]
+fn a_run_that_cannot_be_removed_keeps_no_other_from_being_cleaned() {
+    let dirs = Directories::in_memory();
+    let id = leftover(&dirs);
+    // A pipe as marker names the run once, and nothing when the run is to be removed.
+    let stuck = dirs.files().join("plimsoll/a-run");
+    let marker = stuck.join(".plimsoll-run");
+    std::fs::create_dir(&stuck).unwrap();
+    let user = Mode::RUSR | Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &marker, FileType::Fifo, user, 0).unwrap();
+    let mut pipe = File::options().read(true).write(true).open(&marker).unwrap();
+    pipe.write_all(b"a-run\n").unwrap();
+    let output = dirs.command("clean DIR --yes").output().unwrap();
+    let (said, text) = (stderr(&output), String::from_utf8(output.stdout).unwrap());
+    assert!(text.contains("a-run: ") && text.contains(&id), "{text}");
+    assert!(!dirs.files().join("plimsoll").join(&id).exists(), "{said}");
+    let names_it = said.contains(&marker.display().to_string());
+    assert!(output.status.code() == Some(2) && names_it && stuck.exists(), "{said}");
 }
