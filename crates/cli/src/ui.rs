@@ -201,7 +201,7 @@ impl Ui {
         }
         screen::leave();
         // There is nobody to ask when stderr is gone, and then there is no answer either.
-        let _ = write!(std::io::stderr().lock(), "{question} [y/N] ");
+        let _ = write!(std::io::stderr().lock(), "{} [y/N] ", plain(question));
         let mut answer = String::new();
         std::io::stdin().read_line(&mut answer).context("cannot read the answer")?;
         Ok(Some(matches!(answer.trim(), "y" | "Y" | "yes")))

@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
+use plimsoll_model::RunId;
 use rustix::fs::{
     Access, AtFlags, FallocateFlags, FileType, FlockOperation, Mode, OFlags, StatxFlags,
 };
@@ -27,7 +28,7 @@ const OURS: &str = ".plimsoll-";
 /// So many processes may make a directory of a run at once.
 const DRAFTS_MAX: u32 = 10_000;
 /// A marker holds no more than this.
-const RUN_ID_BYTES_MAX: usize = 255;
+const MARKER_BYTES_MAX: usize = 255;
 
 /// Why the run's directories could not be made or swept.
 #[derive(Debug, thiserror::Error)]
@@ -287,11 +288,7 @@ fn sign_of(part: usize) -> String {
 }
 
 fn check_run_id(run_id: &str) -> Result<(), WorkDirError> {
-    let is_name = !run_id.is_empty()
-        && run_id.len() <= RUN_ID_BYTES_MAX
-        && !run_id.starts_with('.')
-        && !run_id.contains(['/', '\0', '\n']);
-    if is_name { Ok(()) } else { Err(WorkDirError::RunId(run_id.to_owned())) }
+    RunId::parse(run_id).map(drop).map_err(|_| WorkDirError::RunId(run_id.to_owned()))
 }
 
 /// An open directory that was reached without following a link or crossing to another mount.
@@ -419,7 +416,7 @@ impl Directory {
         let Some(file) = self.open_marker()? else { return Ok(None) };
         let path = self.path.join(MARKER);
         let failed = |errno| WorkDirError::new("read", &path, errno);
-        let mut text = [0; RUN_ID_BYTES_MAX + 1];
+        let mut text = [0; MARKER_BYTES_MAX + 1];
         let len = rustix::io::read(file, &mut text).map_err(failed)?;
         Ok(Some(String::from_utf8_lossy(&text[..len]).trim_end().to_owned()))
     }

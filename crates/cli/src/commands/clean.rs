@@ -14,6 +14,7 @@ use plimsoll_model::Clock;
 use plimsoll_record::schema::{Cleanup, CleanupState, Manifest, Target};
 use plimsoll_record::{Lease, RunDirectory};
 use plimsoll_report::format;
+use plimsoll_report::table::harmless;
 use plimsoll_workload::plan::spec::TargetSpec;
 use plimsoll_workload::plan::{Change, Members, TargetSecrets};
 
@@ -120,7 +121,7 @@ fn names_of_user(manifest: &Manifest) -> Option<String> {
             "objects under names that the workload gives are kept, as others may use them: \
             objects {}. Remove them by a workload with a stage for that (`remove`, `buckets`; \
              COSBench's cleanup and dispose)\n",
-            places.join(", ")
+            harmless(&places.join(", "))
         )
     })
 }
@@ -195,7 +196,8 @@ fn clean_objects(
         removed_count += removed;
         let of_several = if roots.len() > 1 { format!(" in {place}") } else { String::new() };
         let what = format::plural(removed, manifest.noun());
-        ui.result(&format!("removed {what} below `{prefix}`{of_several} on {host}\n"))?;
+        let said = format!("removed {what} below `{prefix}`{of_several} on {host}");
+        ui.result(&format!("{}\n", harmless(&said)))?;
     }
     Ok(removed_count)
 }
@@ -288,7 +290,7 @@ fn clean_named(args: &CleanArgs, files: &NamedFiles, ui: &Ui) -> Result<u64> {
     let removed = files.remove(security, &RunTime::machine());
     let removed = removed.map_err(lower::with_advice)?;
     let what = format::plural(removed, "file");
-    ui.result(&format!("removed {what} from SeaweedFS on {}\n", files.masters))?;
+    ui.result(&format!("removed {what} from SeaweedFS on {}\n", harmless(&files.masters)))?;
     Ok(removed)
 }
 
@@ -314,7 +316,7 @@ fn clean_files(directories: &[String], manifest: &Manifest, ui: &Ui) -> Result<u
     for place in directories {
         refuse_living(Path::new(place), id.as_str())?;
         removed += sweep(Path::new(place), id.as_str(), &|| false)?.files;
-        ui.result(&format!("nothing of run {id} is left in {place}\n"))?;
+        ui.result(&format!("nothing of run {id} is left in {}\n", harmless(place)))?;
     }
     ui.result(&format!("removed {}\n", format::plural(removed, "file")))?;
     Ok(removed)

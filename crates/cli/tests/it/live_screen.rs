@@ -9,6 +9,8 @@ use std::process::{Child, Command};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use rustix::termios::{LocalModes, tcgetattr};
 
+use crate::safety::forged_record;
+
 const ENTER: &str = "\x1b[?1049h";
 const LEAVE: &str = "\x1b[?1049l";
 const SHOW_CURSOR: &str = "\x1b[?25h";
@@ -218,4 +220,18 @@ fn a_small_terminal_has_one_line_and_one_that_was_asked_for_has_the_screen() {
     assert!(!seen.contains(ENTER), "{seen}");
     line.press(b'q');
     line.await_text("run kept in ");
+}
+
+#[test]
+fn a_question_shows_what_a_record_names_without_its_commands() {
+    let place = tempfile::tempdir().unwrap();
+    let target = serde_json::json!({ "s3": { "host": "h:1" } });
+    forged_record(place.path(), "s3", "h\x1b[2J\x07:1", &target);
+    let record = place.path().join("record");
+    let mut asks = OnTerminal::start(&format!("clean {}", record.display()), 80, 24);
+    let question = asks.await_text("[y/N] ");
+    assert!(question.contains("which run.json names"), "{question:?}");
+    assert!(!question.contains(['\x1b', '\x07']), "{question:?}");
+    asks.master.write_all(b"n\n").unwrap();
+    assert!(asks.rest().contains("nothing was removed"));
 }

@@ -153,7 +153,7 @@ fn a_manifest_that_names_another_prefix_empties_nothing() {
 }
 
 /// Makes a record in a directory, of a run that wrote to another target than it did.
-fn forged_record(directory: &Path, kind: &str, endpoint: &str, target: &Value) {
+pub(crate) fn forged_record(directory: &Path, kind: &str, endpoint: &str, target: &Value) {
     let stores = oracle();
     let line = "s3 put --obj.size 1KiB --duration 50ms --concurrent 2 --keep-data --run-dir record";
     let output = run(stores.command(directory, line));

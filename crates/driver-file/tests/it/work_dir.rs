@@ -227,7 +227,7 @@ fn what_cannot_be_a_work_dir_is_said_in_one_sentence() {
         text(WorkDir::make(&AllowedDirs::ANY, &file, RUN).unwrap_err()),
         format!("{} is not a directory", file.display())
     );
-    for run_id in ["", ".", "..", "a/b", ".hidden"] {
+    for run_id in ["", ".", "..", "a/b", ".hidden", "a\x1b[2Jb", "A"] {
         assert!(
             matches!(
                 WorkDir::make(&AllowedDirs::ANY, folder.path(), run_id),

@@ -343,3 +343,29 @@ fn a_run_that_cannot_be_removed_keeps_no_other_from_being_cleaned() {
     let names_it = said.contains(&marker.display().to_string());
     assert!(output.status.code() == Some(2) && names_it && stuck.exists(), "{said}");
 }
+
+#[test]
+fn names_that_others_chose_are_no_commands_to_the_terminal() {
+    let dirs = Directories::in_memory();
+    let title = "a\x1b]0;PWNED\x07\x1b[2Jb";
+    for name in [title, "A run", "z\u{202e}gpj"] {
+        let place = dirs.files().join("plimsoll").join(name);
+        std::fs::create_dir_all(&place).unwrap();
+        std::fs::write(place.join(".plimsoll-run"), name).unwrap();
+    }
+    let text = cleaned(&dirs, "clean DIR --yes");
+    assert!(text.contains("no run left anything"), "{text:?}");
+    assert_eq!(below(dirs.files()).len(), 7);
+    // A record may come from others, too.
+    cleaned(&dirs, "file iops --dir DIR --jobs 1 --file-size 64KiB --ops 5 --keep-data");
+    let run = run_directory(dirs.runs());
+    let mut manifest = manifest(&run);
+    manifest.as_object_mut().unwrap().remove("checksum");
+    let place = dirs.files().join(title);
+    std::fs::create_dir(&place).unwrap();
+    manifest["target"]["files"]["directories"] = vec![place.display().to_string()].into();
+    std::fs::write(run.join("run.json"), manifest.to_string()).unwrap();
+    let text = cleaned(&dirs, &format!("clean {}", run.display()));
+    assert!(text.contains("is left in"), "{text:?}");
+    assert!(!text.contains(['\x1b', '\x07']), "{text:?}");
+}
