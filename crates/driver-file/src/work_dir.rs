@@ -450,9 +450,11 @@ impl Directory {
         }
     }
 
+    /// Writes a file that only its user can open: whoever opens the marker can hold it locked, and
+    /// the run would seem to live for ever.
     fn write_new(&self, name: &str, text: &str) -> Result<(), Errno> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        rustix::fs::openat(&self.fd, name, flags, Mode::from_raw_mode(0o644))
+        rustix::fs::openat(&self.fd, name, flags, Mode::from_raw_mode(0o600))
             .and_then(|file| rustix::io::write(file, text.as_bytes()))
             .map(drop)
     }

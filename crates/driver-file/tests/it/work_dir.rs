@@ -2,9 +2,10 @@
 //! them touched.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 
 use plimsoll_driver::{Access, OpenMode, Request, Ring, RingDriver};
 use plimsoll_driver_file::FilesDriver;
@@ -368,4 +369,30 @@ fn a_run_in_an_allowed_directory_reaches_nothing_outside_of_it() {
     assert_eq!(work_dir.sweep(&|| false).unwrap().files, 1);
     assert_eq!(fs::read_dir(inside.join("was")).unwrap().count(), 0);
     assert_eq!(fs::read_dir(outside.join("data")).unwrap().count(), 0);
+}
+
+/// Who may open a marker can hold it locked, and nothing would ever be cleaned.
+#[test]
+fn only_the_user_of_a_run_can_open_its_marker() {
+    let Some(folder) = in_memory() else { return };
+    // Another user gets as far as to the marker.
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let work_dir = make(folder.path());
+    let marker = work_dir.path().join(".plimsoll-run");
+    assert_eq!(fs::metadata(&marker).unwrap().mode() & 0o777, 0o600);
+    // Where this is no process of root it stays who it is.
+    fs::set_permissions(&marker, fs::Permissions::from_mode(0o000)).unwrap();
+    let as_nobody = || {
+        // SAFETY: of all threads it changes this one alone, which opens files and ends.
+        unsafe { libc::setfsuid(65_534) };
+        let refused = sweep(folder.path(), RUN, &|| false).unwrap_err();
+        assert!(matches!(refused, WorkDirError::NotWritable(_)), "{refused}");
+        find(folder.path()).unwrap()
+    };
+    let found = thread::scope(|scope| scope.spawn(as_nobody).join().unwrap());
+    assert_eq!(found.runs, []);
+    let [(run_id, error)] = &found.left_alone[..] else { panic!("{found:?}") };
+    assert_eq!(run_id, RUN);
+    assert_eq!(error.to_string(), format!("permission denied in {}", marker.display()));
+    assert!(marker.exists());
 }
