@@ -12,6 +12,9 @@ use super::texts::Texts;
 /// Rows decoded at a time: enough to spread the cost of a step, few enough to stay in the cache.
 pub(super) const ROWS_PER_BATCH: usize = 8_192;
 
+/// No operation moves more, 256 TiB: sums of what a record holds must not pass 64 bits.
+const OP_BYTES_MAX: u64 = 1 << 48;
+
 /// A column: a value for each row of the batch, and a 0 for each that has none.
 struct Column<T: DataType> {
     name: String,
@@ -265,6 +268,8 @@ impl<'a> Batch<'a> for Decoded<'a> {
         for column in known.into_iter().chain(&mut self.assigned) {
             column.read_known(rows)?;
         }
+        let moved = "more than one operation moves";
+        self.bytes.check(|bytes| *bytes as u64 <= OP_BYTES_MAX, moved)?;
         let (start, end) = (&self.outlines.start.values, &self.outlines.end.values);
         check_differences(&self.schedule_delay.values, start, "schedule_delay_ns")?;
         check_differences(&self.first_byte_to_end.values, end, "first_byte_to_end_ns")

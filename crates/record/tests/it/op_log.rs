@@ -373,6 +373,24 @@ fn a_damaged_part_is_named() {
 }
 
 #[test]
+fn an_operation_that_moves_more_than_can_be_is_damage() {
+    let written = |bytes| {
+        let place = tempfile::tempdir().unwrap();
+        let directory = new_run(place.path());
+        let mut writer = writer(&directory);
+        writer.append(&[OpRecord { kind: OpKind::Get, bytes, ..op(1) }]).unwrap();
+        writer.finish().unwrap();
+        let mut seen = 0;
+        let scanned = OpLog::open(&directory).unwrap().scan(&mut |op| seen = op.bytes);
+        scanned.map(|_| seen).map_err(|error| error.to_string())
+    };
+    assert_eq!(written(1 << 48), Ok(1 << 48));
+    // Two of them would be a negative sum.
+    let refused = written((1 << 63) - 1).unwrap_err();
+    assert!(refused.contains("column bytes holds more than one operation moves"), "{refused}");
+}
+
+#[test]
 fn a_part_of_another_run_is_no_part_of_this_one() {
     let place = tempfile::tempdir().unwrap();
     let directory = three_parts(place.path());
