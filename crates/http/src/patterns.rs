@@ -9,6 +9,8 @@ use crate::Endpoint;
 
 /// How many endpoints a list may come to.
 pub const ENDPOINTS_COUNT_MAX: usize = EndpointId::COUNT_MAX;
+/// The most that are named, those named again included.
+const NAMED_MAX: usize = 4 * ENDPOINTS_COUNT_MAX;
 
 /// Why a text is no list of hosts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -162,11 +164,13 @@ struct EndpointList {
     default_port: u16,
     endpoints: Vec<Endpoint>,
     seen: HashSet<Endpoint>,
+    /// How many were named, each as often as it was.
+    named: usize,
 }
 
 impl EndpointList {
     fn new(default_port: u16) -> Self {
-        Self { default_port, endpoints: Vec::new(), seen: HashSet::new() }
+        Self { default_port, endpoints: Vec::new(), seen: HashSet::new(), named: 0 }
     }
 
     fn add(&mut self, pattern: &str) -> Result<(), PatternError> {
@@ -175,6 +179,10 @@ impl EndpointList {
             return Err(PatternError::Scheme(pattern[..end].to_owned()));
         }
         for text in expand(pattern)? {
+            self.named += 1;
+            if self.named > NAMED_MAX {
+                return Err(PatternError::TooMany(pattern.to_owned()));
+            }
             let endpoint = parse_endpoint(&text, self.default_port)?;
             self.push(endpoint, pattern)?;
         }
@@ -403,6 +411,11 @@ mod tests {
             ("h{1....4}", "`{1....4}` is not a range of numbers such as {1...8}"),
             ("h{...}", "`{...}` is not a range of numbers such as {1...8}"),
             ("h{0...65535}", "`h{0...65535}` expands to more than 4096 hosts"),
+            (
+                // The same again and again.
+                &*vec!["h{1...999}"; 17].join(","),
+                "`h{1...999}` expands to more than 4096 hosts",
+            ),
             (
                 "h{0...18446744073709551615}{1...9}",
                 "`h{0...18446744073709551615}{1...9}` expands to more than 4096 hosts",
