@@ -169,8 +169,9 @@ impl WorkDir {
         if work_dir.marker()?.is_none_or(|found| found != run_id) {
             return Err(WorkDirError::Foreign { path: work_dir.path, run_id: run_id.to_owned() });
         }
-        let marker =
-            work_dir.open_marker()?.ok_or_else(|| WorkDirError::Missing(work_dir.path.clone()))?;
+        let marker = work_dir
+            .open_marker(OFlags::RDONLY)?
+            .ok_or_else(|| WorkDirError::Missing(work_dir.path.clone()))?;
         // A file system without locks has nothing to hold; the run is none the worse for it.
         let _ = rustix::fs::flock(&marker, FlockOperation::NonBlockingLockShared);
         let run_id = run_id.to_owned();
@@ -393,9 +394,9 @@ impl Directory {
     }
 
     /// Opens the marker in this directory, if there is one.
-    fn open_marker(&self) -> Result<Option<OwnedFd>, WorkDirError> {
+    fn open_marker(&self, access: OFlags) -> Result<Option<OwnedFd>, WorkDirError> {
         let path = self.path.join(MARKER);
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         match rustix::fs::openat(&self.fd, MARKER, flags, Mode::empty()) {
             Ok(file) => Ok(Some(file)),
             Err(Errno::NOENT) => Ok(None),
@@ -404,16 +405,21 @@ impl Directory {
         }
     }
 
-    /// Tells whether the run of this directory is under way: it holds the marker locked.
+    /// Tells whether the run of this directory is under way: it holds the marker locked. Where that
+    /// cannot be told, as on a file system without locks, it is an error.
     fn is_alive(&self) -> Result<bool, WorkDirError> {
-        let Some(marker) = self.open_marker()? else { return Ok(false) };
-        let taken = rustix::fs::flock(&marker, FlockOperation::NonBlockingLockExclusive);
-        Ok(taken == Err(Errno::WOULDBLOCK))
+        // NFS gives an exclusive lock only to those who may write.
+        let Some(marker) = self.open_marker(OFlags::RDWR)? else { return Ok(false) };
+        match rustix::fs::flock(&marker, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(false),
+            Err(Errno::WOULDBLOCK) => Ok(true),
+            Err(errno) => Err(WorkDirError::new("lock", &self.path.join(MARKER), errno)),
+        }
     }
 
     /// Returns what the marker in this directory says.
     fn marker(&self) -> Result<Option<String>, WorkDirError> {
-        let Some(file) = self.open_marker()? else { return Ok(None) };
+        let Some(file) = self.open_marker(OFlags::RDONLY)? else { return Ok(None) };
         let path = self.path.join(MARKER);
         let failed = |errno| WorkDirError::new("read", &path, errno);
         let mut text = [0; MARKER_BYTES_MAX + 1];
