@@ -11,9 +11,7 @@ use plimsoll_model::{
     ErrorClass, OpKind, OpRecord, SharedClock, StageId, StageKind, WallTime, WorkerId,
 };
 use plimsoll_workload::data::Generator;
-use plimsoll_workload::v1::objects::{ActivitySpec, PacingSpec, RangeSpec, SizeSpec, WorkloadSpec};
 
-use crate::instrument_tests::{MS, spec};
 use crate::testing::Laid;
 use crate::{
     EndReason, EngineConfig, KeptOps, Live, ObjectsJob, RunClock, ServerNames, StageContext,
@@ -66,8 +64,7 @@ struct Setup {
 type Done = (StageOutcome, Vec<OpRecord>);
 
 impl Setup {
-    fn new(spec: &WorkloadSpec, driver: MemoryDriver) -> Self {
-        let workload = Laid::of(spec);
+    fn new(workload: Arc<Laid>, driver: MemoryDriver) -> Self {
         Self { workload, driver, stop: StopFlag::default() }
     }
 
@@ -118,38 +115,31 @@ fn counts(records: &[OpRecord]) -> BTreeMap<OpKind, usize> {
     counts
 }
 
-/// A spec of four workers for 200 ms of this activity.
-fn special(activity: ActivitySpec, count: u64, bytes: u64) -> WorkloadSpec {
-    let mut spec = spec(&[], 4, PacingSpec::Closed);
-    spec.measure.activity = activity;
-    spec.measure.duration_ns = 200 * MS;
-    spec.objects.count = count;
-    spec.objects.size = SizeSpec::FixedBytes(bytes);
-    spec
+/// Four workers for 200 ms of this work.
+fn special(set: &str, work: &str) -> Arc<Laid> {
+    Laid::of(set, 4, work, "duration: 200ms")
 }
 
-fn versioned(operations: &[(&str, u32)]) -> WorkloadSpec {
-    let mut spec = spec(operations, 4, PacingSpec::Closed);
-    spec.measure.activity = ActivitySpec::Versioned;
-    spec.measure.duration_ns = 500 * MS;
-    spec.objects.count = 12;
-    spec
+/// Four workers for half a second of these operations on twelve objects.
+fn versioned(pacing: &str, operations: &str) -> Arc<Laid> {
+    let job = format!("pacing: {pacing}, work: {{objects: [{operations}]}}");
+    Laid::of("count: 12, size: 1000", 4, &job, "duration: 500ms")
 }
 
-const MIX: [(&str, u32); 4] = [("GET", 45), ("STAT", 30), ("PUT", 15), ("DELETE", 10)];
+/// Four workers for a second of these operations on 32 objects.
+fn mixed(set: &str, operations: &str) -> Arc<Laid> {
+    let set = format!("count: 32, size: 1000, {set}");
+    Laid::of(&set, 4, &format!("work: {{objects: [{operations}]}}"), "duration: 1s")
+}
 
 #[test]
 fn each_version_is_read_as_it_was_written() {
-    let open = PacingSpec::Open {
-        rate: "4000/s".to_owned(),
-        arrivals: "poisson".to_owned(),
-        max_in_flight: 50,
-    };
-    for pacing in [PacingSpec::Closed, PacingSpec::Capped { ops_per_sec: 1_000.0 }, open] {
-        let mut spec = versioned(&MIX);
-        spec.measure.range = Some(RangeSpec::Random);
-        spec.pacing = pacing;
-        let setup = Setup::new(&spec, MemoryDriver::versioned());
+    let mix = "{get: o, weight: 45, version: uniform, range: random}, \
+               {stat: o, weight: 30, version: uniform}, {put: o, weight: 15, as: version}, \
+               {delete: o, weight: 10, version: uniform}";
+    let open = "{open: {rate: 4000/s, arrivals: poisson, max_in_flight: 50}}";
+    for pacing in ["closed", "{capped: 1000/s}", open] {
+        let setup = Setup::new(versioned(pacing, mix), MemoryDriver::versioned());
         let counts = counts(&setup.run());
         let (puts, deletes) = (counts[&OpKind::Put], counts[&OpKind::Delete]);
         assert!(puts > 20 && deletes > 10 && counts[&OpKind::Get] > 3 * deletes, "{counts:?}");
@@ -159,7 +149,8 @@ fn each_version_is_read_as_it_was_written() {
 
 #[test]
 fn a_spoilt_version_is_found() {
-    let setup = Setup::new(&versioned(&[("GET", 1)]), MemoryDriver::versioned());
+    let setup =
+        Setup::new(versioned("closed", "{get: o, version: uniform}"), MemoryDriver::versioned());
     let (prepared, _) = setup.prepare();
     let mut spoilt = 0;
     setup.driver.spoil(|_, _, content| {
@@ -177,9 +168,8 @@ fn a_spoilt_version_is_found() {
 
 #[test]
 fn a_version_in_the_place_of_another_is_found() {
-    let mut spec = spec(&[("GET", 1), ("STAT", 1)], 4, PacingSpec::Closed);
-    spec.objects.versions = 5;
-    let setup = Setup::new(&spec, MemoryDriver::versioned());
+    let workload = mixed("versions: 5", "{get: o, version: uniform}, {stat: o, version: uniform}");
+    let setup = Setup::new(workload, MemoryDriver::versioned());
     setup.run();
     let (prepared, _) = setup.prepare();
     let mut older = Vec::new();
@@ -198,7 +188,8 @@ fn a_version_in_the_place_of_another_is_found() {
 
 #[test]
 fn a_store_without_versions_is_told_at_once() {
-    let setup = Setup::new(&versioned(&[("GET", 1)]), MemoryDriver::default());
+    let setup =
+        Setup::new(versioned("closed", "{get: o, version: uniform}"), MemoryDriver::default());
     let (outcome, _) = setup.stage(StageKind::Prepare, None);
     assert_eq!(outcome.failed_count, outcome.ops_count);
     let message = &outcome.errors[0].message;
@@ -207,9 +198,8 @@ fn a_store_without_versions_is_told_at_once() {
 
 #[test]
 fn listings_hold_every_version() {
-    let mut spec = spec(&[("LIST", 1)], 4, PacingSpec::Closed);
-    spec.objects.versions = 3;
-    let setup = Setup::new(&spec, MemoryDriver::versioned());
+    let workload = mixed("versions: 3", "{list: o, versions: true}");
+    let setup = Setup::new(workload, MemoryDriver::versioned());
     let records = setup.run();
     assert!(records.iter().all(|op| op.objects_count == 8 * 3 && op.kind == OpKind::List));
 }
@@ -217,10 +207,9 @@ fn listings_hold_every_version() {
 #[test]
 fn retention_holds_random_versions() {
     let hold = Duration::from_secs(86_400);
-    let activity = ActivitySpec::Retention { hold_ns: hold.as_nanos() as u64 };
-    let mut spec = special(activity, 20, 100);
-    spec.objects.versions = 5;
-    let setup = Setup::new(&spec, MemoryDriver::versioned());
+    let workload =
+        special("count: 20, size: 100, versions: 5", "work: {retention: {of: o, hold: 24h}}");
+    let setup = Setup::new(workload, MemoryDriver::versioned());
     let records = setup.run();
     assert_eq!(counts(&records), BTreeMap::from([(OpKind::Retention, 800)]));
     assert!(records.iter().all(|op| op.bytes == 0 && op.object.is_some()));
@@ -231,9 +220,15 @@ fn retention_holds_random_versions() {
     assert!(held.iter().all(|until| *until >= least && *until <= least.after(hold)));
 }
 
+/// Reads parts of one object, which the workers fill together.
+fn multipart(workers: u32, parts: u64, bytes: u64) -> Arc<Laid> {
+    let set = format!("count: 1, part: {bytes}, size: {}", parts * bytes);
+    Laid::of(&set, workers, "work: {parts: {get: o}}", "duration: 200ms")
+}
+
 #[test]
 fn parts_of_one_object_are_uploaded_by_all_and_read() {
-    let setup = Setup::new(&special(ActivitySpec::Multipart, 30, 5_000), MemoryDriver::default());
+    let setup = Setup::new(multipart(4, 30, 5_000), MemoryDriver::default());
     let (prepared, uploads) = setup.prepare();
     let expected = [(OpKind::CreateUpload, 1), (OpKind::PutPart, 30), (OpKind::CompleteUpload, 1)];
     assert_eq!(counts(&uploads), BTreeMap::from(expected));
@@ -255,9 +250,7 @@ fn parts_of_one_object_are_uploaded_by_all_and_read() {
 #[test]
 fn whoever_comes_first_begins_a_common_upload_and_the_last_completes_it() {
     // None of the workers that have parts here is the first of all.
-    let mut spec = special(ActivitySpec::Multipart, 2, 500);
-    spec.concurrency = 5;
-    let setup = Setup::new(&spec, MemoryDriver::default());
+    let setup = Setup::new(multipart(5, 2, 500), MemoryDriver::default());
     let run = |workers: std::ops::Range<u32>| {
         let time = Arc::new(VirtualTime::new());
         let clock: SharedClock = Arc::clone(&time) as SharedClock;
@@ -289,7 +282,7 @@ fn whoever_comes_first_begins_a_common_upload_and_the_last_completes_it() {
 
 #[test]
 fn a_part_that_fails_in_the_prepare_stage_gives_the_upload_up() {
-    let setup = Setup::new(&special(ActivitySpec::Multipart, 30, 500), MemoryDriver::default());
+    let setup = Setup::new(multipart(4, 30, 500), MemoryDriver::default());
     setup.driver.refuse(|op| matches!(op, Operation::PutPart { number: 11, .. }));
     let (outcome, records) = setup.stage(StageKind::Prepare, None);
     assert_eq!(outcome.failed_count, 1);
@@ -297,16 +290,15 @@ fn a_part_that_fails_in_the_prepare_stage_gives_the_upload_up() {
     assert_eq!((setup.driver.uploads_count(), setup.driver.versions_count()), (0, 0));
 }
 
-fn multipart_put(parts: u32, part_concurrency: u32) -> WorkloadSpec {
-    special(ActivitySpec::MultipartPut { parts, part_concurrency }, 0, 300)
+fn multipart_put(pacing: &str, parts: u32, at_once: u32) -> Arc<Laid> {
+    let put = format!("{{put: o, parts: {parts}, part: 300, at_once: {at_once}}}");
+    special("", &format!("pacing: {pacing}, work: {{parts: {put}}}"))
 }
 
 #[test]
 fn every_request_of_an_upload_is_recorded() {
-    for pacing in [PacingSpec::Closed, PacingSpec::Capped { ops_per_sec: 400.0 }] {
-        let mut spec = multipart_put(10, 3);
-        spec.pacing = pacing.clone();
-        let setup = Setup::new(&spec, MemoryDriver::default());
+    for pacing in ["closed", "{capped: 400/s}"] {
+        let setup = Setup::new(multipart_put(pacing, 10, 3), MemoryDriver::default());
         let records = setup.run();
         let counts = counts(&records);
         let whole = counts[&OpKind::CompleteUpload];
@@ -315,7 +307,7 @@ fn every_request_of_an_upload_is_recorded() {
         let aborted = counts.get(&OpKind::AbortUpload).copied().unwrap_or(0);
         assert_eq!(counts[&OpKind::CreateUpload], whole + aborted);
         // Create, four rounds of three parts at a time and complete take 6 ms.
-        if pacing == PacingSpec::Closed {
+        if pacing == "closed" {
             assert!((4 * 32..=4 * 34).contains(&whole), "{whole}");
         } else {
             assert!((75..=80).contains(&counts[&OpKind::PutPart]), "{counts:?}");
@@ -345,7 +337,7 @@ fn every_request_of_an_upload_is_recorded() {
 
 #[test]
 fn an_upload_with_a_part_that_fails_is_given_up_and_the_next_begun() {
-    let setup = Setup::new(&multipart_put(10, 3), MemoryDriver::default());
+    let setup = Setup::new(multipart_put("closed", 10, 3), MemoryDriver::default());
     let mut count = 0;
     setup.driver.refuse(move |op| {
         count += u32::from(matches!(op, Operation::PutPart { .. }));
@@ -363,13 +355,13 @@ fn an_upload_with_a_part_that_fails_is_given_up_and_the_next_begun() {
 #[test]
 fn a_stage_that_is_over_leaves_no_upload() {
     // 1,000 parts do not fit into 200 ms.
-    let setup = Setup::new(&multipart_put(1_000, 2), MemoryDriver::default());
+    let setup = Setup::new(multipart_put("closed", 1_000, 2), MemoryDriver::default());
     let (outcome, records) = setup.stage(StageKind::Measure, None);
     assert_eq!((outcome.failed_count, outcome.ended_by), (0, EndReason::Duration));
     let counts = counts(&records);
     assert_eq!((counts[&OpKind::CreateUpload], counts[&OpKind::AbortUpload]), (4, 4));
     assert_eq!(setup.driver.uploads_count(), 0);
-    let create_fails = Setup::new(&multipart_put(5, 2), MemoryDriver::default());
+    let create_fails = Setup::new(multipart_put("closed", 5, 2), MemoryDriver::default());
     create_fails.driver.refuse(|op| matches!(op, Operation::CreateUpload { .. }));
     let (outcome, records) = create_fails.stage(StageKind::Measure, None);
     assert_eq!(outcome.failed_count as usize, records.len());
@@ -379,16 +371,10 @@ fn a_stage_that_is_over_leaves_no_upload() {
 
 #[test]
 fn what_is_added_follows_on_what_is_there() {
-    let open = PacingSpec::Open {
-        rate: "4000/s".to_owned(),
-        arrivals: "constant".to_owned(),
-        max_in_flight: 50,
-    };
-    for pacing in [PacingSpec::Closed, open] {
-        let mut spec = special(ActivitySpec::Append { parts: 20 }, 0, 1);
-        spec.objects.size = SizeSpec::LogUniform { min_bytes: 1, max_bytes: 1_000 };
-        spec.pacing = pacing;
-        let setup = Setup::new(&spec, MemoryDriver::default());
+    for pacing in ["closed", "{open: {rate: 4000/s, max_in_flight: 50}}"] {
+        let job = format!("pacing: {pacing}, work: {{append: {{to: o, parts: 20}}}}");
+        let workload = special("size: {log_uniform: 1..1000}", &job);
+        let setup = Setup::new(workload, MemoryDriver::default());
         let records = setup.run();
         let counts = counts(&records);
         assert!(counts[&OpKind::Append] >= 15 * counts[&OpKind::Put], "{counts:?}");
@@ -406,8 +392,8 @@ fn what_is_added_follows_on_what_is_there() {
 
 #[test]
 fn an_object_that_could_not_be_added_to_is_left_alone() {
-    let setup =
-        Setup::new(&special(ActivitySpec::Append { parts: 10_000 }, 0, 9), MemoryDriver::default());
+    let workload = special("size: 9", "work: {append: {to: o, parts: 10000}}");
+    let setup = Setup::new(workload, MemoryDriver::default());
     let mut count = 0;
     setup.driver.refuse(move |_| {
         count += 1;
@@ -420,9 +406,9 @@ fn an_object_that_could_not_be_added_to_is_left_alone() {
 
 #[test]
 fn files_of_a_zip_archive_are_read_one_by_one() {
-    let mut spec = special(ActivitySpec::Zip, 50, 1);
-    spec.objects.size = SizeSpec::LogUniform { min_bytes: 1, max_bytes: 50_000 };
-    let setup = Setup::new(&spec, MemoryDriver::default());
+    let set = "count: 50, size: {log_uniform: 1..50000}, archive: zip";
+    let workload = special(set, "work: {archive: {get_from_zip: o}}");
+    let setup = Setup::new(workload, MemoryDriver::default());
     let (prepared, uploads) = setup.prepare();
     assert_eq!((uploads.len(), uploads[0].kind), (1, OpKind::Put));
     let (outcome, records) =
@@ -444,8 +430,8 @@ fn files_of_a_zip_archive_are_read_one_by_one() {
 
 #[test]
 fn archives_are_taken_apart_into_objects() {
-    let spec = special(ActivitySpec::Snowball { members: 7, compress: false }, 0, 1_234);
-    let setup = Setup::new(&spec, MemoryDriver::default());
+    let workload = special("size: 1234", "work: {archive: {put_tar: o, members: 7}}");
+    let setup = Setup::new(workload, MemoryDriver::default());
     let records = setup.run();
     assert!(records.iter().all(|op| (op.objects_count, op.bytes) == (7, 7 * 1_234)));
     assert_eq!(counts(&records), BTreeMap::from([(OpKind::Put, 800)]));
@@ -460,8 +446,8 @@ fn archives_are_taken_apart_into_objects() {
 
 #[test]
 fn one_content_is_written_under_several_names() {
-    let setup =
-        Setup::new(&special(ActivitySpec::Fanout { copies: 9 }, 0, 500), MemoryDriver::default());
+    let workload = special("size: 500", "work: {fanout: {put: o, copies: 9}}");
+    let setup = Setup::new(workload, MemoryDriver::default());
     let records = setup.run();
     assert!(records.iter().all(|op| (op.objects_count, op.bytes) == (9, 4_500)));
     assert_eq!(counts(&records), BTreeMap::from([(OpKind::Post, 800)]));
@@ -470,17 +456,15 @@ fn one_content_is_written_under_several_names() {
 
 #[test]
 fn a_form_is_a_kind_of_its_own_and_is_read_back() {
-    let mut spec = spec(&[("GET", 1), ("PUT", 1)], 4, PacingSpec::Closed);
-    spec.measure.post = true;
-    spec.objects.compress_ratio = Some(3.0);
-    let counts = counts(&Setup::new(&spec, MemoryDriver::default()).run());
+    let workload = mixed("content: {shaped: {compress_ratio: 3.0}}", "{get: o}, {post: o}");
+    let counts = counts(&Setup::new(workload, MemoryDriver::default()).run());
     assert_eq!(counts.keys().copied().collect::<Vec<_>>(), [OpKind::Get, OpKind::Post]);
 }
 
 /// On threads and the machine's clock: who uploads one object together waits for one another.
 #[test]
 fn threads_share_an_upload() {
-    let workload = Laid::of(&special(ActivitySpec::Multipart, 200, 100));
+    let workload = multipart(4, 200, 100);
     let clock: SharedClock = Arc::new(RunClock::start());
     let (stop, live) = (StopFlag::default(), Live::new(3));
     let generator = Arc::new(Generator::new(workload.seed.0));
@@ -538,7 +522,7 @@ impl Session for DyingSession {
 
 #[test]
 fn nobody_waits_for_an_upload_whose_beginner_is_gone() {
-    let workload = Laid::of(&special(ActivitySpec::Multipart, 200, 100));
+    let workload = multipart(4, 200, 100);
     let clock: SharedClock = Arc::new(RunClock::start());
     let context = StageContext {
         clock: &clock,

@@ -9,10 +9,6 @@ use plimsoll_model::{
     EndpointId, ErrorClass, Moment, OpKind, OpRecord, SharedClock, StageId, StageKind,
 };
 use plimsoll_workload::data::Generator;
-use plimsoll_workload::v1::objects::{
-    KeysSpec, MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec, SPEC_SCHEMA, SizeSpec,
-    WorkloadSpec,
-};
 
 use crate::testing::Laid;
 use crate::{
@@ -113,33 +109,11 @@ impl Session for ScriptedSession {
     }
 }
 
-pub(crate) fn spec(operations: &[(&str, u32)], workers: u32, pacing: PacingSpec) -> WorkloadSpec {
-    WorkloadSpec {
-        schema: SPEC_SCHEMA.to_owned(),
-        name: "test".to_owned(),
-        seed: 7,
-        concurrency: workers,
-        keys: KeysSpec { prefix: String::new(), per_worker: true },
-        objects: ObjectsSpec {
-            count: u64::from(workers) * 8,
-            size: SizeSpec::FixedBytes(1_000),
-            ..ObjectsSpec::default()
-        },
-        measure: MeasureSpec {
-            operations: operations
-                .iter()
-                .map(|&(op, weight)| OpWeightSpec { op: op.to_owned(), weight })
-                .collect(),
-            duration_ns: 1_000 * MS,
-            ..MeasureSpec::default()
-        },
-        pacing,
-        verify: true,
-    }
-}
-
-fn workload(operation: &str, workers: u32, pacing: PacingSpec) -> Arc<Laid> {
-    Laid::of(&spec(&[(operation, 1)], workers, pacing))
+/// Lays out an operation for a second, with eight objects of 1,000 bytes for each worker.
+pub(crate) fn workload(operation: &str, workers: u32, pacing: &str) -> Arc<Laid> {
+    let set = format!("count: {}, size: 1000", 8 * workers);
+    let job = format!("pacing: {pacing}, work: {{objects: [{{{operation}: o}}]}}");
+    Laid::of(&set, workers, &job, "duration: 1s")
 }
 
 /// Runs one stage against a scripted store in virtual time and returns its outcome and records.
@@ -213,7 +187,7 @@ fn ok_in_10_ms(_: u64) -> (Duration, Answer) {
 
 #[test]
 fn eight_workers_at_10_ms_do_800_operations_a_second() {
-    let workload = workload("GET", 8, PacingSpec::Closed);
+    let workload = workload("get", 8, "closed");
     let (outcome, records) = measure(&workload, ok_in_10_ms);
     assert_eq!(records.len(), 800);
     assert!(records.iter().all(|op| op.outcome.is_ok() && op.intended == op.start));
@@ -228,7 +202,7 @@ fn eight_workers_at_10_ms_do_800_operations_a_second() {
 
 #[test]
 fn a_cap_holds_and_its_waiting_is_no_latency() {
-    let workload = workload("GET", 4, PacingSpec::Capped { ops_per_sec: 100.0 });
+    let workload = workload("get", 4, "{capped: 100/s}");
     let (_, records) = measure(&workload, ok_in_10_ms);
     // Each worker may start every 40 ms; the timer's millisecond may cost a start, never add one.
     assert!((96..=100).contains(&records.len()), "{}", records.len());
@@ -237,7 +211,7 @@ fn a_cap_holds_and_its_waiting_is_no_latency() {
 
 #[test]
 fn a_capped_worker_catches_up_after_a_stall() {
-    let workload = workload("GET", 1, PacingSpec::Capped { ops_per_sec: 50.0 });
+    let workload = workload("get", 1, "{capped: 50/s}");
     let (_, records) = measure(&workload, |number| {
         let takes = if number == 0 { 250 } else { 2 };
         (Duration::from_millis(takes), Answer::Right)
@@ -248,7 +222,7 @@ fn a_capped_worker_catches_up_after_a_stall() {
 
 #[test]
 fn wrong_and_short_content_have_classes_of_their_own() {
-    let workload = workload("GET", 2, PacingSpec::Closed);
+    let workload = workload("get", 2, "closed");
     let (outcome, records) = measure(&workload, |number| {
         let answer = match number % 10 {
             3 => Answer::WrongByte,
@@ -277,7 +251,7 @@ fn wrong_and_short_content_have_classes_of_their_own() {
 
 #[test]
 fn an_operation_without_an_answer_times_out() {
-    let workload = workload("GET", 1, PacingSpec::Closed);
+    let workload = workload("get", 1, "closed");
     let (_, records) = measure(&workload, |number| {
         (Duration::from_millis(10), if number == 5 { Answer::Never } else { Answer::Right })
     });
@@ -290,7 +264,7 @@ fn an_operation_without_an_answer_times_out() {
 
 #[test]
 fn a_store_that_is_away_is_asked_with_growing_pauses() {
-    let workload = workload("GET", 1, PacingSpec::Closed);
+    let workload = workload("get", 1, "closed");
     let (outcome, records) =
         measure(&workload, |_| (Duration::ZERO, Answer::Fail(ErrorClass::Connect)));
     // Pauses of 10, 20, 40, 80 ms, then 100 ms each until the second is over.
@@ -304,7 +278,7 @@ fn a_store_that_is_away_is_asked_with_growing_pauses() {
 
 #[test]
 fn retries_are_visible_and_inside_the_latency() {
-    let workload = workload("GET", 1, PacingSpec::Closed);
+    let workload = workload("get", 1, "closed");
     let script: Script = |number| {
         let answer = if number < 2 { Answer::Fail(ErrorClass::Throttled) } else { Answer::Right };
         (Duration::from_millis(10), answer)
@@ -320,7 +294,7 @@ fn retries_are_visible_and_inside_the_latency() {
 
 #[test]
 fn prepare_ends_when_everything_is_uploaded_and_a_stop_ends_at_once() {
-    let workload = workload("GET", 3, PacingSpec::Closed);
+    let workload = workload("get", 3, "closed");
     let stop = StopFlag::default();
     let (outcome, records) = run(&workload, StageKind::Prepare, ok_in_10_ms, 0, &stop);
     assert_eq!((records.len(), outcome.ended_by), (24, EndReason::OutOfWork));
@@ -364,7 +338,7 @@ impl Session for StoppingSession<'_> {
 
 #[test]
 fn nothing_is_tried_again_when_the_stage_is_stopped_or_over() {
-    let workload = workload("GET", 1, PacingSpec::Closed);
+    let workload = workload("get", 1, "closed");
     let stop = StopFlag::default();
     let (stage, limits) = (StageKind::Measure, (Duration::from_secs(60), 5));
     let (outcome, records) = run_with(&Stopping(&stop), &workload, stage, limits, &stop);
@@ -380,7 +354,7 @@ fn nothing_is_tried_again_when_the_stage_is_stopped_or_over() {
 
 #[test]
 fn the_most_retries_there_are_come_to_an_end() {
-    let workload = workload("GET", 1, PacingSpec::Closed);
+    let workload = workload("get", 1, "closed");
     let shed: Script = |_| (Duration::from_millis(10), Answer::Fail(ErrorClass::Throttled));
     let (_, records) = run(&workload, StageKind::Prepare, shed, 255, &StopFlag::default());
     assert_eq!(records.len(), 8);

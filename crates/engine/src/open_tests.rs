@@ -7,9 +7,8 @@ use plimsoll_driver::null::NullDriver;
 use plimsoll_driver::{Completion, Driver, Operation, Session};
 use plimsoll_model::{EndpointId, Moment, OpRecord, SharedClock, StageId, StageKind, WorkerId};
 use plimsoll_workload::data::Generator;
-use plimsoll_workload::v1::objects::PacingSpec;
 
-use crate::instrument_tests::{MS, run_with, spec};
+use crate::instrument_tests::{MS, run_with};
 use crate::testing::Laid;
 use crate::{
     EndReason, EngineConfig, KeptOps, Live, RunClock, StageContext, StageOutcome, StageWork,
@@ -56,22 +55,22 @@ impl Session for StallingSession {
     }
 }
 
-fn pacing(rate: &str, arrivals: &str, max_in_flight: u32) -> PacingSpec {
-    PacingSpec::Open { rate: rate.to_owned(), arrivals: arrivals.to_owned(), max_in_flight }
+/// Lays out an operation at a rate.
+fn paced(set: &str, workers: u32, op: &str, pacing: &str, stage: &str) -> Arc<Laid> {
+    let job = format!("pacing: {{open: {{{pacing}}}}}, work: {{objects: [{{{op}}}]}}");
+    Laid::of(set, workers, &job, stage)
 }
 
 /// Runs STATs for 20 s in virtual time.
-fn measure(pacing: PacingSpec) -> (StageOutcome, Vec<OpRecord>) {
-    let mut spec = spec(&[("STAT", 1)], 8, pacing);
-    spec.measure.duration_ns = 20 * SECOND;
-    let workload = Laid::of(&spec);
+fn measure(pacing: &str) -> (StageOutcome, Vec<OpRecord>) {
+    let workload = paced("count: 64, size: 1000", 8, "stat: o", pacing, "duration: 20s");
     let stage = StageKind::Measure;
     run_with(&Stalling, &workload, stage, (Duration::from_secs(60), 0), &StopFlag::default())
 }
 
 #[test]
 fn every_operation_goes_out_when_the_schedule_wants_it_whatever_the_store_does() {
-    let (outcome, mut records) = measure(pacing("1000/s", "constant", 2_000));
+    let (outcome, mut records) = measure("rate: 1000/s, max_in_flight: 2000");
     records.sort_by_key(|op| op.intended);
     let intended: Vec<u64> = records.iter().map(|op| op.intended.as_ns()).collect();
     let expected: Vec<u64> = (0..20_000).map(|k| k * MS).collect();
@@ -86,7 +85,7 @@ fn every_operation_goes_out_when_the_schedule_wants_it_whatever_the_store_does()
 #[test]
 fn what_cannot_be_sent_in_time_is_late_or_skipped_and_its_wait_is_latency() {
     // Two at a time and 2 ms each are 1,000 a second while nothing stalls; 500 are asked for.
-    let (outcome, records) = measure(pacing("500/s", "constant", 2));
+    let (outcome, records) = measure("rate: 500/s, max_in_flight: 2");
     let kept = outcome.schedule.unwrap();
     // Each freeze holds 500 back, of which two were sent; 500 a second to spare clear the queue in
     // the second after, in which 500 more are due.
@@ -101,7 +100,7 @@ fn what_cannot_be_sent_in_time_is_late_or_skipped_and_its_wait_is_latency() {
     assert_eq!(third.service_time(), Duration::from_millis(2));
 
     // 2,000 a second are twice what two in flight can do.
-    let (outcome, records) = measure(pacing("2000/s", "constant", 2));
+    let (outcome, records) = measure("rate: 2000/s, max_in_flight: 2");
     let kept = outcome.schedule.unwrap();
     assert_eq!(kept.offered_count, 40_000);
     assert_eq!(kept.skipped_count, 40_000 - records.len() as u64);
@@ -110,12 +109,12 @@ fn what_cannot_be_sent_in_time_is_late_or_skipped_and_its_wait_is_latency() {
 
 #[test]
 fn arrivals_of_a_poisson_process_are_the_same_every_time_and_a_stop_ends_them() {
-    let poisson = || measure(pacing("300/s", "poisson", 1_000));
+    let poisson = || measure("rate: 300/s, arrivals: poisson, max_in_flight: 1000");
     let ((one, records), (two, again)) = (poisson(), poisson());
     assert_eq!((one.stream_hash, &records), (two.stream_hash, &again));
     // 6,000 ± 4 standard deviations.
     assert!((5_690..=6_310).contains(&records.len()), "{}", records.len());
-    let (other, _) = measure(pacing("301/s", "poisson", 1_000));
+    let (other, _) = measure("rate: 301/s, arrivals: poisson, max_in_flight: 1000");
     assert_ne!(one.stream_hash, other.stream_hash);
 }
 
@@ -123,11 +122,8 @@ fn arrivals_of_a_poisson_process_are_the_same_every_time_and_a_stop_ends_them() 
 fn what_there_was_no_work_for_is_not_skipped() {
     // 60 batches in all, and two at a time at 2 ms each, after a second in which nothing ends: in
     // 1.01 s ten are done or under way, and 50 could still have been asked for.
-    let mut spec = spec(&[("DELETE", 1)], 6, pacing("1000/s", "constant", 2));
-    spec.objects.count = 600;
-    spec.measure.delete_batch = Some(10);
-    spec.measure.duration_ns = 1_010 * MS;
-    let workload = Laid::of(&spec);
+    let (op, pacing) = ("delete: o, batch: 10", "rate: 1000/s, max_in_flight: 2");
+    let workload = paced("count: 600, size: 1000", 6, op, pacing, "duration: 1010ms");
     let limits = (Duration::from_secs(60), 0);
     let stop = StopFlag::default();
     let (outcome, records) = run_with(&Stalling, &workload, StageKind::Measure, limits, &stop);
@@ -171,9 +167,8 @@ impl Session for InterruptedSession<'_> {
 
 #[test]
 fn a_schedule_that_is_interrupted_offered_what_was_due_until_then() {
-    let mut spec = spec(&[("STAT", 1)], 8, pacing("100/s", "constant", 100));
-    spec.measure.duration_ns = 20 * SECOND;
-    let (workload, stop) = (Laid::of(&spec), StopFlag::default());
+    let (pacing, stop) = ("rate: 100/s, max_in_flight: 100", StopFlag::default());
+    let workload = paced("count: 64, size: 1000", 8, "stat: o", pacing, "duration: 20s");
     let limits = (Duration::from_secs(60), 0);
     let (outcome, records) =
         run_with(&Interrupted(&stop), &workload, StageKind::Measure, limits, &stop);
@@ -188,11 +183,9 @@ fn a_schedule_that_is_interrupted_offered_what_was_due_until_then() {
 
 /// Deletes everything at a rate, on real threads, and returns the hash of what was planned.
 fn hash_of_deletes(threads: usize) -> u64 {
-    let mut spec = spec(&[("DELETE", 1)], 6, pacing("100k/s", "poisson", 30));
-    spec.objects.count = 6_000;
-    spec.measure.delete_batch = Some(10);
-    spec.measure.duration_ns = 600 * SECOND;
-    let workload = Laid::of(&spec);
+    let pacing = "rate: 100k/s, arrivals: poisson, max_in_flight: 30";
+    let op = "delete: o, batch: 10";
+    let workload = paced("count: 6000, size: 1000", 6, op, pacing, "duration: 10m");
     let clock: SharedClock = Arc::new(RunClock::start());
     let (live, generator) = (Live::new(threads), Arc::new(Generator::new(1)));
     let context = StageContext {

@@ -8,10 +8,9 @@ use plimsoll_model::{
 };
 use plimsoll_stats::{INTERVALS_PER_STRETCH, Sample, Timeline, Totals};
 use plimsoll_workload::data::Generator;
-use plimsoll_workload::v1::objects::PacingSpec;
 
 use super::*;
-use crate::instrument_tests::{Answer, Scripted, spec};
+use crate::instrument_tests::{Answer, Scripted};
 use crate::testing::Laid;
 use crate::{
     EngineConfig, EngineError, KeptOps, Live, OpSink, OpSinkError, PastSink, StageContext,
@@ -55,9 +54,8 @@ impl PastSink for Keeping {
 fn run(sink: &mut dyn OpSink) -> Result<StageOutcome, EngineError> {
     let time = Arc::new(VirtualTime::new());
     let clock: SharedClock = Arc::clone(&time) as SharedClock;
-    let mut spec = spec(&[("GET", 3), ("PUT", 1)], 4, PacingSpec::Closed);
-    spec.measure.duration_ns = 30 * STRETCH_NS;
-    let workload = Laid::of(&spec);
+    let work = "work: {objects: [{get: o, weight: 3}, {put: o}]}";
+    let workload = Laid::of("count: 32, size: 1000", 4, work, "duration: 30m");
     let (live, generator) = (Live::new(1), Arc::new(Generator::new(workload.seed.0)));
     let context = StageContext {
         clock: &clock,

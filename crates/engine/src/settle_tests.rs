@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use plimsoll_driver::{Completion, Driver, DriverError, Operation, Session, Settled};
 use plimsoll_model::{Clock, EndpointId, ErrorClass, Moment, OpRecord, SharedClock, StageKind};
-use plimsoll_workload::v1::objects::PacingSpec;
 
-use crate::instrument_tests::{run_at, spec};
+use crate::instrument_tests::run_at;
 use crate::testing::Laid;
 use crate::{StageOutcome, StopFlag, VirtualTime};
 
@@ -61,10 +60,9 @@ impl Session for LeavingSession {
 }
 
 /// Runs STATs of one worker or stream for 5 s.
-fn measure(pacing: PacingSpec) -> (StageOutcome, Vec<OpRecord>) {
-    let mut spec = spec(&[("STAT", 1)], 1, pacing);
-    spec.measure.duration_ns = 5_000 * MS;
-    let workload = Laid::of(&spec);
+fn measure(pacing: &str) -> (StageOutcome, Vec<OpRecord>) {
+    let job = format!("pacing: {pacing}, work: {{objects: [{{stat: o}}]}}");
+    let workload = Laid::of("count: 8, size: 1000", 1, &job, "duration: 5s");
     let time = Arc::new(VirtualTime::new());
     let (driver, limits) = (Leaving(Arc::clone(&time)), (Duration::from_secs(60), 0));
     let stop = StopFlag::default();
@@ -78,7 +76,7 @@ fn measure(pacing: PacingSpec) -> (StageOutcome, Vec<OpRecord>) {
 
 #[test]
 fn a_closed_loop_goes_on_when_the_session_has_settled() {
-    let (outcome, records) = measure(PacingSpec::Closed);
+    let (outcome, records) = measure("closed");
     assert_eq!((outcome.failed_count, records[0].outcome), (1, ErrorClass::Server));
     assert_eq!(records[0].end.as_ns(), 10 * MS);
     assert!(records[1].start.as_ns() >= 3_010 * MS, "{:?}", records[1]);
@@ -88,18 +86,13 @@ fn a_closed_loop_goes_on_when_the_session_has_settled() {
 
 #[test]
 fn an_open_loop_goes_on_with_other_sessions() {
-    let pacing = |max_in_flight| PacingSpec::Open {
-        rate: "100/s".to_owned(),
-        arrivals: "constant".to_owned(),
-        max_in_flight,
-    };
-    let (outcome, records) = measure(pacing(3));
+    let (outcome, records) = measure("{open: {rate: 100/s, max_in_flight: 3}}");
     assert_eq!(records.len(), 500);
     assert!(records.iter().all(|op| op.start == op.intended), "nobody waited for it");
     assert_eq!(outcome.schedule.unwrap().late_count, 0);
     // With that one session there is nothing to go out on, as while any operation is under way:
     // what is due meanwhile goes out late, and at once when the session is free.
-    let (outcome, records) = measure(pacing(1));
+    let (outcome, records) = measure("{open: {rate: 100/s, max_in_flight: 1}}");
     assert_eq!((records[1].intended.as_ns(), records[1].start.as_ns()), (10 * MS, 3_010 * MS));
     assert!(outcome.schedule.unwrap().late_count > 0);
 }

@@ -15,9 +15,8 @@ use plimsoll_model::{
 use plimsoll_workload::StopRule;
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::plan::{Amount, Think};
-use plimsoll_workload::v1::objects::PacingSpec;
 
-use crate::instrument_tests::{Answer, MS, Script, Scripted, spec};
+use crate::instrument_tests::{Answer, MS, Script, Scripted, workload};
 use crate::ring_tests::{self, FILL, Pace, World, blocks, one_ms, stages};
 use crate::testing::{Laid, files_of};
 use crate::{
@@ -68,12 +67,8 @@ fn ok_in_10_ms(_: u64) -> (Duration, Answer) {
     (Duration::from_millis(10), Answer::Right)
 }
 
-fn workload(operation: &str, workers: u32, pacing: PacingSpec) -> Arc<Laid> {
-    Laid::of(&spec(&[(operation, 1)], workers, pacing))
-}
-
-fn open(rate: &str, arrivals: &str) -> PacingSpec {
-    PacingSpec::Open { rate: rate.to_owned(), arrivals: arrivals.to_owned(), max_in_flight: 64 }
+fn open(rate: &str, arrivals: &str) -> String {
+    format!("{{open: {{rate: {rate}, arrivals: {arrivals}, max_in_flight: 64}}}}")
 }
 
 /// Returns the operations of one job in the order in which they started.
@@ -89,7 +84,7 @@ fn starts_ms(records: &[&OpRecord]) -> Vec<u64> {
 
 /// Runs one job of a closed loop on objects with this timing.
 fn timed(workers: u32, script: Script, timing: JobTiming, limits: StageLimits) -> Done {
-    let (driver, workload) = (store(script), workload("GET", workers, PacingSpec::Closed));
+    let (driver, workload) = (store(script), workload("get", workers, "closed"));
     let job = workload.alone(&driver, StageKind::Measure);
     let work = StageWork::of_objects(StageId(1), ObjectsJob { timing, ..job });
     run(&Arc::new(VirtualTime::new()), &StageWork { limits, ..work }, None)
@@ -110,7 +105,7 @@ fn jobs_on_objects_and_files_run_at_once() {
     let began = time_of(&time);
     let driver = store(ok_in_10_ms);
     let (gets, stats) =
-        (workload("GET", 3, PacingSpec::Closed), workload("STAT", 2, open("50/s", "constant")));
+        (workload("get", 3, "closed"), workload("stat", 2, &open("50/s", "constant")));
     let first = gets.alone(&driver, StageKind::Measure);
     let second = ObjectsJob {
         id: JobId(2),
@@ -161,7 +156,7 @@ fn intended(records: &[OpRecord]) -> [Vec<u64>; 2] {
 fn poisson_arrivals_of_two_jobs_are_two_draws_and_constant_ones_coincide() {
     let driver = store(ok_in_10_ms);
     let of_objects = |stage: u8, arrivals: &str| {
-        let workload = workload("STAT", 2, open("300/s", arrivals));
+        let workload = workload("stat", 2, &open("300/s", arrivals));
         let first = workload.alone(&driver, StageKind::Measure);
         let second = workload.alone(&driver, StageKind::Measure);
         let second = ObjectsJob { id: JobId(1), number_first: 2, ..second };
@@ -268,7 +263,7 @@ fn a_job_ends_after_its_operations_and_its_bytes() {
 fn a_stage_ends_after_the_operations_of_all_its_jobs() {
     let driver = store(ok_in_10_ms);
     let (gets, stats) =
-        (workload("GET", 3, PacingSpec::Closed), workload("STAT", 1, open("1000/s", "constant")));
+        (workload("get", 3, "closed"), workload("stat", 1, &open("1000/s", "constant")));
     let first = gets.alone(&driver, StageKind::Measure);
     let second =
         ObjectsJob { id: JobId(1), number_first: 3, ..stats.alone(&driver, StageKind::Measure) };
@@ -392,7 +387,7 @@ fn what_is_done_in_a_ramp_is_no_reason_to_stop() {
 fn a_schedule_that_a_rule_ends_offered_what_was_due_until_then() {
     let script: Script =
         |number| (Duration::from_millis(if number == 100 { 40_000 } else { 10 }), Answer::Right);
-    let workload = workload("GET", 2, open("100/s", "constant"));
+    let workload = workload("get", 2, &open("100/s", "constant"));
     let driver = store(script);
     let mut job = workload.alone(&driver, StageKind::Measure);
     job.timing.duration = Some(Duration::from_secs(60));
@@ -440,9 +435,9 @@ fn divided<D: Driver>(
 #[test]
 fn it_does_not_matter_which_engine_runs_which_workers() {
     let driver = store(ok_in_10_ms);
-    let capped = PacingSpec::Capped { ops_per_sec: 100.0 };
-    for pacing in [PacingSpec::Closed, capped, open("300/s", "poisson"), open("99/s", "constant")] {
-        let workload = workload("GET", 8, pacing.clone());
+    let (poisson, constant) = (open("300/s", "poisson"), open("99/s", "constant"));
+    for pacing in ["closed", "{capped: 100/s}", &poisson, &constant] {
+        let workload = workload("get", 8, pacing);
         let mut all = DIVISIONS
             .iter()
             .map(|ranges| divided(&driver, &workload, StageKind::Measure, ranges, None));
@@ -450,7 +445,7 @@ fn it_does_not_matter_which_engine_runs_which_workers() {
         assert!(whole.1.len() > 80, "{pacing:?}");
         all.for_each(|parts| assert_eq!(parts, whole, "{pacing:?}"));
     }
-    let prepared = workload("GET", 8, PacingSpec::Closed);
+    let prepared = workload("get", 8, "closed");
     let of = |ranges| divided(&driver, &prepared, StageKind::Prepare, ranges, None);
     assert_eq!((of(DIVISIONS[1]), of(DIVISIONS[2])), (of(DIVISIONS[0]), of(DIVISIONS[0])));
     // What the job is given in all is divided by the workers' numbers.
@@ -486,7 +481,7 @@ fn run_real<D: Driver, R: RingDriver>(
 #[test]
 fn engines_on_threads_divide_the_same_operations() {
     let clock: SharedClock = Arc::new(RunClock::start());
-    let workload = workload("GET", 8, PacingSpec::Closed);
+    let workload = workload("get", 8, "closed");
     let job = format!("workers: 8, depth: 2, ops: 400, {}", blocks(50, ""));
     let plan = files_of(&stages(&[&job]));
     let mut sums = Vec::new();
@@ -520,7 +515,7 @@ fn engines_on_threads_divide_the_same_operations() {
 #[test]
 fn a_job_whose_workers_all_run_elsewhere_takes_no_thread() {
     let clock: SharedClock = Arc::new(RunClock::start());
-    let workload = workload("GET", 1, PacingSpec::Closed);
+    let workload = workload("get", 1, "closed");
     let timing = || JobTiming { ops_max: Some(Amount::All(10)), ..JobTiming::default() };
     let of = |id: u8, workers| {
         let job = workload.alone(&NullDriver, StageKind::Measure);
@@ -544,7 +539,7 @@ fn a_job_whose_workers_all_run_elsewhere_takes_no_thread() {
 #[test]
 fn a_stage_begins_when_it_is_to_and_says_when_it_is_late() {
     let time = Arc::new(VirtualTime::new());
-    let (driver, workload) = (store(ok_in_10_ms), workload("GET", 2, PacingSpec::Closed));
+    let (driver, workload) = (store(ok_in_10_ms), workload("get", 2, "closed"));
     let job = workload.alone(&driver, StageKind::Measure);
     let work = StageWork::of_objects(StageId(0), job);
     let (outcome, records) = run(&time, &work, Some(at_ms(5_000)));

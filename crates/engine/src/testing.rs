@@ -7,10 +7,9 @@ use plimsoll_model::{ObjectId, Seed, StageKind};
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::files::FilePlan;
 use plimsoll_workload::objects::ObjectSet;
-use plimsoll_workload::plan::{Placed, Placing, Plan, SetIndex, Stage, WorkloadFile};
+use plimsoll_workload::plan::{Placed, Placing, SetIndex, Stage, WorkloadFile};
 use plimsoll_workload::trace::Trace;
-use plimsoll_workload::v1::WorkloadSpec;
-use plimsoll_workload::{ExistingObject, Keys, StopRule, objects};
+use plimsoll_workload::{Keys, StopRule, objects};
 
 use crate::{JobTiming, ObjectsJob, StageLimits, StageWork};
 
@@ -24,42 +23,19 @@ pub(crate) struct Laid {
 }
 
 impl Laid {
-    pub(crate) fn of(spec: &WorkloadSpec) -> Arc<Self> {
-        Self::on(spec, Vec::new())
-    }
-
-    /// Lays a workload out over objects that are there, where it asks for such.
-    pub(crate) fn on(spec: &WorkloadSpec, existing: Vec<ExistingObject>) -> Arc<Self> {
-        let plan = WorkloadFile::try_from(spec).unwrap().check().unwrap();
-        Self::planned(plan, Seed(spec.seed), existing)
-    }
-
-    /// Lays out a workload file whose one stage measures.
-    pub(crate) fn of_text(text: &str) -> Arc<Self> {
-        let plan = WorkloadFile::from_yaml("t.yaml", text).unwrap().check().unwrap();
-        Self::planned(plan, Seed(5), Vec::new())
-    }
-
-    fn planned(plan: Plan, seed: Seed, existing: Vec<ExistingObject>) -> Arc<Self> {
-        let found = BTreeMap::from([(SetIndex(0), Arc::from(existing))]);
-        let placing = Placing { run: "run", seed, buckets: &[String::new()], found: &found };
-        let placed = Arc::new(plan).place(&placing).unwrap();
-        let generator = |set: &Option<Arc<ObjectSet>>| {
-            let set = set.as_ref().expect("all sets hold objects");
-            Arc::new(Generator::with_rule(seed.0, &set.data, Vec::new()))
+    /// Lays out a job on the set `o`, behind a fill of it by as many workers where it has a count.
+    /// The set, the job and its stage are fields of a workload file.
+    pub(crate) fn of(set: &str, workers: u32, job: &str, stage: &str) -> Arc<Self> {
+        let fill = format!("prepares: true, jobs: [{{workers: {workers}, work: {{fill: o}}}}]");
+        let fill = match set.contains("count: ") {
+            true => format!("- {{name: prepare, {fill}}}\n"),
+            false => String::new(),
         };
-        let generators = placed.sets.iter().map(generator).collect();
-        let work = |stage: usize| Arc::clone(&placed.stages[stage].objects[0].work);
-        let (prepare, mut measure) = match placed.stages.len() {
-            1 => (None, work(0)),
-            2 => (Some(work(0)), work(1)),
-            _ => unreachable!("version 1 has two stages at most"),
-        };
-        if prepare.is_some() {
-            let there = [objects::Members::all()].into();
-            measure = Arc::new(measure.with_members(there));
-        }
-        Arc::new(Self { placed, prepare, measure, generators, seed })
+        let text = format!(
+            "schema: plimsoll.workload/2\nseed: 7\nsets: {{o: {{{set}}}}}\nstages:\n{fill}\
+             - {{name: measure, {stage}, jobs: [{{workers: {workers}, {job}}}]}}\n"
+        );
+        Self::written(&text, None)
     }
 
     /// Lays out the replay of a trace by so many workers, behind a fill of what has to be there.
@@ -69,15 +45,31 @@ impl Laid {
              - {{prepares: true, jobs: [{{workers: 3, work: {{fill: t}}}}]}}\n\
              - {{jobs: [{{workers: {workers}, work: {{replay: {{of: t{replay}}}}}}}]}}\n"
         );
-        let mut plan = WorkloadFile::from_yaml("t.yaml", &text).unwrap().check().unwrap();
-        plan.learn_trace(SetIndex(0), trace).unwrap();
-        let (seed, found) = (Seed(5), BTreeMap::new());
+        Self::written(&text, Some(trace))
+    }
+
+    /// Lays out a workload of one set.
+    fn written(text: &str, trace: Option<&Arc<Trace>>) -> Arc<Self> {
+        let file = WorkloadFile::from_yaml("t.yaml", text);
+        let file = file.unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let mut plan = file.check().unwrap_or_else(|error| panic!("{error}\n{text}"));
+        if let Some(trace) = trace {
+            plan.learn_trace(SetIndex(0), trace).unwrap();
+        }
+        let (seed, found) = (plan.seed.expect("it is written"), BTreeMap::new());
         let placing = Placing { run: "run", seed, buckets: &[String::new()], found: &found };
         let placed = Arc::new(plan).place(&placing).unwrap();
-        let work = |stage: usize| Arc::clone(&placed.stages[stage].objects[0].work);
-        let there = [objects::Members::all()].into();
-        let (prepare, measure) = (Some(work(0)), Arc::new(work(1).with_members(there)));
-        let generators = [Arc::new(Generator::new(seed.0))].into();
+        let generator = |set: &Option<Arc<ObjectSet>>| {
+            let set = set.as_ref().expect("all sets hold objects");
+            Arc::new(Generator::with_rule(seed.0, &set.data, Vec::new()))
+        };
+        let generators = placed.sets.iter().map(generator).collect();
+        let [prepares @ .., measured] = &*placed.stages else { panic!("nothing is measured") };
+        let prepare = prepares.first().map(|stage| Arc::clone(&stage.objects[0].work));
+        let mut measure = Arc::clone(&measured.objects[0].work);
+        if prepare.is_some() {
+            measure = Arc::new(measure.with_members([objects::Members::all()].into()));
+        }
         Arc::new(Self { placed, prepare, measure, generators, seed })
     }
 

@@ -7,11 +7,10 @@ use plimsoll_driver::NullRings;
 use plimsoll_driver::null::NullDriver;
 use plimsoll_model::{Interface, Moment, OpRecord, PackedOp, SharedClock, StageId, StageKind};
 use plimsoll_workload::data::Generator;
-use plimsoll_workload::v1::objects::PacingSpec;
 
-use crate::instrument_tests::spec;
+use crate::instrument_tests::workload;
 use crate::ring_tests::{FILL, stages};
-use crate::testing::{Laid, files_of};
+use crate::testing::files_of;
 use crate::{
     EngineConfig, FilesJobs, Live, OpSink, OpSinkError, PastSink, RingConfig, RunClock,
     StageContext, StageWork, StopFlag, run_stage,
@@ -55,7 +54,7 @@ fn a_stage_ends_with_its_last_worker_and_not_with_the_recorder() {
         wall_epoch: plimsoll_model::WallTime::from_unix_ns(0),
         begins_at: None,
     };
-    let workload = Laid::of(&spec(&[("GET", 1)], 2, PacingSpec::Closed));
+    let workload = workload("get", 2, "closed");
     let config = EngineConfig { threads: 2, op_timeout: Duration::from_secs(60), retries: 0 };
     let mut last = Last::default();
     let job = workload.alone(&NullDriver, StageKind::Prepare);

@@ -61,11 +61,9 @@ impl Session for TimedSession {
 
 /// Uploads one object in three parts.
 fn uploaded(fails: Option<u32>) -> OpRecord {
-    let text = "schema: plimsoll.workload/2\nsets:\n\
-                \x20 u: {named: {key: 'o{1..1}'}, size: 11MiB, part: 5MiB, touch: true,\n\
-                \x20   shared: true}\n\
-                stages:\n- {jobs: [{ops: 1, work: {objects: [{put: u}]}}]}\n";
-    let (laid, driver, stop) = (Laid::of_text(text), Timed { fails }, StopFlag::default());
+    let set = "named: {key: 'o{1..1}'}, size: 11MiB, part: 5MiB, touch: true, shared: true";
+    let laid = Laid::of(set, 1, "ops: 1, work: {objects: [{put: o}]}", "duration: 1h");
+    let (driver, stop) = (Timed { fails }, StopFlag::default());
     let limits = (Duration::from_secs(1), 0);
     let (_, records) = run_with(&driver, &laid, StageKind::Measure, limits, &stop);
     let [whole] = records[..] else { panic!("it is one operation: {records:?}") };
