@@ -7,14 +7,7 @@ use plimsoll_model::Seed;
 
 use crate::files::FilePlan;
 use crate::objects::{Members, ObjectsJob};
-use crate::plan::{Placing, Plan, WorkloadFile};
-use crate::v1::WorkloadSpec;
-
-/// Returns what a workload means.
-#[track_caller]
-pub(crate) fn plan(spec: &WorkloadSpec) -> Plan {
-    WorkloadFile::try_from(spec).unwrap().check().unwrap()
-}
+use crate::plan::{Placing, WorkloadFile};
 
 /// The work of a workload.
 pub(crate) struct Laid {
@@ -23,13 +16,19 @@ pub(crate) struct Laid {
 }
 
 impl Laid {
+    /// Lays out work of four workers on the set `o`, behind a fill of it where it has a count.
+    #[track_caller]
+    pub(crate) fn of(seed: u64, set: &str, work: &str) -> Self {
+        Self::of_file(&on_objects(seed, set, &format!("work: {{{work}}}"), ""))
+    }
+
     /// Lays a workload out over no objects, where it asks for such that are there.
     #[track_caller]
-    pub(crate) fn of(spec: &WorkloadSpec) -> Self {
+    pub(crate) fn of_file(file: &WorkloadFile) -> Self {
         let (buckets, found) = ([String::new()], BTreeMap::new());
-        let seed = Seed(spec.seed);
+        let seed = Seed(file.seed.unwrap());
         let placing = Placing { run: "run", seed, buckets: &buckets, found: &found };
-        let placed = Arc::new(plan(spec)).place(&placing).unwrap();
+        let placed = Arc::new(file.check().unwrap()).place(&placing).unwrap();
         let [prepares @ .., measured] = &*placed.stages else { panic!("nothing is measured") };
         let prepare = prepares.first().map(|stage| Arc::clone(&stage.objects[0].work));
         let there = if prepare.is_some() { [Members::all()].into() } else { placed.members };
@@ -41,6 +40,21 @@ impl Laid {
     pub(crate) fn prepare_ops_count(&self) -> u64 {
         self.prepare.as_ref().and_then(|work| work.ops_count()).unwrap_or(0)
     }
+}
+
+/// Returns a job of four workers on the set `o`, behind a fill of it where it has a count. The set,
+/// the job and what else its stage has are fields of a workload file.
+#[track_caller]
+pub(crate) fn on_objects(seed: u64, set: &str, job: &str, stage: &str) -> WorkloadFile {
+    let fill = match set.contains("count: ") {
+        true => "- {name: prepare, prepares: true, jobs: [{workers: 4, work: {fill: o}}]}\n",
+        false => "",
+    };
+    let text = format!(
+        "schema: plimsoll.workload/2\nseed: {seed}\nsets: {{o: {{{set}}}}}\nstages:\n{fill}\
+         - {{name: measure, duration: 1s, {stage}jobs: [{{workers: 4, {job}}}]}}\n"
+    );
+    WorkloadFile::from_yaml("t.yaml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 /// Returns a workload on files of the directory `/mnt/a`; `stages` holds the jobs of each.

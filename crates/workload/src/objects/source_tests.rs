@@ -9,12 +9,11 @@ use proptest::prelude::*;
 use super::*;
 use crate::plan::SetIndex;
 use crate::testing::Laid;
-use crate::v1::objects::tests::spec;
-use crate::v1::objects::{ActivitySpec, PickSpec, RangeSpec, WorkloadSpec};
 
 /// The time says nothing to these operations.
 const NOW: Moment = Moment::EPOCH;
 const SET: SetIndex = SetIndex(0);
+const HUNDRED: &str = "count: 100, size: 1000";
 
 /// Takes up to `count` operations of every worker; each succeeds.
 fn ops(work: &Arc<ObjectsJob>, count: usize) -> Vec<Vec<PlannedOp>> {
@@ -30,8 +29,15 @@ fn ops(work: &Arc<ObjectsJob>, count: usize) -> Vec<Vec<PlannedOp>> {
     (0..work.workers.get()).map(one).collect()
 }
 
-fn measure(spec: &WorkloadSpec) -> Arc<ObjectsJob> {
-    Laid::of(spec).measure
+/// Lays out a mix.
+fn mixed(seed: u64, set: &str, operations: &str) -> Arc<ObjectsJob> {
+    Laid::of(seed, set, &format!("objects: [{operations}]")).measure
+}
+
+/// Returns the operations of a mix by their weights; one of weight 0 is left out.
+fn weighted(operations: &[(&str, u32)]) -> String {
+    let some = operations.iter().filter(|(_, weight)| *weight > 0);
+    some.map(|(operation, weight)| format!("{{{operation}, weight: {weight}}},")).collect()
 }
 
 fn object(op: &PlannedOp) -> ObjectRef {
@@ -43,9 +49,8 @@ fn object(op: &PlannedOp) -> ObjectRef {
 
 #[test]
 fn prepare_uploads_each_object_once() {
-    let mut spec = spec(&[("GET", 1)]);
-    spec.objects.count = 103;
-    let work = Laid::of(&spec).prepare.expect("objects are uploaded");
+    let laid = Laid::of(42, "count: 103, size: 1000", "objects: [{get: o}]");
+    let work = laid.prepare.expect("objects are uploaded");
     let uploads = ops(&work, 1_000);
     let counts: Vec<usize> = uploads.iter().map(Vec::len).collect();
     assert_eq!(counts, [26, 26, 26, 25]);
@@ -56,8 +61,8 @@ fn prepare_uploads_each_object_once() {
 
 #[test]
 fn the_mix_keeps_its_shares_exactly_over_every_deck() {
-    let spec = spec(&[("GET", 45), ("STAT", 30), ("PUT", 15), ("DELETE", 10)]);
-    for ops in ops(&measure(&spec), 200) {
+    let mix = weighted(&[("get: o", 45), ("stat: o", 30), ("put: o", 15), ("delete: o", 10)]);
+    for ops in ops(&mixed(42, HUNDRED, &mix), 200) {
         for deck in ops.chunks(20) {
             let count = |kind| deck.iter().filter(|op| op.kind == kind).count();
             let counts = [OpKind::Get, OpKind::Stat, OpKind::Put, OpKind::Delete].map(count);
@@ -68,9 +73,7 @@ fn the_mix_keeps_its_shares_exactly_over_every_deck() {
 
 #[test]
 fn deleting_visits_the_population_once_and_then_ends() {
-    let mut spec = spec(&[("DELETE", 1)]);
-    spec.measure.delete_batch = Some(6);
-    let work = measure(&spec);
+    let work = mixed(42, HUNDRED, "{delete: o, batch: 6}");
     let order = work.removal_order(SET);
     let mut seen = HashMap::new();
     for op in ops(&work, 1_000).iter().flatten() {
@@ -85,26 +88,24 @@ fn deleting_visits_the_population_once_and_then_ends() {
 
 #[test]
 fn ranges_lie_within_their_object() {
-    for range in [RangeSpec::Random, RangeSpec::FixedBytes(100), RangeSpec::FixedBytes(5_000)] {
-        let mut spec = spec(&[("GET", 1)]);
-        spec.measure.range = Some(range.clone());
+    for (range, fixed) in [("random", None), ("100", Some(100)), ("1000", Some(1_000))] {
+        let work = mixed(42, HUNDRED, &format!("{{get: o, range: {range}}}"));
         let mut lengths = HashSet::new();
-        for op in ops(&measure(&spec), 500).iter().flatten() {
+        for op in ops(&work, 500).iter().flatten() {
             let Subject::Object(object, Some((offset, len))) = op.subject else { panic!("{op:?}") };
             assert!(len >= 1 && offset + len <= object.size.unwrap());
             lengths.insert(len);
         }
-        match range {
-            RangeSpec::FixedBytes(len) => assert_eq!(lengths, HashSet::from([len.min(1_000)])),
-            RangeSpec::Random => assert!(lengths.len() > 100),
+        match fixed {
+            Some(len) => assert_eq!(lengths, HashSet::from([len])),
+            None => assert!(lengths.len() > 100),
         }
     }
 }
 
 #[test]
 fn a_failed_put_is_never_read() {
-    let spec = spec(&[("GET", 1), ("PUT", 1)]);
-    let mut source = measure(&spec).source(WorkerId(1));
+    let mut source = mixed(42, HUNDRED, "{get: o}, {put: o}").source(WorkerId(1));
     let mut failed = HashSet::new();
     for _ in 0..500 {
         let op = source.next_op().unwrap();
@@ -119,13 +120,13 @@ fn a_failed_put_is_never_read() {
 
 #[test]
 fn an_empty_pool_is_filled_before_it_is_read() {
-    let mut spec = spec(&[("STAT", 1), ("PUT", 2), ("DELETE", 2)]);
-    spec.objects.count = 4;
-    for ops in ops(&measure(&spec), 2_000) {
+    let mix = weighted(&[("stat: o", 1), ("put: o", 2), ("delete: o", 2)]);
+    let work = mixed(42, "count: 4, size: 1000", &mix);
+    for ops in ops(&work, 2_000) {
         assert_eq!(ops.len(), 2_000);
     }
     // When every PUT fails there is nothing to read or delete, and the PUTs go on.
-    let mut source = measure(&spec).source(WorkerId(0));
+    let mut source = work.source(WorkerId(0));
     let tail: Vec<OpKind> =
         std::iter::from_fn(|| source.next_op()).map(|op| op.kind).take(60).collect();
     assert!(tail[30..].iter().all(|kind| *kind == OpKind::Put), "{tail:?}");
@@ -183,16 +184,13 @@ impl Store {
     }
 }
 
-fn overwriting(operations: &[(&str, u32)], count: u64) -> Arc<ObjectsJob> {
-    let mut spec = spec(operations);
-    spec.measure.overwrite = true;
-    spec.objects.count = count;
-    measure(&spec)
+fn overwriting(seed: u64, count: u64) -> Arc<ObjectsJob> {
+    mixed(seed, &format!("count: {count}, size: 1000"), "{get: o}, {put: o, as: overwrite}")
 }
 
 #[test]
 fn an_overwrite_is_the_next_version_and_is_read_once_it_is_there() {
-    let work = overwriting(&[("GET", 1), ("PUT", 1)], 4);
+    let work = overwriting(42, 4);
     let mut source = work.source(WorkerId(2));
     // There is one object, so its versions follow one another.
     let mut latest = 0;
@@ -211,7 +209,7 @@ fn an_overwrite_is_the_next_version_and_is_read_once_it_is_there() {
 
 #[test]
 fn an_object_that_could_not_be_overwritten_is_left_alone() {
-    let work = overwriting(&[("GET", 1), ("PUT", 1)], 20);
+    let work = overwriting(42, 20);
     let mut source = work.source(WorkerId(0));
     let mut store = Store::of(&work, WorkerId(0));
     let mut new_count = 0;
@@ -231,9 +229,7 @@ fn an_object_that_could_not_be_overwritten_is_left_alone() {
 fn what_is_busy_is_left_alone_and_a_put_writes_a_new_object() {
     let mut firsts = HashSet::new();
     for seed in 0..20 {
-        let mut spec = spec(&[("GET", 1), ("PUT", 1)]);
-        (spec.seed, spec.objects.count, spec.measure.overwrite) = (seed, 4, true);
-        let work = measure(&spec);
+        let work = overwriting(seed, 4);
         let mut source = work.source(WorkerId(0));
         let mut store = Store::of(&work, WorkerId(0));
         let mut kinds = Vec::new();
@@ -260,12 +256,11 @@ fn what_is_busy_is_left_alone_and_a_put_writes_a_new_object() {
 fn the_order_of_ends_changes_nothing_while_no_busy_object_is_hit() {
     // With 10,000 objects a worker and five operations under way, 40 draws meet no busy object but
     // for one case in a hundred; this seed is not one of them.
-    let mut spec = spec(&[("GET", 2), ("PUT", 1), ("DELETE", 1)]);
-    spec.objects.count = 40_000;
-    for overwrite in [false, true] {
-        spec.measure.overwrite = overwrite;
-        spec.measure.operations.truncate(if overwrite { 2 } else { 3 });
-        let work = measure(&spec);
+    for (overwrite, mix) in [
+        (false, "{get: o, weight: 2}, {put: o}, {delete: o}"),
+        (true, "{get: o, weight: 2}, {put: o, as: overwrite}"),
+    ] {
+        let work = mixed(42, "count: 40000, size: 1000", mix);
         let planned = |under_way: usize| -> Vec<PlannedOp> {
             let mut source = work.source(WorkerId(0));
             let mut store = Store::of(&work, WorkerId(0));
@@ -286,44 +281,37 @@ fn the_order_of_ends_changes_nothing_while_no_busy_object_is_hit() {
     }
 }
 
-fn special(activity: ActivitySpec, count: u64) -> WorkloadSpec {
-    let mut spec = spec(&[]);
-    spec.measure.activity = activity;
-    spec.objects.count = count;
-    spec
-}
-
 #[test]
 fn streams_of_every_activity_are_a_function_of_the_seed() {
-    for (activity, count) in [
-        (ActivitySpec::Retention { hold_ns: 1 }, 10),
-        (ActivitySpec::Multipart, 10),
-        (ActivitySpec::MultipartPut { parts: 3, part_concurrency: 2 }, 0),
-        (ActivitySpec::Append { parts: 5 }, 0),
-        (ActivitySpec::Zip, 10),
-        (ActivitySpec::Snowball { members: 5, compress: false }, 0),
-        (ActivitySpec::Fanout { copies: 5 }, 0),
+    for (set, work) in [
+        ("count: 10, size: 1000", "retention: {of: o, hold: 1ns}"),
+        ("count: 1, part: 1000, size: 10000", "parts: {get: o}"),
+        ("", "parts: {put: o, parts: 3, part: 1000, at_once: 2}"),
+        ("size: 1000", "append: {to: o, parts: 5}"),
+        ("count: 10, size: 1000, archive: zip", "archive: {get_from_zip: o}"),
+        ("size: 1000", "archive: {put_tar: o, members: 5}"),
+        ("size: 1000", "fanout: {put: o, copies: 5}"),
     ] {
-        let laid = Laid::of(&special(activity.clone(), count));
+        let laid = Laid::of(42, set, work);
         let once = ops(&laid.measure, 50);
         assert_eq!(once, ops(&laid.measure, 50));
-        assert!(once.iter().all(|ops| ops.len() == 50), "{activity:?}");
+        assert!(once.iter().all(|ops| ops.len() == 50), "{work}");
         // What is written is the worker's own.
-        for (worker, ops) in once.iter().enumerate().filter(|_| count == 0) {
+        for (worker, ops) in once.iter().enumerate().filter(|_| laid.prepare.is_none()) {
             let owners = ops.iter().map(|op| op.subject.object_id().unwrap().owner().0);
             assert!(owners.into_iter().all(|owner| owner as usize == worker));
         }
         let prepares = laid.prepare.iter().flat_map(|work| ops(work, 50));
         let prepared = prepares.map(|ops| ops.len()).sum::<usize>();
-        let beside = if activity == ActivitySpec::Multipart { 2 } else { 0 };
+        let beside = if work == "parts: {get: o}" { 2 } else { 0 };
         assert_eq!(prepared as u64 + beside, laid.prepare_ops_count());
     }
 }
 
 #[test]
 fn parts_come_in_order_and_the_rest_of_a_failed_upload_is_left_out() {
-    let spec = special(ActivitySpec::MultipartPut { parts: 3, part_concurrency: 2 }, 0);
-    let mut source = measure(&spec).source(WorkerId(1));
+    let work = Laid::of(42, "", "parts: {put: o, parts: 3, part: 1000, at_once: 2}").measure;
+    let mut source = work.source(WorkerId(1));
     let mut next = |ok: bool| {
         let op = source.next_op().unwrap();
         source.completed(&op, ok, NOW);
@@ -338,10 +326,9 @@ fn parts_come_in_order_and_the_rest_of_a_failed_upload_is_left_out() {
 
 #[test]
 fn a_put_writes_the_next_version_of_an_object_of_the_workers_own() {
-    let mut spec = spec(&[("GET", 3), ("PUT", 2), ("DELETE", 2)]);
-    spec.measure.activity = ActivitySpec::Versioned;
-    (spec.objects.count, spec.objects.versions) = (8, 2);
-    let work = measure(&spec);
+    let mix = "{get: o, weight: 3, version: uniform}, {put: o, weight: 2, as: version}, \
+               {delete: o, weight: 2, version: uniform}";
+    let work = mixed(42, "count: 8, size: 1000, versions: 2", mix);
     for (worker, ops) in ops(&work, 2_000).iter().enumerate() {
         let own = |number| ObjectId::new(WorkerId(worker as u32), number);
         let mut there: HashSet<(ObjectId, u32)> =
@@ -363,10 +350,7 @@ fn a_put_writes_the_next_version_of_an_object_of_the_workers_own() {
 
 #[test]
 fn reads_go_through_the_population_in_sequence() {
-    let mut spec = spec(&[("GET", 1)]);
-    spec.objects.count = 10;
-    spec.measure.pick = PickSpec::Sequential;
-    let work = measure(&spec);
+    let work = mixed(42, "count: 10, size: 1000", "{get: o, pick: sequential}");
     let all = ops(&work, 5);
     for (worker, ops) in all.iter().enumerate() {
         let right = (0..5).map(|round| work.set(SET).id((worker as u64 + 4 * round) % 10));
@@ -382,10 +366,10 @@ proptest! {
         seed: u64, get in 0u32..5, stat in 0u32..5, put in 1u32..5, delete in 0u32..5,
     ) {
         let delete = delete.min(put);
-        let mut spec = spec(&[("GET", get), ("STAT", stat), ("PUT", put), ("DELETE", delete)]);
-        spec.seed = seed;
-        let once = ops(&measure(&spec), 100);
-        prop_assert_eq!(&once, &ops(&measure(&spec), 100));
+        let mix = [("get: o", get), ("stat: o", stat), ("put: o", put), ("delete: o", delete)];
+        let again = || ops(&mixed(seed, HUNDRED, &weighted(&mix)), 100);
+        let once = again();
+        prop_assert_eq!(&once, &again());
         let mut owner = HashMap::new();
         for (worker, ops) in once.iter().enumerate() {
             let mut live: HashSet<ObjectId> = HashSet::new();
@@ -413,11 +397,9 @@ proptest! {
     ) {
         let (get, stat, put, delete) = weights;
         let delete = if overwrite { 0 } else { delete.min(put) };
-        let mut spec = spec(&[("GET", get), ("STAT", stat), ("PUT", put), ("DELETE", delete)]);
-        spec.seed = seed;
-        spec.objects.count = count;
-        spec.measure.overwrite = overwrite;
-        let work = measure(&spec);
+        let write = if overwrite { "put: o, as: overwrite" } else { "put: o" };
+        let mix = [("get: o", get), ("stat: o", stat), (write, put), ("delete: o", delete)];
+        let work = mixed(seed, &format!("count: {count}, size: 1000"), &weighted(&mix));
         let mut source = work.source(WorkerId(1));
         let mut store = Store::of(&work, WorkerId(1));
         for (index, luck) in choices {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::data::DataRule;
-use crate::plan::{JobPacing, SetIndex, read_as, yaml_of};
-use crate::testing::{Laid, plan};
+use crate::plan::{JobPacing, Plan, SetIndex, WorkloadFile, read_as, yaml_of};
+use crate::testing::Laid;
 use crate::{DataFileSpec, Pacing, StopRule, Verify};
 
 pub(crate) fn spec(operations: &[(&str, u32)]) -> WorkloadSpec {
@@ -31,6 +31,14 @@ pub(crate) fn spec(operations: &[(&str, u32)]) -> WorkloadSpec {
         pacing: PacingSpec::Closed,
         verify: true,
     }
+}
+
+fn plan(spec: &WorkloadSpec) -> Plan {
+    WorkloadFile::try_from(spec).unwrap().check().unwrap()
+}
+
+fn laid(spec: &WorkloadSpec) -> Laid {
+    Laid::of_file(&WorkloadFile::try_from(spec).unwrap())
 }
 
 fn existing() -> ExistingSpec {
@@ -170,7 +178,7 @@ fn content_of_existing_objects_is_not_claimed_to_be_checked() {
     let mut spec = spec(&[("GET", 1)]);
     spec.objects.existing = Some(existing());
     assert_eq!(spec.check(), Ok(()));
-    assert_eq!(Laid::of(&spec).measure.verify(SetIndex(0)), Verify::LengthOnly);
+    assert_eq!(laid(&spec).measure.verify(SetIndex(0)), Verify::LengthOnly);
 }
 
 #[test]
@@ -227,7 +235,7 @@ fn activities() -> [WorkloadSpec; 8] {
 fn every_activity_is_read_and_written() {
     for spec in activities() {
         assert_eq!(spec.check(), Ok(()));
-        assert!(!Laid::of(&spec).measure.kinds().is_empty());
+        assert!(!laid(&spec).measure.kinds().is_empty());
         let yaml = yaml_of(&spec);
         assert_eq!(read_as::<WorkloadSpec>("v1", &yaml).unwrap(), spec, "{yaml}");
     }
@@ -241,7 +249,7 @@ fn every_activity_is_read_and_written() {
     let yaml = yaml_of(&spec);
     assert_eq!(read_as::<WorkloadSpec>("v1", &yaml).unwrap(), spec, "{yaml}");
     assert_eq!(spec.check(), Ok(()));
-    let laid = Laid::of(&spec);
+    let laid = laid(&spec);
     assert_eq!(laid.measure.set(SetIndex(0)).data, DataRule::Files { bytes: 7 });
     assert!(laid.measure.is_versioned(SetIndex(0)) && laid.prepare_ops_count() == 300);
 }
