@@ -2,13 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_model::{Moment, ObjectId, OpKind, WorkerId};
 use proptest::prelude::*;
 
 use super::*;
+use crate::data::DataRule;
 use crate::plan::SetIndex;
-use crate::testing::Laid;
+use crate::testing::{Laid, on_objects};
+use crate::{StopRule, Verify};
 
 /// The time says nothing to these operations.
 const NOW: Moment = Moment::EPOCH;
@@ -356,6 +359,33 @@ fn reads_go_through_the_population_in_sequence() {
         let right = (0..5).map(|round| work.set(SET).id((worker as u64 + 4 * round) % 10));
         assert!(ops.iter().map(|op| object(op).id).eq(right), "{ops:?}");
     }
+}
+
+#[test]
+fn content_of_existing_objects_is_not_claimed_to_be_checked() {
+    assert_eq!(mixed(42, "existing: {}", "{get: o}").verify(SET), Verify::LengthOnly);
+}
+
+#[test]
+fn a_fill_makes_every_version_of_the_content_that_is_given() {
+    let set = "count: 100, size: 1000, versions: 3, content: {files: [{path: a, bytes: 7}]}";
+    let laid = Laid::of(42, set, "objects: [{get: o, version: uniform, pick: {zipf: 1.2}}]");
+    assert_eq!(laid.measure.set(SET).data, DataRule::Files { bytes: 7 });
+    assert!(laid.measure.is_versioned(SET) && laid.prepare_ops_count() == 300);
+}
+
+#[test]
+fn all_untils_are_one_rule_and_a_steady_throughput_is_another() {
+    let rules = |stage: &str| {
+        let file = on_objects(42, HUNDRED, "work: {objects: [{get: o}]}", stage);
+        file.check().unwrap().stages[1].stop_rules.clone()
+    };
+    assert_eq!(rules(""), []);
+    let rules = rules("until: [steady, 'ci(p99)<=5%', 'ci(rate)<=1%'], ");
+    let window = Duration::from_secs(15);
+    assert_eq!(rules[0], StopRule::Steady { window, percent: 7.5 });
+    let StopRule::Until(precisions) = &rules[1] else { panic!("{rules:?}") };
+    assert_eq!(precisions.len(), 2);
 }
 
 proptest! {

@@ -381,6 +381,8 @@ impl Context<'_> {
 }
 
 #[cfg(test)]
+mod bounds_tests;
+#[cfg(test)]
 mod listing_tests;
 #[cfg(test)]
 #[path = "check_tests.rs"]
