@@ -367,7 +367,7 @@ fn what_the_parts_differ_in_is_not_claimed_of_the_whole() {
         for part in &mut parts {
             let seed = part.manifest.seed;
             part.manifest.workload = serde_json::json!({
-                "schema": "plimsoll.workload/1",
+                "schema": "plimsoll.workload/9",
                 "seed": seed,
                 "keys": { "per_worker": true },
                 "measure": { "duration_ns": 5, "operations": [] },

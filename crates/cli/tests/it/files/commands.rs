@@ -393,24 +393,22 @@ fn a_stage_with_a_ramp_has_the_figures_that_the_run_printed() {
 #[test]
 fn what_a_run_never_wrote_does_not_count_as_checked() {
     let dirs = Directories::in_memory();
-    // The second half of the file is read too, and nobody has written it; a file that nobody
-    // writes at all is filled first.
-    let job = |name: &str, size: u64, more: &str| {
-        format!(
-            "{{name: {name}, group: 0, clones: 1, depth: 1, pacing: closed, work: {{blocks: {{\
-             files: {{directories: [DIR], name_format: f, size_bytes: {{min: {size}, max: {size}}}\
-             }}, read_blocks: {{fixed_bytes: 4096}}, write_blocks: {{fixed_bytes: 4096}}, order: \
-             sequential, repeats: false, {more}}}}}}}"
-        )
+    // The second half of the file is read too, and nobody has written it, unless it was filled.
+    let head = "schema: plimsoll.workload/2\nname: x\nseed: 1\ntargets: {files: {directory: DIR}}\n\
+                sets: {w: {files: 1, size: 64KiB, name: f}, r: {files: 1, size: SIZE, name: f}}\n\
+                stages:\n";
+    let stage = |name: &str, set: &str| {
+        let blocks = format!("{{on: {set}, {name}: {{block: 4KiB}}, order: sequential}}");
+        format!("- {{name: {name}, jobs: [{{name: {set}, work: {{blocks: {blocks}}}}}]}}\n")
     };
-    let head = "schema: plimsoll.files/1\nname: x\nseed: 1\nverify: true\nstages:\n";
-    let write = format!("- {{name: write, jobs: [{}]}}\n", job("w", 65_536, "read_percent: 0"));
-    let read = format!("- {{name: read, jobs: [{}]}}\n", job("r", 131_072, "read_percent: 100"));
-    for (stages, mode, bytes, unverified) in [
-        (format!("{write}{read}"), "partial", 65_536, 65_536),
-        (read.clone(), "every-byte", 131_072, 0),
-        (format!("{write}{}", read.replace("131072", "65536")), "every-byte", 65_536, 0),
+    let (write, read) = (stage("write", "w"), stage("read", "r"));
+    let fill = "- {prepares: true, jobs: [{work: {fill: r}}]}\n";
+    for (stages, size, mode, bytes, unverified) in [
+        (format!("{write}{read}"), "128KiB", "partial", 65_536, 65_536),
+        (format!("{fill}{read}"), "128KiB", "every-byte", 131_072, 0),
+        (format!("{write}{read}"), "64KiB", "every-byte", 65_536, 0),
     ] {
+        let head = head.replace("SIZE", size);
         let path = dirs.write("w.yaml", &format!("{head}{stages}"));
         let line = format!("run {}", path.display());
         let report = dirs.json(&format!("{line} --json"), 0);

@@ -70,22 +70,16 @@ fn as_fio_names_the_number_of_the_first_error() {
 fn a_stage_that_cannot_prepare_ends_the_run_and_all_is_removed() {
     let dirs = Directories::in_memory();
     // A file lies where the second stage wants a directory.
-    let text = "schema: plimsoll.files/1
+    let text = "schema: plimsoll.workload/2
 name: clash
 seed: 1
-verify: true
+targets: {files: {directory: DIR}}
+sets:
+  a: {files: 1, size: 4KiB, name: clash}
+  b: {tree: {name: clash, entries: 1, per_worker: true}}
 stages:
-- name: fill
-  prepares: true
-  jobs:
-  - {name: a, group: 0, clones: 1, depth: 1, pacing: closed, work: {fill: {
-      block_bytes: 4096, direct: false, files: [{job: a, clones: 1, files: {
-      directories: [DIR], name_format: clash, size_bytes: {min: 4096, max: 4096}}}]}}}
-- name: tree
-  jobs:
-  - {name: b, group: 0, clones: 1, depth: 1, pacing: closed, work: {names: {
-      act: make_tree, tree: {directories: [DIR], name: clash, depth: 0, branching: 1,
-      entries_per_directory: 1, per_clone: true}}}}
+- {name: fill, prepares: true, jobs: [{work: {fill: a}}]}
+- {name: tree, jobs: [{work: {names: {make_tree: b}}}]}
 ";
     let path = dirs.write("clash.yaml", text);
     let output = dirs.command(&format!("run {}", path.display())).output().unwrap();

@@ -170,7 +170,8 @@ fn job_files_that_cannot_be_run_are_refused_with_file_and_line() {
         check(&dirs, "run job.fio --dir DIR", words);
         assert_eq!(std::fs::read(there).unwrap(), [b'x'; 4_096]);
     }
-    let lines = "schema: plimsoll.files/1\nname: x\nseed: 1\nverify: true\nstages: []\nmore: 1\n";
+    let lines =
+        "schema: plimsoll.workload/2\nname: x\nseed: 1\nverify: true\nstages: []\nmore: 1\n";
     dirs.write("strange.yaml", lines);
     check(&dirs, "run strange.yaml", &["strange.yaml:", "more"]);
 }

@@ -39,36 +39,32 @@ fn plant(dirs: &Directories) {
 
 /// A run whose fill, or whose reading, takes as long as it is let.
 fn slow(dirs: &Directories, fill: &str, read: &str) -> PathBuf {
-    let files = "{directories: [DIR], name_format: 'iops.$jobnum.$filenum', count: 8, size_bytes: \
-                 {min: 65536, max: 65536}}";
     let text = format!(
-        "schema: plimsoll.files/1
+        "schema: plimsoll.workload/2
 name: file-iops
 seed: 7
-verify: true
+targets: {{files: {{directory: DIR}}}}
+sets: {{f: {{files: 8, size: 64KiB, workers: 2, name: 'iops.$jobnum.$filenum'}}}}
 stages:
 - name: fill
   prepares: true
-  jobs: [{{name: f, group: 0, clones: 1, depth: 1, pacing: {fill}, work: {{fill: {{block_bytes: \
-         4096, direct: false, files: [{{job: j, clones: 2, files: {files}}}]}}}}}}]
+  jobs: [{{pacing: {fill}, work: {{fill: {{sets: f, block: 4KiB}}}}}}]
 - name: read
-  jobs: [{{name: j, group: 0, clones: 2, depth: 2, pacing: {read}, duration_ns: 600000000000, \
-         work: {{blocks: {{files: {files}, read_percent: 50, read_blocks: {{fixed_bytes: 4096}}, \
-         write_blocks: {{fixed_bytes: 4096}}, order: sequential, repeats: true}}}}}}]
+  duration: 10m
+  jobs: [{{workers: 2, depth: 2, pacing: {read}, work: {{blocks: {{on: f, read: {{percent: 50%, \
+         block: 4KiB}}, write: {{block: 4KiB}}, order: sequential, repeats: true}}}}}}]
 "
     );
     dirs.write("slow.yaml", &text)
 }
 
-const SLOWLY: &str = "{capped: {write: {ops_per_sec: 1}}}";
+const SLOWLY: &str = "{capped_each: {write: 1/s}}";
 
 /// Begins a run and returns when the stage of that name is under way.
 fn begin(dirs: &Directories, stage: &str) -> (Background, PathBuf) {
     let path = match stage {
         "fill" => slow(dirs, SLOWLY, "closed"),
-        _ => {
-            slow(dirs, "closed", "{capped: {read: {ops_per_sec: 100}, write: {ops_per_sec: 100}}}")
-        }
+        _ => slow(dirs, "closed", "{capped_each: {read: 100/s, write: 100/s}}"),
     };
     let line = format!("run {} --json --run-dir record", path.display());
     let running = Background::start(dirs.command(&line));

@@ -212,7 +212,7 @@ fn a_workload_that_differs_stays_with_its_run() {
         let mut part = on_files(part(run_id, 0, &[(MEASURE, "read", 0, 10)]));
         part.manifest.seed = seed;
         part.manifest.workload = serde_json::json!({
-            "schema": "plimsoll.files/1", "seed": seed, "stages": [{ "clones": clones }],
+            "schema": "plimsoll.workload/9", "seed": seed, "stages": [{ "clones": clones }],
         })
         .into();
         part
@@ -224,7 +224,7 @@ fn a_workload_that_differs_stays_with_its_run() {
     };
     let whole = whole_of(vec![of("a", 1, 4), of("b", 2, 4)]);
     assert_eq!(own(&whole), [None, None]);
-    assert_eq!(whole.workload.to_value()["schema"], "plimsoll.files/1");
+    assert_eq!(whole.workload.to_value()["schema"], "plimsoll.workload/9");
     let seeds: Vec<_> = whole.merged.iter().map(|run| run.seed).collect();
     assert_eq!(seeds, [Some(1), Some(2)]);
     // Together with one that differs, those that were alike keep theirs.
