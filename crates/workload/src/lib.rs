@@ -2,8 +2,8 @@
 //! each worker.
 //!
 //! A [`plan::WorkloadFile`] is the workload as written, a [`plan::Plan`] the checked one, and what
-//! a run makes of it is [`plan::Placed`]. The older languages of [`v1`] are read and converted.
-//! Everything here is a function of the seed: no driver, no async, no clock.
+//! a run makes of it is [`plan::Placed`]. Everything here is a function of the seed: no driver, no
+//! async, no clock.
 
 pub mod archive;
 pub mod data;
@@ -18,7 +18,6 @@ mod share;
 mod sizes;
 mod stop;
 pub mod trace;
-pub mod v1;
 
 pub use keys::{ExistingObject, FileMember, KeyLayout, Keys};
 pub use objects::Verify;

@@ -45,22 +45,6 @@ pub struct OpenLoop {
     pub max_in_flight: NonZeroU32,
 }
 
-impl OpenLoop {
-    /// Reads a schedule; an error names the field that is none and says why.
-    pub(crate) fn parse(
-        rate: &str,
-        arrivals: &str,
-        max_in_flight: u32,
-    ) -> Result<Self, (&'static str, String)> {
-        let profile = rate.parse().map_err(|reason| ("rate", reason))?;
-        let arrivals = arrivals.parse().map_err(|reason| ("arrivals", reason))?;
-        match NonZeroU32::new(max_in_flight).filter(|max| max.get() <= MAX_IN_FLIGHT_MAX) {
-            Some(max_in_flight) => Ok(Self { profile, arrivals, max_in_flight }),
-            None => Err(("max_in_flight", format!("must be 1 to {MAX_IN_FLIGHT_MAX}"))),
-        }
-    }
-}
-
 /// How arrivals lie about their rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrivalLaw {

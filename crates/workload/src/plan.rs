@@ -35,8 +35,6 @@ pub use path::{FieldPath, InvalidField, Segment};
 pub use pattern::Pattern;
 pub use pins::UnknownAgents;
 pub use place::{Placed, PlacedJob, PlacedStage, Placing};
-#[cfg(test)]
-pub(crate) use print::yaml_of;
 pub use read::{Position, ReadError, Source, read_as};
 pub use rules::{SloOf, SloSpec, UntilSpec};
 pub use secrets::{Secrets, TargetSecrets};

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use plimsoll_conduct::{ConductError, StandIn, input};
 use plimsoll_dialects::cosbench;
 use plimsoll_dialects::fio::is_job_file;
 use plimsoll_oracle::Script;
-use plimsoll_workload::plan::{Plan, ReadError, Source, Stage, WORKLOAD_SCHEMA, WorkloadFile};
+use plimsoll_workload::plan::{Plan, ReadError, Source, Stage, WorkloadFile};
 use serde_json::{Value, json};
 
 use crate::args::Form;
@@ -19,15 +19,6 @@ use crate::commands::fio;
 use crate::conducted::{self, Settings};
 use crate::load_line::searched;
 use crate::{lower, said};
-
-/// A workload that was read.
-struct ReadFile {
-    file: WorkloadFile,
-    /// Where its fields stand, as far as they are those of today.
-    source: Option<Source>,
-    /// In which older language it is written, if in one.
-    older: Option<&'static str>,
-}
 
 /// Runs a workload file.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
@@ -110,10 +101,10 @@ fn carry_out(args: &RunArgs, search: Option<&SearchArgs>) -> Result<ExitCode> {
         let only = (args.check, args.explain);
         return super::cosbench::run_file((&name, &text), args.seed, only, settings);
     }
-    let ReadFile { file, source, older } = read_workload(&name, &text)?;
+    let (file, source) = WorkloadFile::read(&name, &text)?;
     let file = WorkloadFile { seed: args.seed.or(file.seed), ..file };
     // What a search makes of it stands nowhere in the file.
-    let source = source.filter(|_| search.is_none());
+    let source = search.is_none().then_some(source);
     let file = searched(file, search, None)?;
     let located = |error: anyhow::Error| located(error, source.as_ref(), &name);
     let settings = settings(args, &conduct)?;
@@ -124,11 +115,6 @@ fn carry_out(args: &RunArgs, search: Option<&SearchArgs>) -> Result<ExitCode> {
             false => ui.result(&explained(&file, &args.output.print)?)?,
         }
         return Ok(ExitCode::SUCCESS);
-    }
-    if let Some(older) = older {
-        ui.note(&format!(
-            "{name} is written in {older}; --explain prints it in {WORKLOAD_SCHEMA}, which says more"
-        ));
     }
     conducted::run(&file, &settings).map_err(located)
 }
@@ -142,16 +128,6 @@ fn settings<'a>(args: &'a RunArgs, conduct: &'a FileConductArgs) -> Result<Setti
         keeps_data: args.keep_data,
         ..Settings::plain(&args.output, args.consent()).conducting(&args.conduct)
     })
-}
-
-/// Reads a workload in whichever language it is written.
-fn read_workload(name: &str, text: &str) -> Result<ReadFile> {
-    if let Some((older, read)) = WorkloadFile::read_older(name, text) {
-        let file = read.map_err(|error| anyhow!(error))?;
-        return Ok(ReadFile { file, source: None, older: Some(older) });
-    }
-    let (file, source) = WorkloadFile::read(name, text)?;
-    Ok(ReadFile { file, source: Some(source), older: None })
 }
 
 /// Returns an error with its place in the file, where it is about a field of it.

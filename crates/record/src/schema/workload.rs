@@ -1,7 +1,6 @@
 //! The workload of a run, read once.
 
 use plimsoll_workload::plan::{Plan, WORKLOAD_SCHEMA, WorkloadFile};
-use plimsoll_workload::v1::{self, FilesSpec, WorkloadSpec};
 #[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -10,10 +9,10 @@ use serde_json::Value;
 /// The workload of a run: what was asked for, not what came of it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RecordedWorkload {
-    /// One of `plimsoll.workload/2`, or of an older language and converted.
+    /// One of `plimsoll.workload/2`.
     Known(Box<WorkloadFile>),
-    /// What no version of the language that is known reads: kept and shown as it is. Of merged runs
-    /// that differ in their workload it holds what they have in common.
+    /// One of another language, such as a record of an older version holds: kept and shown as it
+    /// is. Of merged runs that differ in their workload it holds what they have in common.
     Unknown(Value),
 }
 
@@ -51,14 +50,6 @@ impl RecordedWorkload {
     fn read(value: &Value) -> Option<WorkloadFile> {
         match value["schema"].as_str()? {
             WORKLOAD_SCHEMA => serde_json::from_value(value.clone()).ok(),
-            v1::SPEC_SCHEMA => {
-                let spec: WorkloadSpec = serde_json::from_value(value.clone()).ok()?;
-                WorkloadFile::try_from(&spec).ok()
-            }
-            v1::FILES_SCHEMA => {
-                let spec: FilesSpec = serde_json::from_value(value.clone()).ok()?;
-                WorkloadFile::try_from(&spec).ok()
-            }
             _ => None,
         }
     }

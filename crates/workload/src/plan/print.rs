@@ -25,12 +25,6 @@ impl WorkloadFile {
     }
 }
 
-/// Returns any value as YAML.
-#[cfg(test)]
-pub(crate) fn yaml_of(value: &impl serde::Serialize) -> String {
-    print(&Tree::of(value))
-}
-
 pub(super) fn print(tree: &Tree) -> String {
     let mut out = String::new();
     let Tree::Map(fields) = tree else { return scalar(tree) + "\n" };

@@ -107,6 +107,9 @@ impl WorkloadFile {
             let path = FieldPath::root().field("schema");
             let reason = match schema {
                 "" => format!("is missing; write `schema: {WORKLOAD_SCHEMA}`"),
+                "plimsoll.workload/1" | "plimsoll.files/1" => {
+                    format!("`{schema}` is no longer read; write the file in {WORKLOAD_SCHEMA}")
+                }
                 other => format!("`{other}` is unknown; this version reads {WORKLOAD_SCHEMA}"),
             };
             return Err(source.locate(path.refuse(reason)));

@@ -153,10 +153,19 @@ fn a_text_that_cannot_be_read_is_refused_in_one_sentence() {
 
 #[test]
 fn another_schema_is_refused() {
-    let other = WorkloadFile::from_yaml("t.yaml", "schema: plimsoll.workload/1").unwrap_err();
-    let sentence = "t.yaml:1:9: schema: `plimsoll.workload/1` is unknown; this version reads \
+    let other = WorkloadFile::from_yaml("t.yaml", "schema: plimsoll.workload/9").unwrap_err();
+    let sentence = "t.yaml:1:9: schema: `plimsoll.workload/9` is unknown; this version reads \
                     plimsoll.workload/2";
     assert_eq!(other.to_string(), sentence);
+    for deleted in ["plimsoll.workload/1", "plimsoll.files/1"] {
+        let text = format!("schema: {deleted}\nconcurrency: 2");
+        let error = WorkloadFile::from_yaml("t.yaml", &text).unwrap_err();
+        let sentence = format!(
+            "t.yaml:1:9: schema: `{deleted}` is no longer read; write the file in \
+             plimsoll.workload/2"
+        );
+        assert_eq!(error.to_string(), sentence);
+    }
     let none = WorkloadFile::from_yaml("t.yaml", "stages: []").unwrap_err();
     let sentence = "t.yaml:1:1: schema: is missing; write `schema: plimsoll.workload/2`";
     assert_eq!(none.to_string(), sentence);

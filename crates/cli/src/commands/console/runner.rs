@@ -480,15 +480,9 @@ fn kind_of(text: &str) -> SourceKind {
 }
 
 fn read_own(text: &str, name: &str) -> Result<Unvetted> {
-    let (stand_in, cosbench) = (StandIn::Nobody, None);
-    if let Some((older, read)) = WorkloadFile::read_older(name, text) {
-        let notes = vec![format!("it is written in {older}")];
-        let file = read.map_err(|error| anyhow::anyhow!(error))?;
-        return Ok(Unvetted { file, source: None, notes, stand_in, cosbench });
-    }
     let (file, source) = WorkloadFile::read(name, text)?;
-    let source = Some(source);
-    Ok(Unvetted { file, source, notes: Vec::new(), stand_in, cosbench })
+    let (source, stand_in) = (Some(source), StandIn::Nobody);
+    Ok(Unvetted { file, source, notes: Vec::new(), stand_in, cosbench: None })
 }
 
 /// Returns a refusal in the words of the workload's language.
