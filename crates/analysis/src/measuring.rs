@@ -7,7 +7,7 @@ use crate::in_flight::InFlight;
 use crate::ledger::{Ledger, RowTelling, RowWatch, Telling, Witness};
 use crate::series::Series;
 use crate::source::counted;
-use crate::span::{MeasuredSpan, RowSurvey, Span, Survey};
+use crate::span::{MeasuredSpan, RowSurvey, Span, StageSurvey, Survey};
 use crate::{
     Advice, Depth, KindAnalysis, OpSource, Question, RampCounts, RowAnalysis, RowAsked,
     StageAnalysis, Steadiness, advice,
@@ -38,14 +38,18 @@ pub fn measure<S: OpSource + ?Sized>(
 ) -> Result<Vec<StageAnalysis>, S::Error> {
     let (threads, scan) =
         (source.threads(), |visits: &mut [&mut Visit<'_>]| source.scan_apart(visits));
-    let of_hosts = questions.iter().map(|question| {
-        let stage = survey.stages(question.stages);
+    // Once, and not by each thread again.
+    let asked_about = questions.iter().map(|question| (survey.stages(question.stages), question));
+    let asked_about: Vec<(StageSurvey, &Question<'_>)> = asked_about.collect();
+    let of_hosts = asked_about.iter().map(|(stage, question)| {
         let rows = question.rows.each().len() as u64 * stage.kinds().count() as u64;
         rows.saturating_mul(stage.endpoints_max())
     });
     let by_host = of_hosts.fold(0, u64::saturating_add) <= HOST_FIGURES_MAX;
-    let new =
-        || questions.iter().map(|question| Measuring::new(survey, question, by_host)).collect();
+    let new = || {
+        let each = asked_about.iter();
+        each.map(|(stage, question)| Measuring::new(stage, question, by_host)).collect()
+    };
     let add = |asked: &mut Vec<Measuring<'_>>, op: &OpRecord| {
         asked.iter_mut().for_each(|asked| asked.add(op));
     };
@@ -85,8 +89,7 @@ struct MeasuringRow<'a> {
 }
 
 impl<'a> Measuring<'a> {
-    fn new(survey: &Survey, question: &'a Question<'a>, by_host: bool) -> Self {
-        let stage = survey.stages(question.stages);
+    fn new(stage: &StageSurvey, question: &'a Question<'a>, by_host: bool) -> Self {
         let several = by_host && stage.endpoints_max() > 1;
         let rows = stage.rows(question).into_iter().zip(question.rows.each());
         let rows = rows.map(|(survey, asked)| {
