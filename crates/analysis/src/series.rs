@@ -17,7 +17,7 @@ type ByKind<T> = [Option<Box<T>>; OpKind::ALL.len()];
 pub(crate) struct Series<'a> {
     question: &'a Question<'a>,
     frame: Frame,
-    /// Whether endpoints are told apart; otherwise the first stands for all.
+    /// Whether each endpoint is counted by itself; if not, all count as the first.
     by_host: bool,
     endpoints: Vec<ByKind<Accumulator>>,
     clients: Vec<ByKind<Accumulator>>,

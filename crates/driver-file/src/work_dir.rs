@@ -456,8 +456,8 @@ impl Directory {
         }
     }
 
-    /// Writes a file that only its user can open: whoever opens the marker can hold it locked, and
-    /// the run would seem to live for ever.
+    /// Writes a file that only its user can open. Another user who opened the marker could lock it,
+    /// and the run would seem to live for ever.
     fn write_new(&self, name: &str, text: &str) -> Result<(), Errno> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         rustix::fs::openat(&self.fd, name, flags, Mode::from_raw_mode(0o600))

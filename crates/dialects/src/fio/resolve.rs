@@ -21,7 +21,7 @@ const NAME_FORMAT_DEFAULT: &str = "$jobname.$jobnum.$filenum";
 /// The most sections.
 const SECTIONS_MAX: usize = 1_024;
 /// The most options of all sections, those of global ones counted for each section after them.
-/// Whoever may submit a job file has it judged: the time that takes has a bound.
+/// The console judges the job file of any of its users, so this takes bounded time.
 const SETTINGS_MAX: usize = 100_000;
 /// With so many errors, no more are looked for.
 const ERRORS_MAX: usize = 100;

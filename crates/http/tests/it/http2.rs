@@ -212,8 +212,8 @@ async fn read_request(stream: &mut TcpStream) {
     }
 }
 
-/// What came of a request to that port, whose message leaves out the address: how many bytes of
-/// body, or how it failed.
+/// The outcome of a request to that port: how many bytes of body, or how it failed, without the
+/// address in the message.
 type Got = Result<u64, (Kind, String)>;
 
 /// Answers one request with `frames`, then closes or waits for the client.

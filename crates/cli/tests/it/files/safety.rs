@@ -314,7 +314,7 @@ fn what_others_make_beside_runs_keeps_no_run_from_being_cleaned() {
     }
     assert_eq!(listed, [true, true, false]);
     assert_eq!(below(dirs.files()), before);
-    // Whoever names the run is refused.
+    // `--run` with its id is refused.
     let output = dirs.command("clean DIR --yes --run a-link").output().unwrap();
     let said = stderr(&output);
     assert!(output.status.code() == Some(2) && said.contains("symbolic link"), "{said}");
