@@ -23,6 +23,7 @@ mod suite;
 mod tidy;
 mod tools;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 /// What shells use for a program ended by Ctrl-C: 128 and the number of SIGINT.
@@ -44,6 +45,8 @@ usage: cargo xtask COMMAND
                            again from their op logs by testdata/recount, with the program in
                            target/release
   tidy                     the rules that no compiler knows: sizes, crate graph, words
+  count [DIR]              lines that hold code, in source and in tests, by crate, of this or of
+                           another checkout
   tools                    install everything that tests need into target/tools, and Chromium by
                            apt-get where there is none
   deploy                   scripts, manifests and units in deploy/, and the flags that they name
@@ -91,6 +94,8 @@ fn main() -> ExitCode {
             _ => return wrong_usage(),
         },
         ["tidy"] => tidy::run(),
+        ["count"] => tidy::count::run(&process::root()),
+        ["count", root] => tidy::count::run(Path::new(root)),
         ["tools"] => tools::install_all().map(drop),
         ["deploy"] => deploy::run(),
         ["site"] => site::run(),

@@ -1,6 +1,5 @@
 //! Rules on Rust sources: the opening line, sizes, unfinished work, how tests may be written.
 
-use super::exceptions::Sizes;
 use super::mask::{self, Split};
 use super::{TextFile, Tree};
 
@@ -33,7 +32,7 @@ const REMOVALS: [(&str, &[&str]); 4] = [
     ),
 ];
 
-/// Checks everything but the sizes of files and functions.
+/// Checks every Rust source.
 pub(super) fn check(tree: &Tree) -> Vec<String> {
     let mut findings = Vec::new();
     for file in tree.rust() {
@@ -52,6 +51,9 @@ pub(super) fn check(tree: &Tree) -> Vec<String> {
             }
         }
         let split = mask::split(&file.text);
+        if !is_test(&file.path) {
+            findings.extend(unexplained(file, &split));
+        }
         for (number, (code, comment)) in (1..).zip(split.code.lines().zip(split.comments.lines())) {
             let place = format!("{}:{number}", file.path);
             for (text, advice) in NEVER {
@@ -98,28 +100,33 @@ fn strays(file: &TextFile, lines: usize) -> impl Iterator<Item = String> {
     })
 }
 
-/// Measures every file and function that is over its limit.
-pub(super) fn oversizes(tree: &Tree) -> Sizes {
-    let mut sizes = Sizes::new();
-    let mut note = |what: String, size: usize, max: usize| {
-        if size > max {
-            let noted = sizes.entry(what).or_default();
-            *noted = size.max(*noted);
-        }
-    };
-    for file in tree.rust() {
-        let path = &file.path;
-        if is_test(path) {
-            continue;
-        }
-        let split = mask::split(&file.text);
-        let source = before_tests(file, &split);
-        note(format!("file {path}"), source.lines().count(), FILE_LINES_MAX);
-        for (name, lines) in functions(source) {
-            note(format!("function {path}::{name}"), lines, FUNCTION_LINES_MAX);
+/// Returns each long file and function whose comment gives no reason. The comment that opens a file
+/// or stands above a function says `Long: ` and why reading it in parts would be harder.
+fn unexplained(file: &TextFile, split: &Split) -> Vec<String> {
+    let source = before_tests(file, split);
+    let comments: Vec<&str> = split.comments.lines().map(str::trim).collect();
+    let explains = |comment: &&str| comment.contains("Long: ");
+    let path = &file.path;
+    let advice = "split it where it divides, or say why it is long in a comment: `Long: ...`";
+    let mut findings = Vec::new();
+    let file_lines = source.lines().count();
+    let opening = file.text.lines().take_while(|line| line.starts_with("//!")).count();
+    if file_lines > FILE_LINES_MAX && !comments[..opening].iter().any(explains) {
+        findings.push(format!("{path}:1: {file_lines} lines; {advice}"));
+    }
+    for Function { name, at_line, lines } in functions(source) {
+        // Attributes may stand between the comment and the head.
+        let above = file.text.lines().zip(&comments).take(at_line).collect::<Vec<_>>();
+        let is_above = |(text, comment): &&(&str, &&str)| {
+            !comment.is_empty() || text.trim_start().starts_with("#[")
+        };
+        let is_explained =
+            above.iter().rev().take_while(is_above).any(|(_, comment)| explains(comment));
+        if lines > FUNCTION_LINES_MAX && !is_explained {
+            findings.push(format!("{path}:{}: `{name}` has {lines} lines; {advice}", at_line + 1));
         }
     }
-    sizes
+    findings
 }
 
 pub(super) fn is_in_src(path: &str) -> bool {
@@ -144,8 +151,16 @@ pub(super) fn before_tests<'a>(file: &TextFile, split: &'a Split) -> &'a str {
     &split.code[..bytes]
 }
 
-/// Returns the name and the length in lines of every function that has a body.
-fn functions(code: &str) -> Vec<(String, usize)> {
+/// A function that has a body.
+#[derive(Debug, PartialEq)]
+struct Function {
+    name: String,
+    /// The line of its head, from 0.
+    at_line: usize,
+    lines: usize,
+}
+
+fn functions(code: &str) -> Vec<Function> {
     let mut found = Vec::new();
     let mut from = 0;
     while let Some(at) = code[from..].find("fn ").map(|at| from + at) {
@@ -157,7 +172,9 @@ fn functions(code: &str) -> Vec<(String, usize)> {
         if !name.is_empty()
             && let Some(end) = body_end(&code[from..])
         {
-            found.push((name, code[at..from + end].matches('\n').count() + 1));
+            let at_line = code[..at].matches('\n').count();
+            let lines = code[at..from + end].matches('\n').count() + 1;
+            found.push(Function { name, at_line, lines });
         }
     }
     found
@@ -264,27 +281,32 @@ mod tests {
     fn functions_are_measured_from_head_to_closing_brace() {
         let code = "impl X {\n    fn short(a: [u8; 2]) -> fn(u8) {\n    }\n    fn head(&self);\n}\n\
                     pub fn long<T>(\n    t: T,\n) where\n    T: Fn(),\n{\n    if x {\n    }\n}\n";
-        assert_eq!(functions(code), [("short".to_owned(), 2), ("long".to_owned(), 8)]);
+        let of = |name: &str, at_line, lines| Function { name: name.to_owned(), at_line, lines };
+        assert_eq!(functions(code), [of("short", 1, 2), of("long", 5, 8)]);
     }
 
     #[test]
-    fn sizes_are_taken_without_tests() {
-        let long = "x\n".repeat(601);
-        let tests = format!("x\n\n#[cfg(test)]\nmod tests {{\n{long}}}\n");
+    fn what_is_long_gives_its_reason() {
+        let long = "x\n".repeat(600);
+        let tests = format!("//! X.\nx\n\n#[cfg(test)]\nmod tests {{\n{long}}}\n");
         let body = format!("fn f() {{\n{}}}\n", "x\n".repeat(69));
         let tree = Tree::of(&[
-            ("crates/a/src/a.rs", long.as_str()),
-            ("crates/a/src/b.rs", tests.as_str()),
-            ("crates/a/src/c.rs", body.as_str()),
-            ("crates/a/tests/it/d.rs", long.as_str()),
-            ("crates/a/src/e/tests.rs", long.as_str()),
+            ("crates/a/src/a.rs", &format!("//! X.\n{long}")),
+            ("crates/a/src/b.rs", &tests),
+            ("crates/a/src/c.rs", &format!("//! X.\n\n/// F.\n#[inline]\n{body}")),
+            ("crates/a/src/d.rs", &format!("//! Long: a table.\n{long}")),
+            ("crates/a/src/e.rs", &format!("//! X.\n// Long: steps.\n#[inline]\n{body}")),
+            ("crates/a/src/f.rs", &format!("//! X.\n// Long: g.\nfn g() {{}}\n{body}")),
+            ("crates/a/tests/it/d.rs", &long),
+            ("crates/a/src/e/tests.rs", &format!("//! X.\n{long}")),
         ]);
-        let sizes: Vec<(String, usize)> = oversizes(&tree).into_iter().collect();
+        let advice = "split it where it divides, or say why it is long in a comment: `Long: ...`";
         assert_eq!(
-            sizes,
+            check(&tree),
             [
-                ("file crates/a/src/a.rs".to_owned(), 601),
-                ("function crates/a/src/c.rs::f".to_owned(), 71),
+                format!("crates/a/src/a.rs:1: 601 lines; {advice}"),
+                format!("crates/a/src/c.rs:5: `f` has 71 lines; {advice}"),
+                format!("crates/a/src/f.rs:4: `f` has 71 lines; {advice}"),
             ]
         );
     }
