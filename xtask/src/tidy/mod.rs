@@ -5,6 +5,7 @@ pub(crate) mod budgets;
 pub(crate) mod count;
 mod cycles;
 mod docs;
+mod file_owners;
 mod graph;
 mod mask;
 mod outbound;
@@ -94,6 +95,7 @@ fn check(tree: &Tree) -> Result<Vec<String>> {
     findings.extend(graph::check(tree));
     findings.extend(cycles::check(tree));
     findings.extend(docs::check(tree));
+    findings.extend(file_owners::check(tree));
     findings.extend(outbound::check(tree));
     findings.extend(profiles::check(tree));
     findings.extend(budgets::check(tree)?);

@@ -15,23 +15,6 @@ const NEVER: [(&str, &str); 4] = [
     ("should_panic", "check the error that is returned"),
 ];
 
-/// What removes files or directories, and where alone it may stand: a module may lift all bans of
-/// `clippy.toml`, but not this one.
-const REMOVALS: [(&str, &[&str]); 4] = [
-    ("remove_file(", &["crates/record/src/removal.rs"]),
-    ("remove_dir(", &["crates/record/src/removal.rs"]),
-    ("remove_dir_all(", &["crates/record/src/removal.rs"]),
-    (
-        "unlinkat(",
-        &[
-            "crates/record/src/folder.rs",
-            "crates/driver-file/src/names.rs",
-            "crates/driver-file/src/work_dir.rs",
-            "crates/driver-file/src/work_dir/sweep.rs",
-        ],
-    ),
-];
-
 /// Checks every Rust source.
 pub(super) fn check(tree: &Tree) -> Vec<String> {
     let mut findings = Vec::new();
@@ -66,21 +49,7 @@ pub(super) fn check(tree: &Tree) -> Vec<String> {
         if file.path.starts_with("crates/") && is_in_src(&file.path) && !is_test(&file.path) {
             let lines = before_tests(file, &split).lines().count();
             findings.extend(strays(file, lines));
-            findings.extend(removals(&file.path, split.code.lines().take(lines)));
         }
-    }
-    findings
-}
-
-/// Returns where a file removes what only others may remove.
-fn removals<'a>(path: &str, lines: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let mut findings = Vec::new();
-    for (number, line) in (1..).zip(lines).filter(|_| !path.starts_with("crates/testkit/")) {
-        let is_here =
-            |(call, places): &&(&str, &[&str])| line.contains(call) && !places.contains(&path);
-        findings.extend(REMOVALS.iter().filter(is_here).map(|(call, places)| {
-            format!("{path}:{number}: only {} may call `{call}`", places.join(", "))
-        }));
     }
     findings
 }
@@ -144,7 +113,11 @@ pub(super) fn is_test(path: &str) -> bool {
 
 /// Returns the code up to a `mod tests` that closes the file.
 pub(super) fn before_tests<'a>(file: &TextFile, split: &'a Split) -> &'a str {
-    let end = file.text.rfind("\n#[cfg(test)]\nmod tests {");
+    let end = file.text.rfind("\n#[cfg(test)]\n").filter(|end| {
+        // Attributes may stand between.
+        let (attributes, _) = file.text[*end..].split_once("\nmod tests {").unwrap_or(("x", ""));
+        attributes.lines().all(|line| line.is_empty() || line.starts_with(['#', ' ', ')']))
+    });
     // The reading keeps lines, not bytes.
     let lines = end.map_or(usize::MAX, |end| file.text[..end].lines().count());
     let bytes = split.code.split_inclusive('\n').take(lines).map(str::len).sum();
@@ -251,22 +224,6 @@ mod tests {
         ]);
         let what = "includes what the package of its crate does not hold";
         assert_eq!(check(&tree), [format!("crates/a/src/b/far.rs:2: {what}")]);
-    }
-
-    #[test]
-    fn only_named_places_remove_files() {
-        let code = "//! X.\n#![expect(clippy::disallowed_methods, reason = \"owns them\")]\n\
-                    fn f() { fs::remove_dir_all(place); }\n";
-        let in_tests = format!("//! X.\n#[cfg(test)]\nmod tests {{\n{code}}}\n");
-        let tree = Tree::of(&[
-            ("crates/a/src/b.rs", code),
-            ("crates/a/src/in_tests.rs", in_tests.as_str()),
-            ("crates/record/src/removal.rs", code),
-            ("crates/testkit/src/b.rs", code),
-            ("xtask/src/b.rs", code),
-        ]);
-        let only = "only crates/record/src/removal.rs may call `remove_dir_all(`";
-        assert_eq!(check(&tree), [format!("crates/a/src/b.rs:3: {only}")]);
     }
 
     #[test]
