@@ -3,6 +3,9 @@
 //!
 //! Plain values without IO: no serde, no async, no files, no protocol.
 
+#[macro_use]
+mod named;
+
 mod ability;
 mod files;
 mod glob;
