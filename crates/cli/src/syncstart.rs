@@ -24,7 +24,7 @@ pub(crate) fn wait_for(at: Option<TimeOfDay>, ui: &Ui, stop: &Stop) -> Result<()
 /// tomorrow's.
 pub(crate) fn time_until(at: Option<TimeOfDay>) -> Result<Duration> {
     let Some(TimeOfDay(time)) = at else { return Ok(Duration::ZERO) };
-    let now = jiff::Zoned::now();
+    let now = jiff::ZonedDateTime::now();
     let until = now.with().time(time).build().context("--syncstart")?;
     let left = until.duration_since(&now);
     if left.is_negative() {

@@ -247,7 +247,7 @@ fn mark_now(prefix: &str, time: &RunTime) -> String {
 
 fn compact(at: WallTime) -> String {
     let at = jiff::Timestamp::from_nanosecond(i128::from(at.as_unix_ns())).unwrap_or_default();
-    at.to_zoned(TimeZone::UTC).strftime(UNTIL).to_string()
+    at.to_zoned_datetime(TimeZone::UTC).strftime(UNTIL).to_string()
 }
 
 #[cfg(test)]

@@ -174,7 +174,7 @@ fn report(record: &Record, rows: Rows, is_grouped: impl Fn(usize) -> bool) -> Re
 fn writing(recording: &Recording) -> Writing {
     let unix_ns = recording.time.wall_epoch.as_unix_ns() + recording.now().as_ns();
     let time = jiff::Timestamp::from_nanosecond(i128::from(unix_ns)).unwrap_or_default();
-    let time = time.to_zoned(jiff::tz::TimeZone::system());
+    let time = time.to_zoned_datetime(jiff::tz::TimeZone::system());
     Writing {
         program: concat!("plimsoll-", env!("CARGO_PKG_VERSION")).to_owned(),
         pid: rustix::process::getpid().as_raw_nonzero().get() as u32,

@@ -79,7 +79,7 @@ fn table(
 /// Returns a time as mdtest writes it, in the machine's time zone.
 fn civil(at: WallTime) -> String {
     let at = Timestamp::from_nanosecond(i128::from(at.as_unix_ns())).unwrap_or_default();
-    at.to_zoned(TimeZone::system()).strftime("%m/%d/%Y %H:%M:%S").to_string()
+    at.to_zoned_datetime(TimeZone::system()).strftime("%m/%d/%Y %H:%M:%S").to_string()
 }
 
 fn file_system(path: &str) -> Option<FileSystem> {
