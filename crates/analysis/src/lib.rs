@@ -230,7 +230,7 @@ impl<'a> Question<'a> {
     }
 
     /// Tells whether an operation of a row counts: not in a ramp, unless all of the stage was asked
-    /// for. The log says it; of an older one the worker's own span does.
+    /// for.
     fn counts(&self, op: &OpRecord, row: usize, worker: Option<&WorkerRow>) -> bool {
         let is_whole = self.rows.each()[row].span == Span::Whole;
         let Some(worker) = worker else { return is_whole || op.is_measured };

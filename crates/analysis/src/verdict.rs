@@ -137,7 +137,7 @@ pub(crate) struct Finding {
 }
 
 /// Returns who was the limit of a stage; `None` where nothing was seen of any client, as in virtual
-/// time, in records of before this was kept, and in those of other tools.
+/// time and in records of other tools.
 ///
 /// What is looked at, in this order: whether the client could make its connections; whether the
 /// store refused a good part of the load in so many words; evidence that the client was short of

@@ -35,8 +35,8 @@ named! {
         Io = "io",
         /// It failed, and a record made elsewhere does not say how.
         Unknown = "unknown",
-        /// The store has no room that it could assign yet and is making some (SeaweedFS: volume growth
-        /// in progress).
+        /// The store has no room that it could assign yet and is making some (SeaweedFS: volume
+        /// growth in progress).
         Growing = "growing",
     }
 }

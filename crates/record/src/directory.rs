@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use crate::folder::Folder;
 use crate::lease::Lease;
-use crate::schema::{Checked, RunSchema, Summary, SummarySchema};
+use crate::schema::{Checked, RecordedWorkload, RunSchema, Summary, SummarySchema};
 use crate::seal::{Seal, Sealing, UNSEALED};
 use crate::travel::remove_record;
 use crate::{Manifest, RecordError, removal, summary};
@@ -54,7 +54,7 @@ pub struct RunDirectory {
 pub struct ReadManifest {
     /// What it says.
     pub manifest: Manifest,
-    /// Whether it has a checksum, which fits. Older versions wrote none.
+    /// Whether it has a checksum, which fits. Somebody who edits the file takes it away.
     pub has_checksum: bool,
 }
 
@@ -201,11 +201,16 @@ impl RunDirectory {
 
     /// Returns the manifest, and whether its checksum vouches for it.
     pub fn read_manifest_checked(&self) -> Result<ReadManifest, RecordError> {
-        let (mut manifest, has_checksum): (Manifest, bool) =
+        let (manifest, has_checksum): (Manifest, bool) =
             read(&self.folder, MANIFEST_NAME, RunSchema::NAME, MANIFEST_BYTES_MAX)?;
         let path = self.folder.path_of(MANIFEST_NAME);
+        let of_clients = manifest.merged.iter().filter_map(|run| run.workload.as_ref());
+        // What clients have in common need not be a workload.
+        let own = Some(&manifest.workload).filter(|_| manifest.merged.is_empty());
+        if of_clients.chain(own).any(RecordedWorkload::is_of_before_release) {
+            return Err(RecordError::BeforeRelease { path });
+        }
         manifest.check().map_err(|reason| RecordError::damaged(&path, reason))?;
-        manifest.upgrade();
         Ok(ReadManifest { manifest, has_checksum })
     }
 
@@ -301,7 +306,12 @@ fn read<T: DeserializeOwned>(
     if found != supported {
         return Err(RecordError::Version { path: path(), found, supported });
     }
-    Ok((serde_json::from_slice(&content).map_err(failed)?, seal == Seal::Holds))
+    match serde_json::from_slice(&content) {
+        Ok(document) => Ok((document, seal == Seal::Holds)),
+        // It is as it was written, but in a form that had the same number before the release.
+        Err(_) if seal == Seal::Holds => Err(RecordError::BeforeRelease { path: path() }),
+        Err(source) => Err(failed(source)),
+    }
 }
 
 #[cfg(test)]

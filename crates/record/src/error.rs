@@ -93,6 +93,16 @@ pub enum RecordError {
         /// The schema that can be read.
         supported: &'static str,
     },
+    /// A file has a form that was never released.
+    #[error(
+        "{} was written by a build of before the first release, whose form is not read any more; \
+         measure again",
+        path.display()
+    )]
+    BeforeRelease {
+        /// The file.
+        path: PathBuf,
+    },
     /// A file holds what it cannot hold.
     #[error(
         "{} is damaged: {reason}; restore it from a copy, or leave it out of the analysis",

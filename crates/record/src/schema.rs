@@ -30,9 +30,9 @@ pub use evidence::{
     join_evidence,
 };
 use files::add;
-pub use files::{FilesStage, OlderFilesStage, ProcessUsage, sum_known};
+pub use files::{FilesStage, ProcessUsage, sum_known};
 pub use histogram::{Histogram, StoredHistogram};
-pub use jobs::{MergedJob, StageJob, Verification, stage_of_plan};
+pub use jobs::{MergedJob, StageJob, Verification};
 pub use merged::{MergedRun, MergedStage};
 pub use probe::StageProbe;
 pub use scraped::ScrapedPage;
@@ -48,7 +48,8 @@ pub struct Checked<T> {
     #[serde(flatten)]
     pub document: T,
     /// `crc64-nvme:` and the sixteen hexadecimal digits of the CRC-64/NVME of all bytes of the
-    /// file, in which these digits count as sixteen `0`. Older versions wrote none.
+    /// file, in which these digits count as sixteen `0`. Empty where somebody
+    /// took it away.
     #[serde(default)]
     pub checksum: String,
 }
@@ -213,11 +214,11 @@ pub struct Tool {
     pub version: String,
     /// The commit that it was built of, as `git describe` names it; null where that is not known.
     pub commit: Option<String>,
-    /// The profile of Cargo that it was built with, such as `dist`, `release` or `dev`; null in
-    /// records of before this was kept.
+    /// The profile of Cargo that it was built with, such as `dist`, `release` or `dev`; absent of
+    /// another tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// What it was built for, as Rust names targets; null in records of before this was kept.
+    /// What it was built for, as Rust names targets; absent of another tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub built_for: Option<String>,
 }
@@ -243,7 +244,7 @@ pub struct Machine {
     /// The model of its processors.
     pub cpu_model: Option<String>,
     /// Which of the processor features that change what an operation costs were there to use, by
-    /// the names that Rust gives them; empty in records of before this was kept.
+    /// the names that Rust gives them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpu_features: Vec<String>,
     /// How many cores the run could use.
@@ -251,7 +252,7 @@ pub struct Machine {
     /// Its main memory.
     pub memory_bytes: Option<u64>,
     /// How much of it the control group of the run allowed, as a container's limit does; null for
-    /// no bound, and in records of before this was kept.
+    /// no bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_limit_bytes: Option<u64>,
 }
@@ -270,7 +271,7 @@ pub struct Stage {
     #[serde(default)]
     pub iteration: u32,
     /// Which stage of the workload it is, 0-based, where repeated ones and steps are taken one by
-    /// one; absent in older records and where it is none of them.
+    /// one; absent where it is none of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planned_index: Option<u16>,
     /// What decides when an operation starts: that of its jobs that leaves the target the least
@@ -300,12 +301,7 @@ pub struct Stage {
     #[serde(default)]
     pub cpu_ns: Option<u64>,
     /// The jobs, in the order of their numbers in the op log.
-    #[serde(default)]
     pub jobs: Vec<StageJob>,
-    /// What an older record says of all of its jobs together.
-    #[serde(flatten, skip_serializing)]
-    #[cfg_attr(feature = "schema", schemars(skip))]
-    pub older: OlderStage,
     /// A hash of all operations as they were planned, 16 hexadecimal digits: the same for the same
     /// workload and seed as long as operations succeed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -337,13 +333,6 @@ pub struct Stage {
     pub evidence: Vec<ClientEvidence>,
 }
 
-/// What only older records say of a stage; empty once one was opened.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-pub struct OlderStage {
-    #[serde(default)]
-    schedule: Option<Schedule>,
-}
-
 impl Stage {
     /// Returns a stage of which nothing has happened yet, with its workers and the threads that
     /// carry them.
@@ -372,7 +361,6 @@ impl Stage {
             cpu_ns: None,
             jobs: Vec::new(),
             planned_index: None,
-            older: OlderStage::default(),
             stream_hash: None,
             uploads_given_up_count: 0,
             uploads_left_count: 0,
@@ -397,7 +385,7 @@ pub struct Schedule {
     /// How many operations could be under way at once.
     pub max_in_flight: u32,
     /// From when on operations that were due counted, since the start of the stage: from the end of
-    /// the first worker's ramp. Absent in older records, whose counts are of ramps as well.
+    /// the first worker's ramp. Absent where the run was killed before it was known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_from_ns: Option<u64>,
     /// Until when, since the start of the stage: to the end of the duration, or to the moment at
@@ -454,7 +442,7 @@ impl Schedule {
     }
 
     /// Returns from when to when its operations were due that are counted, since the start of the
-    /// stage, in nanoseconds; `None` where an older version did not note it.
+    /// stage, in nanoseconds; `None` where the run was killed before it was known.
     pub fn offered_span(&self) -> Option<(u64, u64)> {
         self.offered_from_ns.zip(self.offered_until_ns)
     }
@@ -586,8 +574,7 @@ pub struct FirstError {
     pub endpoint: Option<String>,
     /// When it ended.
     pub at_ns: Option<u64>,
-    /// Its stage, an index into the list of stages; absent in older records, where the moment
-    /// tells.
+    /// Its stage, an index into the list of stages; absent where it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage_index: Option<u8>,
     /// Its job, an index into the jobs of the stage; absent where it is not known.

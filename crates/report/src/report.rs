@@ -193,7 +193,7 @@ pub struct StageReport {
     #[serde(rename = "ops_uncertain_count")]
     pub uncertain_count: Option<u64>,
     /// Who was its limit; null where that was not looked at: of what only prepares, of a part, in
-    /// virtual time, of older records and of those made elsewhere.
+    /// virtual time and of records made elsewhere.
     pub verdict: Option<Verdict>,
     /// Commands of the user's own that were run at instants of it.
     pub events: Vec<EventReport>,

@@ -10,7 +10,7 @@ use plimsoll_model::Moment;
 use plimsoll_record::schema::{self, LoopModel, Manifest, StageKind};
 
 use crate::asked::Asked;
-use crate::clients::{ClientStage, Clients, RowJobs, Rows, lay_out};
+use crate::clients::{ClientStage, RowJobs, Rows, lay_out};
 use crate::error::{AskedFor, ReadError, ResultsError};
 use crate::names::row_name;
 use crate::open::{Origin, Record, RecordStage};
@@ -265,7 +265,7 @@ impl Record {
             return Laid { rows: Vec::new(), asked: vec![row], workers: Vec::new() };
         };
         let entry = &manifest.stages[stage.index];
-        let of_clients = clients.at(stage.index, entry);
+        let of_clients = clients.at(stage.index);
         let spans = |job: usize| {
             let schedule = entry.jobs[job].schedule.as_ref();
             of_clients.iter().map(move |client| client.measured_span(job, schedule))
@@ -368,13 +368,4 @@ fn job_names(manifest: &Manifest, stages: impl Iterator<Item = usize>) -> Vec<&s
         }
     }
     names
-}
-
-/// Returns which client ran what in a stage.
-pub(crate) fn at<'a>(
-    clients: &'a Clients,
-    manifest: &Manifest,
-    stage: &RecordStage,
-) -> Vec<ClientStage<'a>> {
-    clients.at(stage.index, &manifest.stages[stage.index])
 }

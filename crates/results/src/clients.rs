@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use plimsoll_analysis::WorkerRow;
 use plimsoll_model::{Moment, WorkerId};
-use plimsoll_record::schema::{self, Manifest, MergedJob, MergedRun, stage_of_plan};
+use plimsoll_record::schema::{self, Manifest, MergedJob, MergedRun};
 use plimsoll_workload::plan::{self, Plan};
 use plimsoll_workload::{Random, Share};
 
@@ -53,8 +53,8 @@ struct Client {
 
 #[derive(Clone, Debug)]
 struct OwnStage {
-    /// Which one of its own run it is.
-    index: usize,
+    /// Which stage of its own workload it is.
+    planned_index: Option<u16>,
     started: Option<Moment>,
     jobs: Vec<MergedJob>,
 }
@@ -86,8 +86,8 @@ impl Clients {
 
     /// Returns what each client does that has the stage; their jobs are the same but for what each
     /// is given to do.
-    pub fn at(&self, index: usize, stage: &schema::Stage) -> Vec<ClientStage<'_>> {
-        self.0.iter().filter_map(|client| client.at(index, stage)).collect()
+    pub fn at(&self, index: usize) -> Vec<ClientStage<'_>> {
+        self.0.iter().filter_map(|client| client.at(index)).collect()
     }
 
     /// Returns the client of each worker by its number; empty where there is but one.
@@ -108,8 +108,8 @@ pub(crate) fn agents_of_workers(manifest: &Manifest) -> Vec<Vec<u16>> {
     let shares = Share::by_weight(&weights).filter(|shares| shares.len() > 1);
     let Some(shares) = shares else { return Vec::new() };
     let plan = manifest.plan();
-    let of_stage = |(index, stage): (usize, &schema::Stage)| {
-        let planned = plan.as_ref().and_then(|plan| stage_of_plan(plan, index, stage));
+    let of_stage = |stage: &schema::Stage| {
+        let planned = plan.as_ref().and_then(|plan| plan.stages.get(usize::from(stage.planned()?)));
         let mut agents = Vec::new();
         for (at, job) in stage.jobs.iter().enumerate() {
             let of_plan = planned.and_then(|stage| stage.jobs.get(at));
@@ -130,15 +130,15 @@ pub(crate) fn agents_of_workers(manifest: &Manifest) -> Vec<Vec<u16>> {
         }
         agents
     };
-    manifest.stages.iter().enumerate().map(of_stage).collect()
+    manifest.stages.iter().map(of_stage).collect()
 }
 
 impl Client {
     fn alone(manifest: &Manifest) -> Self {
-        let stages = manifest.stages.iter().enumerate().map(|(index, stage)| {
+        let stages = manifest.stages.iter().map(|stage| {
             let started = stage.started_ns.map(Moment::from_ns);
             Some(OwnStage {
-                index,
+                planned_index: stage.planned(),
                 started,
                 jobs: stage.jobs.iter().map(MergedJob::from).collect(),
             })
@@ -156,7 +156,7 @@ impl Client {
         let mut stages = vec![None; manifest.stages.len()];
         for of in &run.stages {
             let own = OwnStage {
-                index: usize::from(of.own_index),
+                planned_index: of.planned_index,
                 started: of.started_ns.map(Moment::from_ns),
                 jobs: of.jobs.clone(),
             };
@@ -174,11 +174,12 @@ impl Client {
         }
     }
 
-    fn at(&self, index: usize, stage: &schema::Stage) -> Option<ClientStage<'_>> {
+    fn at(&self, index: usize) -> Option<ClientStage<'_>> {
         let own = self.stages.get(index)?.as_ref()?;
         let plan = self.plan.as_ref();
         Some(ClientStage {
-            planned: plan.and_then(|plan| Some((plan, stage_of_plan(plan, own.index, stage)?))),
+            planned: plan
+                .and_then(|plan| Some((plan, plan.stages.get(usize::from(own.planned_index?))?))),
             seed: self.seed,
             worker_first: self.worker_first,
             started: own.started,

@@ -59,6 +59,7 @@ fn of_workload(file: &WorkloadFile, workers: u32, loop_model: LoopModel) -> Mani
     manifest.seed = file.seed.unwrap();
     manifest.workload = file.clone().into();
     let mut stage = Stage::begun(0, StageKind::Measure, "s", loop_model, (workers, 1));
+    stage.planned_index = Some(0);
     stage.describe(manifest.workload.plan().as_ref());
     stage.jobs.iter_mut().for_each(|job| job.interface = Some("null".to_owned()));
     manifest.stages = vec![stage];
@@ -106,7 +107,7 @@ fn a_worker_counts_from_the_end_of_the_delay_that_was_drawn_for_it() {
         assert!(drawn > Duration::from_secs(1), "{drawn:?}");
         let (records, manifest) = run(&file);
         let (stage, clients) = (&manifest.stages[0], Clients::of(&manifest));
-        let (_, workers) = lay_out(stage, &clients.at(0, stage), Rows::Jobs, &[], |_, _| ());
+        let (_, workers) = lay_out(stage, &clients.at(0), Rows::Jobs, &[], |_, _| ());
         let row = RowAsked { workers: 1, span: Span::FromRamps, open: false, ends: None };
         let bound = |ns: Option<u64>| Moment::from_ns(ns.unwrap());
         let (started, ended) = (bound(stage.started_ns), bound(stage.ended_ns));
@@ -142,7 +143,7 @@ fn the_record_marks_what_the_report_counts() {
         let file = workload(jobs);
         let (records, manifest) = run(&file);
         let (stage, clients) = (&manifest.stages[0], Clients::of(&manifest));
-        let (_, workers) = lay_out(stage, &clients.at(0, stage), Rows::Jobs, &[], |_, _| ());
+        let (_, workers) = lay_out(stage, &clients.at(0), Rows::Jobs, &[], |_, _| ());
         let counts = |op: &OpRecord| workers[op.worker.0 as usize].as_ref().unwrap().counts(op);
         let differs = records.iter().find(|op| op.is_measured != counts(op));
         assert_eq!(differs, None, "{jobs:?}");
@@ -159,7 +160,7 @@ fn sessions_of_a_worker_begin_with_it() {
     manifest.stages[0].jobs[0].workers_count = 6;
     manifest.stages[0].started_ns = Some(0);
     let (stage, clients) = (&manifest.stages[0], Clients::of(&manifest));
-    let (_, workers) = lay_out(stage, &clients.at(0, stage), Rows::Jobs, &[], |_, _| ());
+    let (_, workers) = lay_out(stage, &clients.at(0), Rows::Jobs, &[], |_, _| ());
     let began: Vec<Moment> = workers.iter().flatten().map(|of| of.measured_from).collect();
     let drawn = |number| {
         let delay = start_delay(&delays_of(&file, 0), 7, WorkerId(number));
@@ -190,7 +191,7 @@ fn workers_of_merged_runs_count_from_their_own_clients_beginning() {
                 workers_count: workers.1,
                 stages: vec![MergedStage {
                     index: 0,
-                    own_index: 0,
+                    planned_index: Some(0),
                     started_ns: Some(u64::from(number) * SECOND),
                     ended_ns: None,
                     ended_by: None,
@@ -205,7 +206,7 @@ fn workers_of_merged_runs_count_from_their_own_clients_beginning() {
         run(2, (4, 2), [(0, 1), (1, 1)], Some(&other)),
     ];
     let clients = Clients::of(&manifest);
-    let at = clients.at(0, &manifest.stages[0]);
+    let at = clients.at(0);
     let (rows, workers) = lay_out(&manifest.stages[0], &at, Rows::Jobs, &[], |_, _| ());
     let row_of = |jobs: &[usize]| RowJobs { jobs: jobs.to_vec(), worker: None, agent: None };
     assert_eq!(rows, [row_of(&[0]), row_of(&[1])]);
@@ -254,7 +255,7 @@ fn the_job_that_missed_its_schedule_is_named() {
         });
     }
     let (entry, clients): (&schema::Stage, _) = (&manifest.stages[0], Clients::of(&manifest));
-    let at = clients.at(0, entry);
+    let at = clients.at(0);
     let (rows, workers) = lay_out(entry, &at, Rows::Jobs, &[], |_, _| ());
     assert_eq!((rows.len(), workers.len()), (3, 3));
     let told = rows
@@ -288,7 +289,7 @@ fn agents_have_rows_of_their_own_with_the_workers_of_their_share() {
     assert_eq!(agents, [[0, 1, 0, 0, 1, 1]]);
     let (entry, clients): (&schema::Stage, _) = (&manifest.stages[0], Clients::of(&manifest));
     let of = |rows| {
-        let (rows, workers) = lay_out(entry, &clients.at(0, entry), rows, &agents[0], |_, _| ());
+        let (rows, workers) = lay_out(entry, &clients.at(0), rows, &agents[0], |_, _| ());
         let rows = rows.into_iter().map(|row| (row.jobs, row.worker, row.agent));
         let workers = workers.into_iter().map(|worker| worker.unwrap().row);
         (rows.collect::<Vec<_>>(), workers.collect::<Vec<_>>())

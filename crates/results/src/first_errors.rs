@@ -6,14 +6,7 @@ use plimsoll_report::ErrorSample;
 
 /// Returns the first errors of one stage.
 pub(crate) fn first_errors(manifest: &Manifest, stage: &schema::Stage) -> Vec<ErrorSample> {
-    let inside = |at: u64| {
-        stage.started_ns.is_none_or(|started| at >= started)
-            && stage.ended_ns.is_none_or(|ended| at <= ended)
-    };
-    // Older records leave it to the moment.
-    let is_of_stage = |error: &&schema::FirstError| {
-        error.stage_index.map_or(error.at_ns.is_none_or(inside), |index| index == stage.index)
-    };
+    let is_of_stage = |error: &&schema::FirstError| error.stage_index == Some(stage.index);
     let of_stage = manifest.first_errors.iter().filter(is_of_stage);
     let endpoint = |name: &String| {
         let position = manifest.endpoints().position(|each| each == name)?;

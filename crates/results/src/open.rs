@@ -288,8 +288,7 @@ fn of_run(path: &Path, directory: RunDirectory) -> Result<Record, ResultsError> 
     losses.extend(remarks);
     if !has_checksum {
         losses.push(
-            "run.json has no checksum, as an older version of plimsoll wrote it or somebody took \
-             it out: damage to it would not be seen"
+            "run.json has no checksum, as somebody took it out: damage to it would not be seen"
                 .to_owned(),
         );
     }

@@ -18,7 +18,7 @@ use plimsoll_workload::{Pacing, Share};
 use serde::Deserialize;
 
 use crate::agents::{advise_of_a_part, agents, machine_line};
-use crate::analyze::{AnalyzedStage, at};
+use crate::analyze::AnalyzedStage;
 use crate::asked::Asked;
 use crate::clients::{ClientStage, RowJobs, Rows};
 use crate::described::described;
@@ -150,7 +150,7 @@ impl Record {
         };
         let stage = &self.stages[of.stage];
         let entry = &manifest.stages[stage.index];
-        let of_clients = at(clients, manifest, stage);
+        let of_clients = clients.at(stage.index);
         let facts = entry.files.clone().unwrap_or_default();
         // What is known of the whole stage says nothing of a part of its operations.
         let whole = !asked.is_part() && asked.job.is_none();
@@ -439,7 +439,7 @@ fn notes(manifest: &Manifest) -> Vec<String> {
         ));
     }
     for note in found {
-        // Older versions kept some of them in the record.
+        // Several stages may say the same.
         if !notes.contains(&note) {
             notes.push(note);
         }

@@ -50,8 +50,7 @@ fn schedule(
 }
 
 /// Returns from when to when the operations of a schedule were due that are counted, since the
-/// start of the stage. An older record counts those of ramps as well, and does not say what ended
-/// it.
+/// start of the stage. Of a run that was killed, the plan says it.
 fn offered_span(
     kept: &schema::Schedule,
     clients: &[ClientStage<'_>],

@@ -30,7 +30,7 @@ impl Record {
             let [row] = &mut stage.rows[..] else { continue };
             let entry = &manifest.stages[usize::from(*index)];
             let Origin::Run { clients, .. } = &self.origin else { continue };
-            let of_clients = clients.at(usize::from(*index), entry);
+            let of_clients = clients.at(usize::from(*index));
             let is_delayed = of_clients.iter().any(|client| client.is_delayed(0));
             // Of a group of jobs nobody asked for the rate of one of them, and where workers begin
             // later than the stage, the rate of each does.

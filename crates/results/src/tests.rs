@@ -17,7 +17,7 @@ use crate::{Asked, AskedFor, Record, ResultsError, Side, flaws, typed_again};
 
 /// Returns where a committed run lies.
 pub(crate) fn testdata(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/run-1").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/runs").join(name)
 }
 
 /// Returns the manifest of a committed run.
@@ -231,7 +231,7 @@ fn what_carried_requests_is_among_what_a_run_was_made_with() {
         let known = parameters(manifest).into_iter().find(|(name, _)| name == "transport");
         known.map(|(_, value)| value)
     };
-    assert_eq!(transport(&manifest), None, "an older record does not tell");
+    assert_eq!(transport(&manifest), None, "nothing was seen of the client");
     let seen = |over_ring| ClientEvidence {
         sockets: Some(SocketsEvidence {
             io_uring_requests_count: over_ring,

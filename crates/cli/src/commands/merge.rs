@@ -79,7 +79,9 @@ pub(crate) fn as_warp(args: &WarpMergeArgs) -> Result<ExitCode> {
 fn raw_path(benchdata: Option<&Path>) -> PathBuf {
     let name = match benchdata {
         Some(name) => name.as_os_str().to_owned(),
-        None => jiff::ZonedDateTime::now().strftime("warp-merge-%Y-%m-%d[%H%M%S]").to_string().into(),
+        None => {
+            jiff::ZonedDateTime::now().strftime("warp-merge-%Y-%m-%d[%H%M%S]").to_string().into()
+        }
     };
     if name.to_string_lossy().ends_with(RAW_ENDING) {
         return name.into();

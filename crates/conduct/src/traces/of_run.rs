@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use plimsoll_model::{OpKind, OpRecord};
-use plimsoll_record::schema::{Manifest, StageKind, stage_of_plan};
+use plimsoll_record::schema::{Manifest, Stage, StageKind};
 use plimsoll_record::{OpLog, RunDirectory, Salvage};
 use plimsoll_workload::plan::{Job, Length, OpAct, Plan, SetIndex, Work};
 use plimsoll_workload::trace::{Seen, TraceBuilder};
@@ -100,11 +100,11 @@ struct Sets<'p> {
 
 impl<'p> Sets<'p> {
     fn of(manifest: &Manifest, plan: Option<&'p Plan>) -> Self {
-        let jobs = |(index, stage)| -> &'p [Job] {
-            let planned = plan.and_then(|plan| stage_of_plan(plan, index, stage));
+        let jobs = |stage: &Stage| -> &'p [Job] {
+            let planned = plan.and_then(|plan| plan.stages.get(usize::from(stage.planned()?)));
             planned.map_or(&[], |stage| &stage.jobs)
         };
-        Self { jobs: manifest.stages.iter().enumerate().map(jobs).collect() }
+        Self { jobs: manifest.stages.iter().map(jobs).collect() }
     }
 
     /// Returns the set that an operation was about, the first of several that may be, and whether

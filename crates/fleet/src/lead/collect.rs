@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn the_schedule_of_a_record_is_counted_again_with_its_log() {
-        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/run-1/s3-mixed");
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/runs/s3-mixed");
         let committed = RunDirectory::open(&from).unwrap();
         let place = tempfile::tempdir().unwrap();
         std::fs::create_dir(place.path().join("ops")).unwrap();

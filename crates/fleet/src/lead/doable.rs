@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use plimsoll_model::OpRecord;
-use plimsoll_record::schema::{LoopModel, Manifest, Stage, StageJob, stage_of_plan};
+use plimsoll_record::schema::{LoopModel, Manifest, Stage, StageJob};
 use plimsoll_workload::Share;
 use plimsoll_workload::plan::Job;
 
@@ -54,14 +54,15 @@ impl Doable {
     pub(super) fn of(manifest: &Manifest) -> Self {
         let weights: Vec<u32> = manifest.agents.iter().map(|agent| agent.weight).collect();
         let plan = manifest.plan();
-        let workers = |(index, stage): (usize, &Stage)| {
-            let planned = plan.as_ref().and_then(|plan| stage_of_plan(plan, index, stage));
+        let workers = |stage: &Stage| {
+            let planned =
+                plan.as_ref().and_then(|plan| plan.stages.get(usize::from(stage.planned()?)));
             let job = |(at, job)| Workers::of(job, planned.and_then(|stage| stage.jobs.get(at)));
             stage.jobs.iter().enumerate().map(job).collect()
         };
         Self {
             shares: Share::by_weight(&weights).unwrap_or_default(),
-            stages: manifest.stages.iter().enumerate().map(workers).collect(),
+            stages: manifest.stages.iter().map(workers).collect(),
             times: manifest.stages.iter().map(times).collect(),
             endpoints: manifest.endpoints().count(),
         }

@@ -242,7 +242,7 @@ pub(super) fn note_stages<E>(
             let noted = match is_alone {
                 true => Some(MergedStage {
                     index: 0,
-                    own_index: own as u8,
+                    planned_index: stage.planned(),
                     started_ns: stage.started_ns,
                     ended_ns: stage.ended_ns,
                     ended_by: stage.ended_by.clone(),
@@ -292,7 +292,7 @@ pub(super) fn stages<E: std::error::Error + 'static>(
     let is_only = columns.iter().filter(is_measured).count() == 1;
     for (index, column) in columns.iter().enumerate() {
         let Some(mut stage) = sum(index as u8, column, parts) else { continue };
-        let spans = spans(index as u8, column, (parts, clients), epoch);
+        let spans = spans(index as u8, clients);
         let (started, ended) = match stage.kind {
             StageKind::Prepare | StageKind::Cleanup => whole(&spans),
             StageKind::Measure => {
@@ -316,31 +316,16 @@ pub(super) fn stages<E: std::error::Error + 'static>(
     Ok(made)
 }
 
-/// Returns when each client was at a stage; where an older version merged a part, when that was.
-fn spans<'a, E>(
-    index: u8,
-    column: &Column,
-    (parts, clients): (&'a [MergePart<'_, E>], &'a [Client]),
-    epoch: u64,
-) -> Vec<Span<'a>> {
-    let is_work = |ended_by: &Option<String>| ended_by.as_deref() == Some(ENDED_BY_WORK);
-    let of_client = |client: &'a Client| {
-        let manifest = &parts[client.part].manifest;
-        let own = &manifest.stages[column.of_part(client.part)?];
-        let run_id = &*client.run.run_id;
-        if let Some(of) = client.run.stages.iter().find(|of| of.index == index) {
-            let by_work = is_work(&of.ended_by);
-            return Some(Span { run_id, started: of.started_ns, ended: of.ended_ns, by_work });
-        }
-        // Runs of this one had no such stage, and others of its part had.
-        if !client.run.stages.is_empty() {
-            return None;
-        }
-        let moved = |at: Option<u64>| at.map(|at| at + manifest.started_unix_ns - epoch);
-        let (started, ended) = (moved(own.started_ns), moved(own.ended_ns));
-        Some(Span { run_id, started, ended, by_work: is_work(&own.ended_by) })
-    };
-    clients.iter().filter_map(of_client).collect()
+/// Returns when each client was at a stage.
+fn spans(index: u8, clients: &[Client]) -> Vec<Span<'_>> {
+    let mut spans = Vec::new();
+    for Client { run, .. } in clients {
+        let Some(of) = run.stages.iter().find(|of| of.index == index) else { continue };
+        let by_work = of.ended_by.as_deref() == Some(ENDED_BY_WORK);
+        let (started, ended) = (of.started_ns, of.ended_ns);
+        spans.push(Span { run_id: &run.run_id, started, ended, by_work });
+    }
+    spans
 }
 
 /// Returns the time from the first beginning to the last end.

@@ -150,8 +150,7 @@ pub(super) struct Outlines<'a> {
     endpoint: Texts<EndpointId>,
     start: Column<Int64Type>,
     end: Column<Int64Type>,
-    /// Older logs have no such column.
-    measured: Option<Column<BoolType>>,
+    measured: Column<BoolType>,
 }
 
 impl<'a> Batch<'a> for Outlines<'a> {
@@ -166,12 +165,12 @@ impl<'a> Batch<'a> for Outlines<'a> {
             endpoint: Texts::new(group, 4)?,
             start: Column::new(group, 10)?,
             end: Column::new(group, 13)?,
-            measured: group.has_column(17).then(|| Column::new(group, 17)).transpose()?,
+            measured: Column::new(group, 17)?,
         })
     }
 
     fn read(&mut self, rows: usize) -> Result<(), String> {
-        self.measured.as_mut().map_or(Ok(()), |column| column.read(rows))?;
+        self.measured.read(rows)?;
         self.stage.read_bytes(rows)?;
         self.worker.read(rows)?;
         self.worker.check(|worker| *worker as u32 <= ObjectId::OWNER_MAX, "what is no worker")?;
@@ -205,7 +204,7 @@ impl Outlines<'_> {
             endpoint: &self.endpoint.meanings[..count],
             start: &self.start.values[..count],
             end: &self.end.values[..count],
-            measured: self.measured.as_ref().map(|column| &column.values[..count]),
+            measured: &self.measured.values[..count],
         }
     }
 }
@@ -223,8 +222,7 @@ pub(super) struct Decoded<'a> {
     first_byte_to_end: Column<Int64Type>,
     outcome: Texts<ErrorClass>,
     attempts: Column<Int32Type>,
-    /// Older logs have no such column.
-    assigned: Option<Column<Int64Type>>,
+    assigned: Column<Int64Type>,
 }
 
 impl<'a> Batch<'a> for Decoded<'a> {
@@ -245,7 +243,7 @@ impl<'a> Batch<'a> for Decoded<'a> {
             first_byte_to_end: large(12)?,
             outcome: Texts::new(group, 14)?,
             attempts: small(15)?,
-            assigned: group.has_column(16).then(|| large(16)).transpose()?,
+            assigned: large(16)?,
         })
     }
 
@@ -264,8 +262,8 @@ impl<'a> Batch<'a> for Decoded<'a> {
             return Err("columns object_owner and object_number hold half an object".to_owned());
         }
         let Self { bytes, schedule_delay, last_byte_sent, first_byte_to_end, .. } = self;
-        let known = [bytes, schedule_delay, last_byte_sent, first_byte_to_end];
-        for column in known.into_iter().chain(&mut self.assigned) {
+        let known = [bytes, schedule_delay, last_byte_sent, first_byte_to_end, &mut self.assigned];
+        for column in known {
             column.read_known(rows)?;
         }
         let moved = "more than one operation moves";
@@ -296,7 +294,7 @@ impl Decoded<'_> {
             first_byte_to_end: self.first_byte_to_end.rows(count),
             outcome: &self.outcome.meanings[..count],
             attempts: &self.attempts.values[..count],
-            assigned: self.assigned.as_ref().map(|column| column.rows(count)),
+            assigned: self.assigned.rows(count),
         }
     }
 }
@@ -311,7 +309,7 @@ struct OutlineRows<'a> {
     endpoint: &'a [EndpointId],
     start: &'a [i64],
     end: &'a [i64],
-    measured: Option<&'a [bool]>,
+    measured: &'a [bool],
 }
 
 impl OutlineRows<'_> {
@@ -325,8 +323,7 @@ impl OutlineRows<'_> {
             endpoint: self.endpoint[row],
             start: moment(self.start[row]),
             end: moment(self.end[row]),
-            // In an older log the workload alone says it.
-            is_measured: self.measured.is_none_or(|measured| measured[row]),
+            is_measured: self.measured[row],
         }
     }
 }
@@ -345,7 +342,7 @@ struct Rows<'a> {
     first_byte_to_end: Values<'a, i64>,
     outcome: &'a [ErrorClass],
     attempts: &'a [i32],
-    assigned: Option<Values<'a, i64>>,
+    assigned: Values<'a, i64>,
 }
 
 impl Rows<'_> {
@@ -369,7 +366,7 @@ impl Rows<'_> {
             bytes: self.bytes[row] as u64,
             intended: moment(start - self.schedule_delay[row]),
             start: moment(start),
-            assigned: self.assigned.and_then(|column| column.at(row)).map(moment),
+            assigned: self.assigned.at(row).map(moment),
             first_byte: self.first_byte_to_end.at(row).map(|before| moment(end - before)),
             last_byte_sent: self.last_byte_sent.at(row).map(moment),
             end: moment(end),

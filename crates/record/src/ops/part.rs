@@ -121,11 +121,6 @@ impl Group<'_> {
         self.group.num_rows() as usize
     }
 
-    /// Tells whether there is a column of that number.
-    pub(super) fn has_column(&self, index: usize) -> bool {
-        index < self.group.num_columns()
-    }
-
     /// Returns what a column is, and the way to its pages.
     pub(super) fn column(
         &self,

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Schedule;
-
 /// What is known of a stage on files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -25,28 +23,6 @@ pub struct FilesStage {
     /// How many operations were seen to end after a gap of more than half of their service time.
     #[serde(default)]
     pub uncertain_count: Option<u64>,
-    /// What older records say here, and today's of each job.
-    #[serde(flatten, skip_serializing)]
-    #[cfg_attr(feature = "schema", schemars(skip))]
-    pub older: OlderFilesStage,
-}
-
-/// What only older records say of a stage on files; empty once one was opened.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-pub struct OlderFilesStage {
-    #[serde(default)]
-    pub(super) iteration: u32,
-    #[serde(default)]
-    pub(super) interfaces: Vec<String>,
-    #[serde(default)]
-    pub(super) schedules: Vec<JobSchedule>,
-}
-
-/// How one job of a stage on files kept its schedule.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub(super) struct JobSchedule {
-    pub(super) job_index: u32,
-    pub(super) schedule: Schedule,
 }
 
 /// What a process used.
@@ -89,7 +65,6 @@ impl FilesStage {
             // Null says that nothing was waited for, which takes nothing from what others saw.
             look_gap_max_ns: all.iter().filter_map(|each| each.look_gap_max_ns).max(),
             uncertain_count: all.iter().filter_map(|each| each.uncertain_count).reduce(add),
-            older: OlderFilesStage::default(),
         })
     }
 

@@ -1,4 +1,4 @@
-//! What the manifest says of the jobs of a stage, and how older records come to say it.
+//! What the manifest says of the jobs of a stage.
 
 use plimsoll_model::Interface;
 use plimsoll_workload::files::NameAct;
@@ -30,11 +30,11 @@ pub struct StageJob {
     /// What decides when its operations start.
     pub loop_model: LoopModel,
     /// From when on what was due counts, since the start of the stage: from the end of the first
-    /// worker's ramp. Absent where all counts, and in older records.
+    /// worker's ramp. Absent where all counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_from_ns: Option<u64>,
     /// Until when, since the start of the stage: to the end of the last worker's duration. Absent
-    /// where no worker goes on after that, and in older records.
+    /// where no worker goes on after that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_until_ns: Option<u64>,
     /// How it kept its schedule; absent without one.
@@ -236,17 +236,6 @@ impl Schedule {
     }
 }
 
-/// Returns which stage of a plan a recorded one is, whose place among all stages is `index`.
-pub fn stage_of_plan<'p>(plan: &'p Plan, index: usize, stage: &Stage) -> Option<&'p plan::Stage> {
-    let probed = stage.probe.as_ref().map(|probe| usize::from(probe.search_index));
-    if let Some(at) = probed.or(stage.planned_index.map(usize::from)) {
-        return plan.stages.get(at);
-    }
-    // An older record may have left stages out before it, or have probed more.
-    let is_same = |of: &&plan::Stage| of.name == stage.name && of.iteration == stage.iteration;
-    plan.stages.get(index).filter(is_same).or_else(|| plan.stages.iter().find(is_same))
-}
-
 /// What jobs do that read back what was written.
 const READ_BACK: &str = "read back";
 /// What jobs do that make buckets, of which no operation is recorded.
@@ -255,6 +244,12 @@ const MAKE_BUCKETS: &str = "make buckets";
 const REMOVE_BUCKETS: &str = "remove buckets";
 
 impl Stage {
+    /// Returns the stage of the workload that it carried out, a search for a probe.
+    pub fn planned(&self) -> Option<u16> {
+        let probed = self.probe.as_ref().map(|probe| probe.search_index.into());
+        probed.or(self.planned_index)
+    }
+
     /// Tells whether its jobs make or remove buckets, so that it has no operations.
     pub fn is_on_buckets(&self) -> bool {
         let is_on_buckets =
@@ -270,11 +265,8 @@ impl Stage {
 
     /// Adds what the plan says of its jobs; their number stays as it is, unless there is none yet.
     pub fn describe(&mut self, plan: Option<&Plan>) {
-        self.describe_at(plan, usize::from(self.index));
-    }
-
-    fn describe_at(&mut self, plan: Option<&Plan>, index: usize) {
-        let planned = plan.and_then(|plan| Some((plan, stage_of_plan(plan, index, self)?)));
+        let planned =
+            plan.and_then(|plan| Some((plan, plan.stages.get(usize::from(self.planned()?))?)));
         if let Some((plan, stage)) = planned.filter(|_| self.jobs.is_empty()) {
             self.jobs = stage.jobs.iter().map(|job| StageJob::planned(plan, job)).collect();
         } else if let Some((plan, stage)) = planned {
@@ -283,56 +275,6 @@ impl Stage {
         if self.jobs.is_empty() {
             self.jobs.push(StageJob::of(&self.name, self.workers_count, self.loop_model));
         }
-    }
-
-    /// Brings a stage of an older record into today's form.
-    fn upgrade(&mut self, plan: Option<&Plan>, index: usize, endpoints_count: u16) {
-        let older = self.files.as_mut().map(|files| std::mem::take(&mut files.older));
-        if let Some(older) = &older {
-            self.iteration = self.iteration.max(older.iteration);
-        }
-        let whole = self.older.schedule.take();
-        if !self.jobs.is_empty() {
-            return;
-        }
-        self.describe_at(plan, index);
-        // A stage that the workload does not have, such as a test of s3-benchmark's, checks what it
-        // reads as all do.
-        let is_planned = plan.is_some_and(|plan| stage_of_plan(plan, index, self).is_some());
-        if let (false, [only], Some(plan)) = (is_planned, &mut self.jobs[..], plan) {
-            only.verification = Some(match plan.file.verify {
-                true => Verification::EveryByte,
-                false => Verification::Off,
-            });
-        }
-        let counts = (self.ops_count, self.ops_failed_count, self.bytes);
-        if let [only] = &mut self.jobs[..] {
-            (only.workers_count, only.loop_model) = (self.workers_count, self.loop_model);
-            (only.ops_count, only.ops_failed_count, only.bytes) = counts;
-        }
-        for job in &mut self.jobs {
-            job.endpoints_count = endpoints_count;
-        }
-        let older = older.unwrap_or_default();
-        for (job, interface) in self.jobs.iter_mut().zip(older.interfaces) {
-            job.interface = Some(interface);
-        }
-        let has_own = !older.schedules.is_empty();
-        for job in &mut self.jobs {
-            job.schedule = job.schedule.take().filter(|_| !has_own && whole.is_none());
-        }
-        for of in older.schedules {
-            if let Some(job) = self.jobs.get_mut(of.job_index as usize) {
-                job.schedule = Some(of.schedule);
-            }
-        }
-        let is_open = |job: &StageJob| job.loop_model == LoopModel::Open;
-        if let (Some(whole), false) = (whole, has_own) {
-            let at = self.jobs.iter().position(is_open).unwrap_or_default();
-            self.jobs[at].schedule = Some(whole);
-        }
-        let unverified = self.files.as_ref().and_then(|files| files.unverified_bytes);
-        self.note_unverified(unverified);
     }
 
     /// Notes how many bytes its jobs read that could not be checked.
@@ -360,61 +302,11 @@ impl Manifest {
         let _ = plan.pin(&agents.collect::<Vec<_>>());
         Some(plan)
     }
-
-    /// Brings an older record into today's form, once.
-    pub(crate) fn upgrade(&mut self) {
-        let is_older = |stage: &Stage| stage.jobs.is_empty();
-        if !self.stages.iter().any(is_older) {
-            return;
-        }
-        let plan = self.workload.plan();
-        let endpoints_count = self.target.endpoints.len() as u16;
-        let of_clients: Vec<Option<Plan>> =
-            self.merged.iter().map(|run| run.workload.as_ref()?.plan()).collect();
-        let of_client = |client: usize| of_clients[client].as_ref().or(plan.as_ref());
-        for (index, stage) in self.stages.iter_mut().enumerate() {
-            let mut own = plan.as_ref().map(|plan| (plan, index));
-            for (client, run) in self.merged.iter_mut().enumerate() {
-                let found = run.stages.iter_mut().find(|of| usize::from(of.index) == index);
-                let (Some(of), Some(plan)) = (found, of_client(client)) else { continue };
-                let own_index = usize::from(of.own_index);
-                own = Some((plan, own_index));
-                let planned = stage_of_plan(plan, own_index, &older_of(stage));
-                let jobs = planned.map(|of| &of.jobs[..]).filter(|jobs| is_told(stage, jobs));
-                of.jobs = jobs.unwrap_or_default().iter().map(MergedJob::from).collect();
-            }
-            let index = own.map_or(index, |(_, index)| index);
-            stage.upgrade(own.map(|(plan, _)| plan), index, endpoints_count);
-        }
-        let stages = &self.stages;
-        for error in self.first_errors.iter_mut().filter(|error| error.job_index.is_none()) {
-            let stage = error.stage_index.and_then(|index| stages.get(usize::from(index)));
-            error.job_index = stage.filter(|stage| stage.jobs.len() == 1).map(|_| 0);
-        }
-    }
-}
-
-/// Tells whether the workers of jobs are those of the plan: of a single job on objects only the
-/// stage knows them.
-fn is_told(stage: &Stage, jobs: &[plan::Job]) -> bool {
-    jobs.len() > 1 || stage.files.is_some()
-}
-
-/// Returns a stage of an older record with the number of its repetition where it stands today.
-fn older_of(stage: &Stage) -> Stage {
-    let iteration = stage.files.as_ref().map(|files| files.older.iteration);
-    Stage { iteration: iteration.unwrap_or(stage.iteration).max(stage.iteration), ..stage.clone() }
 }
 
 impl From<&StageJob> for MergedJob {
     fn from(job: &StageJob) -> Self {
         Self { worker_first: job.worker_first, workers_count: job.workers_count }
-    }
-}
-
-impl From<&plan::Job> for MergedJob {
-    fn from(job: &plan::Job) -> Self {
-        Self { worker_first: job.worker_first, workers_count: job.workers.get() }
     }
 }
 

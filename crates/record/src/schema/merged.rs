@@ -23,8 +23,7 @@ pub struct MergedRun {
     pub worker_index_first: u32,
     /// How many worker numbers are its own: as many as its largest stage had workers.
     pub workers_count: u32,
-    /// When it was at each stage of the merged run; empty where an older version merged it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// When it was at each stage of the merged run.
     pub stages: Vec<MergedStage>,
     /// Its own workload, where that differs from the whole's in more than the seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,17 +36,15 @@ pub struct MergedRun {
 pub struct MergedStage {
     /// The stage of the merged run, an index into its list.
     pub index: u8,
-    /// The same stage in the run itself, an index into that run's list, and so into the stages of
-    /// its workload.
-    pub own_index: u8,
+    /// Which stage of the run's own workload it is; absent where it is none of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_index: Option<u16>,
     /// When the run began it, since the epoch of the merged run.
     pub started_ns: Option<u64>,
     /// When the run's last worker ended it.
     pub ended_ns: Option<u64>,
     /// What ended it.
     pub ended_by: Option<String>,
-    /// The workers that the run gave each of its jobs, in their order; absent where that is not
-    /// known, and then all of them were those of a single job.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// The workers that the run gave each of its jobs, in their order.
     pub jobs: Vec<MergedJob>,
 }

@@ -11,8 +11,8 @@ use serde_json::Value;
 pub enum RecordedWorkload {
     /// One of `plimsoll.workload/2`.
     Known(Box<WorkloadFile>),
-    /// One of another language, such as a record of an older version holds: kept and shown as it
-    /// is. Of merged runs that differ in their workload it holds what they have in common.
+    /// What another tool's record says. Of merged runs that differ in their workload it holds what
+    /// they have in common.
     Unknown(Value),
 }
 
@@ -23,6 +23,13 @@ impl RecordedWorkload {
             Self::Known(file) => Some(file),
             Self::Unknown(_) => None,
         }
+    }
+
+    /// Returns whether a build of before the first release wrote it: formats were numbered anew.
+    pub(crate) fn is_of_before_release(&self) -> bool {
+        let languages = ["plimsoll.files/1", "plimsoll.workload/1", "plimsoll.workload/2"];
+        let schema = |value: &Value| value["schema"].as_str().map(|name| languages.contains(&name));
+        matches!(self, Self::Unknown(value) if schema(value) == Some(true))
     }
 
     /// Returns what it means, where it is known and sound.

@@ -47,7 +47,7 @@ fn what_is_not_known_is_null() {
 }
 
 #[test]
-fn what_an_older_run_lacks_is_absent_and_what_is_there_comes_back() {
+fn what_is_not_known_is_absent_and_what_is_known_comes_back() {
     let place = tempfile::tempdir().unwrap();
     let directory = new_run(place.path());
     let path = place.path().join("run.json");
@@ -77,6 +77,31 @@ fn what_an_older_run_lacks_is_absent_and_what_is_there_comes_back() {
     whole.stages[0].wrong = vec![WrongCount { kind: "torn".to_owned(), count: 3 }];
     directory.write_manifest(&whole).unwrap();
     assert_eq!(directory.read_manifest().unwrap(), whole);
+}
+
+#[test]
+fn a_run_of_before_the_first_release_is_refused_in_one_sentence() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = new_run(place.path());
+    let path = place.path().join("run.json");
+    let sentence = format!(
+        "{} was written by a build of before the first release, whose form is not read any more; \
+         measure again",
+        path.display()
+    );
+    for language in ["plimsoll.files/1", "plimsoll.workload/2", "plimsoll.workload/1"] {
+        let workload = serde_json::json!({"schema": language, "concurrency": 20});
+        directory.write_manifest(&Manifest { workload: workload.into(), ..manifest() }).unwrap();
+        assert_eq!(directory.read_manifest().unwrap_err().to_string(), sentence, "{language}");
+    }
+    // As today's manifest in all but the jobs of its stages, with a checksum that fits.
+    directory.write_manifest(&manifest()).unwrap();
+    let mut older: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    older["stages"][0].as_object_mut().unwrap().remove("jobs").unwrap();
+    older.as_object_mut().unwrap().remove("checksum").unwrap();
+    fs::write(&path, older.to_string()).unwrap();
+    let damaged = directory.read_manifest().unwrap_err().to_string();
+    assert!(damaged.contains("is damaged: missing field `jobs`"), "{damaged}");
 }
 
 #[test]

@@ -122,7 +122,7 @@ fn manifest() -> Manifest {
             workers_count: 20,
             stages: vec![MergedStage {
                 index: 0,
-                own_index: 0,
+                planned_index: Some(0),
                 started_ns: Some(0),
                 ended_ns: Some(5),
                 ended_by: Some("duration".to_owned()),
