@@ -92,16 +92,32 @@ fn collect(command: &Command, flags: &mut BTreeSet<String>) {
     command.get_subcommands().for_each(|below| collect(below, flags));
 }
 
+/// Words before the names that users and stores give: what is quoted behind one is no field.
+const NAMED: [&str; 13] = [
+    "set",
+    "target",
+    "stage",
+    "job",
+    "profile",
+    "bucket",
+    "container",
+    "host",
+    "collection",
+    "center",
+    "rack",
+    "region",
+    "column",
+];
+
 fn with_flags(text: &str, flags: &BTreeSet<String>) -> String {
     let field_of = |flag: &str| flag.replace(['-', '.'], "_");
+    let is_letter = |c: char| c.is_alphabetic();
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, behind)) = rest.split_once('`') {
         out.push_str(before);
-        // What bears a name of its own is no field.
-        let is_name = ["set ", "target ", "stage ", "job ", "profile ", "bucket ", "container "]
-            .iter()
-            .any(|of| before.ends_with(of));
+        let word = before.strip_suffix(' ').and_then(|text| text.rsplit(|c| !is_letter(c)).next());
+        let is_name = word.is_some_and(|word| NAMED.contains(&word));
         let quoted = behind.split_once('`').and_then(|(word, after)| {
             let flag = flags.iter().find(|flag| !is_name && field_of(flag) == word)?;
             Some((flag, after))
@@ -135,6 +151,7 @@ mod tests {
             ("`a b` and `host", "`a b` and `host"),
             ("set `host` of `host`", "set `host` of --host"),
             ("bucket `host` (`host`)", "bucket `host` (--host)"),
+            ("cannot resolve host `host`: no", "cannot resolve host `host`: no"),
             ("", ""),
         ] {
             assert_eq!(with_flags(text, &flags), shown);

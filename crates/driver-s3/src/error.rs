@@ -108,11 +108,12 @@ fn is_of_keys(code: &str) -> bool {
     code.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("kms"))
 }
 
+/// Returns what a store says of an error, without a full stop: advice may follow.
 fn stated(text: &ErrorText) -> String {
     if text.message.is_empty() {
         return one_line(&text.code);
     }
-    one_line(&format!("{}: {}", text.code, text.message))
+    one_line(&format!("{}: {}", text.code, text.message.trim_end().trim_end_matches('.')))
 }
 
 /// Describes an answer that is no error document of S3. Its body is not quoted: it may be of
@@ -140,11 +141,14 @@ fn advice(answer: &Answer, text: Option<&ErrorText>) -> Option<String> {
             text.map(|text| text.region.as_str()).filter(|region| !region.is_empty());
         let region = stated_region.unwrap_or(&answer.bucket_region);
         return Some(match (region.is_empty(), answer.location.is_empty()) {
-            (false, _) => format!("set `region` {} or another `host`", one_line(region)),
+            (false, _) => format!("use `region` {} or another `host`", one_line(region)),
             (true, false) => {
-                format!("it redirects to `{}`: set `host` or `region`", one_line(&answer.location))
+                format!(
+                    "it redirects to `{}`: use it as `host`, or another `region`",
+                    one_line(&answer.location)
+                )
             }
-            (true, true) => "set `region` or another `host`".to_owned(),
+            (true, true) => "use another `region` or `host`".to_owned(),
         });
     }
     None
@@ -236,27 +240,27 @@ mod tests {
         let skewed = error_xml("RequestTimeTooSkewed", "The difference is too large.");
         assert_eq!(
             message(403, &skewed),
-            "RequestTimeTooSkewed: The difference is too large.; set the clock of this machine"
+            "RequestTimeTooSkewed: The difference is too large; set the clock of this machine"
         );
         let no_key = error_xml("kms:KeyNotFound", "no such key");
         assert_eq!(message(404, &no_key), "kms:KeyNotFound: no such key; check `sse_kms_key`");
         let redirect = error_xml("PermanentRedirect", "Elsewhere");
         assert_eq!(
             message(301, &redirect),
-            "PermanentRedirect: Elsewhere; set `region` or another `host`"
+            "PermanentRedirect: Elsewhere; use another `region` or `host`"
         );
         let mut elsewhere = answer(301, "");
         elsewhere.bucket_region = "eu-west-1".to_owned();
         assert_eq!(
             of_answer(&elsewhere).message,
-            "the answer 301 has no details; set `region` eu-west-1 or another `host`"
+            "the answer 301 has no details; use `region` eu-west-1 or another `host`"
         );
         elsewhere.bucket_region.clear();
         elsewhere.location = "https://a.example/".to_owned();
         assert!(of_answer(&elsewhere).message.contains("`https://a.example/`"));
         let malformed = "<Error><Code>AuthorizationHeaderMalformed</Code><Message>m</Message>\
                          <Region>eu-central-1</Region></Error>";
-        assert!(message(400, malformed).ends_with("; set `region` eu-central-1 or another `host`"));
+        assert!(message(400, malformed).ends_with("; use `region` eu-central-1 or another `host`"));
     }
 
     #[test]

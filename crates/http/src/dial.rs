@@ -15,7 +15,7 @@ use tokio_rustls::client::TlsStream;
 use crate::connection::{Dialled, Tls, below_tls};
 use crate::error::Failure;
 use crate::proxy::ProxyServer;
-use crate::tls::{ALPN_TWO, identity_refusal};
+use crate::tls::{ALPN_TWO, ISSUER_SHOWN, identity_refusal, in_words};
 use crate::{Endpoint, ExchangeErrorKind, HttpVersion, Options, TlsConfig, seen};
 
 const NO_HTTP2: &str = "the server does not speak HTTP/2";
@@ -293,20 +293,35 @@ fn handshake_reason(error: &io::Error, peer: &Peer<'_>) -> String {
                  use `insecure`"
                     .to_owned()
             }
-            other => format!("certificate is not trusted ({other}); use `tls_ca` or `insecure`"),
+            CertificateError::Other(other) if other.to_string() == ISSUER_SHOWN => {
+                "certificate is an issuer's own (CA) and not a server's; to trust this very one, \
+                give it by `tls_ca`, or use `insecure`"
+                    .to_owned()
+            }
+            CertificateError::BadSignature => {
+                "a signature does not match: the server does not hold the key of the certificate \
+                that it shows, or another issuer has signed it"
+                    .to_owned()
+            }
+            other => {
+                let why = in_words(&other.to_string());
+                format!("certificate is not trusted ({why}); use `tls_ca` or `insecure`")
+            }
         },
         Some(Error::InvalidMessage(_)) if peer.is_proxy => {
             "it does not speak TLS; write http:// before its address".to_owned()
         }
         Some(Error::InvalidMessage(_)) => {
-            "the server does not speak TLS; leave out `tls` for plain HTTP".to_owned()
+            "the server does not speak TLS; for plain HTTP leave out `tls`, and write http:// where \
+            https:// is written"
+                .to_owned()
         }
         Some(Error::AlertReceived(AlertDescription::NoApplicationProtocol))
             if peer.version == HttpVersion::Two =>
         {
             format!("{NO_HTTP2}; leave out `http2`")
         }
-        Some(other) => identity_refusal(error).unwrap_or_else(|| other.to_string()),
+        Some(other) => identity_refusal(error).unwrap_or_else(|| in_words(&other.to_string())),
         None if error.kind() == io::ErrorKind::UnexpectedEof => {
             let who = if peer.is_proxy { "it" } else { "the server" };
             format!("{who} closed the connection; does that port speak TLS?")

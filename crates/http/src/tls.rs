@@ -83,7 +83,7 @@ const PEM_FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// What webpki says of an issuer's own certificate that a server shows; its error is not to be told
 /// apart in another way here.
-const ISSUER_SHOWN: &str = "CaUsedAsEndEntity";
+pub(crate) const ISSUER_SHOWN: &str = "CaUsedAsEndEntity";
 
 /// How the versions of HTTP are called in a handshake (RFC 7301).
 const ALPN_ONE: &[u8] = b"http/1.1";
@@ -324,7 +324,24 @@ pub(crate) fn identity_refusal(error: &io::Error) -> Option<String> {
             | AlertDescription::UnknownCA
     );
     let why = "the server does not accept our certificate, or wants one and was shown none";
-    is_of_identity.then(|| format!("{why} ({alert:?})"))
+    is_of_identity.then(|| format!("{why} ({})", in_words(&format!("{alert:?}"))))
+}
+
+/// Returns a message of the TLS library with the names of its values as words: `HandshakeFailure`
+/// is `handshake failure`.
+pub(crate) fn in_words(message: &str) -> String {
+    let mut words = String::with_capacity(message.len());
+    let mut chars = message.chars().peekable();
+    let mut before = ' ';
+    while let Some(c) = chars.next() {
+        if c.is_ascii_uppercase() && (before.is_ascii_lowercase() || before.is_ascii_digit()) {
+            words.push(' ');
+        }
+        let begins_word = chars.peek().is_some_and(char::is_ascii_lowercase);
+        words.push(if begins_word { c.to_ascii_lowercase() } else { c });
+        before = c;
+    }
+    words
 }
 
 /// Takes certificates that somebody trusted has issued, and those that the user named themselves: a
@@ -474,6 +491,18 @@ impl ServerCertVerifier for TrustAnyone {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_of_the_library_are_told_in_words() {
+        for (message, words) in [
+            ("received fatal alert: HandshakeFailure", "received fatal alert: handshake failure"),
+            ("UnknownCA", "unknown CA"),
+            ("peer sent no certificates", "peer sent no certificates"),
+            ("", ""),
+        ] {
+            assert_eq!(in_words(message), words);
+        }
+    }
 
     #[test]
     fn where_names_do_not_matter_nobody_else_is_trusted() {

@@ -116,7 +116,7 @@ fn a_redirect_says_what_to_set() {
         let mut session = session(&fake);
         let moved = stat(&mut session, "k").await;
         let message = &failed(&moved, ErrorClass::Client, Some(301)).message;
-        assert!(message.ends_with("set `region` eu-west-1 or another `host`"), "{message}");
+        assert!(message.ends_with("use `region` eu-west-1 or another `host`"), "{message}");
         let moved = delete(&mut session, &["k"]).await;
         let message = &failed(&moved, ErrorClass::Client, Some(307)).message;
         assert!(message.contains("`https://a.example/`"), "{message}");

@@ -170,7 +170,7 @@ fn a_server_that_asks_for_a_certificate_is_shown_ours() {
                 assert_eq!(ask(port, "localhost", &of(Some(identity))).await, Ok(5));
             }
             let stranger = Some(other.issue("stranger", 2120));
-            for (identity, alert) in [(None, "CertificateRequired"), (stranger, "UnknownCA")] {
+            for (identity, alert) in [(None, "certificate required"), (stranger, "unknown CA")] {
                 let (kind, message) = ask(port, "localhost", &of(identity)).await.unwrap_err();
                 assert_eq!(kind, Kind::Tls, "{message}");
                 let why = "the server does not accept our certificate, or wants one and was shown";
