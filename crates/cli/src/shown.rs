@@ -94,7 +94,7 @@ pub(crate) fn print(report: &Report, form: Form, ui: &Ui) -> Result<()> {
 
 /// Returns how wide and how colourful text may be.
 pub(crate) fn look(ui: &Ui) -> Look {
-    Look { width: ui.width, color: ui.color }
+    Look { width: crate::ui::width(), color: ui.color }
 }
 
 /// Returns the exit code of a command that ran.

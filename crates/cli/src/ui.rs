@@ -130,8 +130,6 @@ pub(crate) struct Ui {
     /// Colours on stdout.
     pub(crate) color: bool,
     color_stderr: bool,
-    /// The width of stdout.
-    pub(crate) width: u16,
     live: LiveMode,
 }
 
@@ -152,29 +150,27 @@ fn announcement(stage: &StageView<'_>) -> String {
     format!("{}{}{early}", stage.announced.doing, filled.unwrap_or_default())
 }
 
+/// Returns the width of stdout now: a terminal may be resized during a run.
+pub(crate) fn width() -> u16 {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
+    size.filter(|size| size.ws_col > 0).map_or(WIDTH_DEFAULT, |size| size.ws_col)
+}
+
 impl Ui {
     pub(crate) fn new(quiet: bool, no_color: bool, live: LiveMode) -> Self {
         let stdout = std::io::stdout();
         let wants_color = !no_color && !environment::wants_no_color();
-        let size = rustix::termios::tcgetwinsize(&stdout).ok().filter(|size| size.ws_col > 0);
         Self {
             quiet,
             color: stdout.is_terminal() && wants_color,
             color_stderr: wants_color,
-            width: size.map_or(WIDTH_DEFAULT, |size| size.ws_col),
             live: live.settled(),
         }
     }
 
     /// Returns a way to print without colours and without a live display.
     pub(crate) fn plain() -> Self {
-        Self {
-            quiet: false,
-            color: false,
-            color_stderr: false,
-            width: WIDTH_DEFAULT,
-            live: LiveMode::Plain,
-        }
+        Self { quiet: false, color: false, color_stderr: false, live: LiveMode::Plain }
     }
 
     /// Returns the same without notes and a live display.
@@ -296,7 +292,7 @@ impl Display {
             // In the background it would write over what the shell shows.
             Self::Line(_) if !keys::may_touch(std::io::stderr()) => {}
             Self::Line(line) => {
-                let (columns, rows) = screen::size().unwrap_or((ui.width, 1));
+                let (columns, rows) = screen::size().unwrap_or((width(), 1));
                 line.draw(stage, usize::from(columns), usize::from(rows));
             }
             Self::Plain { meter, due } => {

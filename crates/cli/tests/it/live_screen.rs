@@ -7,7 +7,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
-use rustix::termios::{LocalModes, tcgetattr};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use crate::safety::forged_record;
 
@@ -97,6 +97,11 @@ impl OnTerminal {
     fn hang_up(&mut self) {
         self.tty = None;
         self.master = File::open("/dev/null").unwrap();
+    }
+
+    fn resize(&self, columns: u16, rows: u16) {
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&self.master, size).unwrap();
     }
 
     fn press(&mut self, key: u8) {
@@ -199,6 +204,22 @@ fn ctrl_backslash_gives_the_terminal_back_before_it_ends() {
     run.await_text(SHOW_CURSOR);
     assert_eq!(run.child.wait().unwrap().signal(), Some(libc::SIGQUIT));
     assert!(run.echoes());
+}
+
+#[test]
+fn a_report_is_as_wide_as_the_terminal_when_it_is_printed() {
+    let mut run = OnTerminal::start(LINE, 160, 40);
+    run.await_text("GET");
+    run.resize(60, 40);
+    run.press(b'q');
+    run.await_text(LEAVE);
+    let report = run.await_text("run kept in ");
+    // What to try next is a sentence of more than 60 columns; tables do not wrap.
+    let (_, next) = report.split_once("\n  try next  ").expect(&report);
+    let (next, _) = next.split_once("\r\n\r\n").expect(&report);
+    let lines: Vec<&str> = next.lines().collect();
+    let widest = lines.iter().map(|line| line.chars().count()).max().unwrap();
+    assert!(lines.len() > 1 && widest <= 60, "{widest}: {report}");
 }
 
 #[test]
