@@ -21,8 +21,10 @@ use crate::left_out;
 
 /// The heading of the flags that people use.
 const COMMON_OPTIONS: &str = "Common options";
-/// The heading of what few need; help itself stands there.
-const RARE: &str = "Rare";
+/// The heading of what is printed and kept.
+const OUTPUT: &str = "Output";
+/// The heading of what few need.
+const ADVANCED: &str = "Advanced";
 /// The dialect whose benchmarks take their flags as they come.
 const WARP: [&str; 2] = ["as", "warp"];
 
@@ -183,10 +185,15 @@ fn with_default(text: &str, default: Option<&str>) -> String {
 
 /// Returns a command whose own help flag stands last, and which alone says the version.
 fn with_own_help(command: Command, is_below: bool) -> Command {
-    let is_grouped = command.get_arguments().any(|arg| arg.get_help_heading().is_some());
+    let has = |heading: &&str| {
+        command
+            .get_arguments()
+            .any(|arg| !arg.is_hide_set() && arg.get_help_heading() == Some(heading))
+    };
+    let heading = [COMMON_OPTIONS, OUTPUT].into_iter().find(has);
     let help = Arg::new("help").short('h').long("help").action(ArgAction::Help);
     let help = help.help("Print help: -h the common flags, --help all of them");
-    let help = help.help_heading(is_grouped.then_some(RARE)).display_order(usize::MAX);
+    let help = help.help_heading(heading).display_order(usize::MAX);
     command.disable_help_flag(true).disable_version_flag(is_below).arg(help)
 }
 

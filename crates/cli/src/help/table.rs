@@ -193,13 +193,13 @@ pub(super) const GROUPS: [&str; 17] = [
     "Job files of fio",
     "Analysis",
     "Checks",
-    "Output",
+    super::OUTPUT,
     "Connection",
     "Access",
     "Requests",
     "Telemetry",
     "Fleet",
-    super::RARE,
+    super::ADVANCED,
 ];
 
 /// Flags that stand under another heading than the one of their kind.
@@ -216,7 +216,7 @@ pub(super) const MOVED: [(&str, &[&str]); 5] = [
         ],
     ),
     ("Load", &["event", "retries", "op-timeout"]),
-    ("Output", &["run-dir", "json", "quiet", "no-color", "explain", "check"]),
+    (super::OUTPUT, &["run-dir", "json", "quiet", "no-color", "explain", "check"]),
     (
         "Requests",
         &[
@@ -230,7 +230,7 @@ pub(super) const MOVED: [(&str, &[&str]); 5] = [
         ],
     ),
     (
-        super::RARE,
+        super::ADVANCED,
         &[
             "threads",
             "transport",

@@ -131,11 +131,24 @@ fn long_help_has_every_flag_with_the_common_ones_first() {
         "Requests:",
         "Telemetry:",
         "Fleet:",
-        "Rare:",
+        "Advanced:",
         "Examples:",
     ];
     expected.retain(|heading| *heading != "Fleet:" || cfg!(feature = "fleet"));
     assert_eq!(headings, expected);
+}
+
+#[test]
+fn help_itself_has_no_heading_to_itself() {
+    for depth in [Depth::Short, Depth::Long] {
+        for (path, command) in all_pages(&arranged(Cli::command(), depth)) {
+            let of_help = command.get_arguments().find(|arg| arg.get_id() == "help").unwrap();
+            let Some(heading) = of_help.get_help_heading() else { continue };
+            let shown = command.get_arguments().filter(|arg| !arg.is_hide_set());
+            let beside = shown.filter(|arg| arg.get_help_heading() == Some(heading)).count();
+            assert!(of_help.is_hide_set() || beside > 1, "{path}: {heading}");
+        }
+    }
 }
 
 #[test]
@@ -159,7 +172,7 @@ fn every_name_in_the_tables_is_one() {
     for path in COMMON.iter().flat_map(|(paths, _)| paths.iter()) {
         assert!(paths.iter().any(|(of, _)| of == path), "there is no command {path}");
     }
-    let is_new = |group: &&str| [COMMON_OPTIONS, RARE, "Checks", "Connection"].contains(group);
+    let is_new = |group: &&str| [COMMON_OPTIONS, ADVANCED, "Checks", "Connection"].contains(group);
     for group in GROUPS.iter().filter(|group| !is_new(group)) {
         assert!(headings.iter().any(|heading| heading == group), "no flag is under {group}");
     }
