@@ -264,6 +264,20 @@ mod tests {
     }
 
     #[test]
+    fn sides_that_differ_in_what_carried_requests_are_told_apart_with_what_to_do() {
+        let side = |transport: &str| Side {
+            figures: vec![figures("run".to_owned(), &twice(1.0), false)],
+            parameters: vec![vec![(TRANSPORT.to_owned(), transport.to_owned())]],
+            ..Side::default()
+        };
+        let remarks =
+            |after: &str| side("sockets").compare(side(after), Margin::default()).0.remarks;
+        assert_eq!(remarks("sockets"), []);
+        let told = remarks("io_uring");
+        assert!(told.len() == 1 && told[0].1.contains("--transport sockets"), "{told:?}");
+    }
+
+    #[test]
     fn titles_of_stages_of_one_name_are_numbered() {
         let mut record = Record::open(&testdata("s3-get")).unwrap();
         let Origin::Run { manifest, .. } = &mut record.origin else { panic!("a run of ours") };

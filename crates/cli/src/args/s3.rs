@@ -208,7 +208,8 @@ pub(crate) struct ServerProfileArgs {
 #[command(next_help_heading = "Load")]
 pub(crate) struct LoadArgs {
     /// Workers, each with one operation in flight; with --rate they only prepare, and as many
-    /// streams run, each with its own arrivals and objects
+    /// streams run, each with its own arrivals and objects. To compare numbers of workers, give
+    /// --transport sockets as well: the default depends on how many connections a thread has
     #[arg(long, default_value_t = warp::CONCURRENT, value_name = "N")]
     pub(crate) concurrent: u32,
     /// How long to measure [default: 5m; 10s on the embedded store]

@@ -117,6 +117,9 @@ fn long_help_has_every_flag_with_the_common_ones_first() {
         }
     }
     let text = help("plimsoll s3 get --help");
+    let (_, of_workers) = text.split_once("--concurrent <N>").unwrap();
+    let (of_workers, _) = of_workers.split_once("\n\n").unwrap();
+    assert!(of_workers.contains("--transport sockets"), "{of_workers}");
     let headings: Vec<&str> = text
         .lines()
         .filter(|line| line.ends_with(':') && line.starts_with(|c: char| c.is_uppercase()))
