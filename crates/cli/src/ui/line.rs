@@ -110,7 +110,8 @@ pub(super) struct Meter {
     seen_at: Moment,
     seen: LiveCounts,
     now: LiveCounts,
-    ops_per_sec: f64,
+    /// Unknown until it has been counted for a while.
+    ops_per_sec: Option<f64>,
     bytes_per_sec: f64,
     latency: Option<Duration>,
     /// When the last success was seen; none was before the first.
@@ -128,7 +129,7 @@ impl Meter {
             seen_at: now,
             seen: LiveCounts::default(),
             now: LiveCounts::default(),
-            ops_per_sec: 0.0,
+            ops_per_sec: None,
             bytes_per_sec: 0.0,
             latency: None,
             success_seen: None,
@@ -148,7 +149,7 @@ impl Meter {
         if span >= Self::SPAN_MIN {
             let seconds = span.as_secs_f64();
             let ok = self.now.ok - self.seen.ok;
-            self.ops_per_sec = ok as f64 / seconds;
+            self.ops_per_sec = Some(ok as f64 / seconds);
             self.bytes_per_sec = (self.now.bytes - self.seen.bytes) as f64 / seconds;
             let latency_ns = self.now.latency_ns.wrapping_sub(self.seen.latency_ns);
             self.latency = latency_ns.checked_div(ok).map(Duration::from_nanos);
@@ -159,14 +160,18 @@ impl Meter {
 
     /// Returns how far it is and how fast, in `room` columns: what does not fit is left out whole.
     pub(super) fn text(&self, stage: &StageView<'_>, elapsed: Duration, room: usize) -> String {
-        let progress = progress(stage, self.now.ok + self.now.failed, elapsed);
+        let ended = self.now.ok + self.now.failed;
+        let progress = progress(stage, ended, elapsed);
         let errors = match self.now.failed {
             0 => "no errors".to_owned(),
             1 => "1 ERROR".to_owned(),
             failed => format!("{} ERRORS", format::count(failed)),
         };
-        let rate = format::count(self.ops_per_sec.round() as u64);
-        let text = format!("{progress}, {errors}: {rate} ops/s");
+        let text = match self.ops_per_sec.map(|rate| format::count(rate.round() as u64)) {
+            _ if ended == 0 => format!("{progress}, nothing has ended yet"),
+            None => format!("{progress}, {errors}"),
+            Some(rate) => format!("{progress}, {errors}: {rate} ops/s"),
+        };
         let bytes = (self.now.bytes > 0).then(|| format::byte_rate(ByteRate(self.bytes_per_sec)));
         let more = [
             silence_in_words(self.success_seen, stage.clock.now()),
@@ -353,7 +358,7 @@ mod tests {
             set.0.store(seconds * 1_000_000_000, Ordering::Relaxed);
             let elapsed = meter.tick(&stage);
             let text = meter.text(&stage, elapsed, 200);
-            text.split_once(", no errors").expect("it says so").0.to_owned()
+            text.split_once(", nothing has ended yet").expect("it says so").0.to_owned()
         };
         assert_eq!(progress(3), "3 of 8 s");
         assert_eq!(progress(8), "8 of 8 s");
@@ -375,7 +380,8 @@ mod tests {
         parts(&[Silent, Silent, Silent, Silent, Silent, Works]);
         assert_eq!(progress(10), "8 of 8 s, waiting for agents a, b, c and 2 others");
         // What does not fit is left out whole.
-        meter.now.bytes = 1;
+        (meter.now.ok, meter.now.bytes) = (1, 1);
+        assert_eq!(meter.ops_per_sec, Some(0.0));
         (meter.bytes_per_sec, meter.latency) = (0.0, Some(Duration::from_millis(8)));
         meter.success_seen = Some(Moment::from_ns(6_000_000_000));
         let text = |room: usize| meter.text(&stage, Duration::from_secs(5), room);
@@ -383,6 +389,10 @@ mod tests {
         assert_eq!(text(80), whole);
         assert_eq!(text(70), whole.strip_suffix(", 8.00 ms mean").unwrap());
         assert_eq!(text(30), "5 of 8 s, no errors: 0 ops/s");
+        // No rate is known before one has been counted.
+        let mut first = Meter::new(&stage);
+        first.now.failed = 1;
+        assert_eq!(first.text(&stage, Duration::ZERO, 30), "0 of 8 s, 1 ERROR");
     }
 
     #[test]
