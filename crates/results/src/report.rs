@@ -387,6 +387,7 @@ fn target(target: &schema::Target, virtual_time: bool) -> TargetReport {
     let (before, after) = match (&*target.kind, virtual_time) {
         ("oracle", true) => ("", ", in virtual time"),
         ("oracle", false) => ("oracle at ", ""),
+        _ if target.embedded => ("embedded store at ", ""),
         _ => ("", ""),
     };
     let files = target.files.clone();
