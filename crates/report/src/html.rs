@@ -45,7 +45,7 @@ use live::Live;
 pub use comparison::{Curve, comparison, curves};
 pub(crate) use document::escaped;
 pub use document::policy;
-pub(crate) use limits::{CELL_CHARS_MAX, TEXT_CHARS_MAX, cut, cut_name};
+pub(crate) use limits::{CELL_CHARS_MAX, TEXT_CHARS_MAX, cut, cut_name, sentence};
 
 /// What a run ran on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -151,9 +151,8 @@ fn several(report: &Report, live: &Live) -> String {
 fn lines(failures: Vec<String>, warnings: &[String], notes: &[String]) -> String {
     let classes = [("failure", &failures[..]), ("warning", warnings), ("note", notes)];
     let all = || classes.iter().flat_map(|(of, texts)| texts.iter().map(move |text| (*of, text)));
-    let line = |(class, text): (&str, &String)| {
-        format!("<li class=\"{class}\">{}</li>\n", cut(text, TEXT_CHARS_MAX))
-    };
+    let line =
+        |(class, text): (&str, &String)| format!("<li class=\"{class}\">{}</li>\n", sentence(text));
     let count = all().count();
     let mut lines: String = all().take(LINES_MAX).map(line).collect();
     if count > LINES_MAX {

@@ -9,7 +9,7 @@ use super::{
     too_few_runs, verdict_text, warnings, word,
 };
 use crate::format::{UNKNOWN, known};
-use crate::html::{CELL_CHARS_MAX, TEXT_CHARS_MAX, cut, cut_name, escaped};
+use crate::html::{CELL_CHARS_MAX, TEXT_CHARS_MAX, cut, cut_name, escaped, sentence};
 use crate::table::Tone;
 
 /// Returns what the comparison comes to, and the runs of each side.
@@ -17,8 +17,7 @@ pub(crate) fn head(comparison: &Comparison) -> String {
     let headline = headline(comparison);
     let lines = headline.iter().map(|line| format!("<li>{}</li>\n", escaped(line)));
     let warnings = warnings(comparison).into_iter();
-    let warnings =
-        warnings.map(|text| format!("<li class=\"warning\">{}</li>\n", cut(&text, TEXT_CHARS_MAX)));
+    let warnings = warnings.map(|text| format!("<li class=\"warning\">{}</li>\n", sentence(&text)));
     let lines: String = lines.chain(warnings).collect();
     let side = |name: &str, runs: &[String]| {
         format!("<dt>{name}</dt><dd>{}</dd>\n", cut(&runs.join(", "), TEXT_CHARS_MAX))

@@ -127,6 +127,22 @@ pub(crate) fn cut(text: &str, chars_max: usize) -> String {
     html
 }
 
+/// Returns a sentence as HTML, cut as other texts are, with what it quotes in backticks as code.
+pub(crate) fn sentence(text: &str) -> String {
+    /// So many quotes of a sentence are made code: the markup must not make a page large.
+    const QUOTES_MAX: usize = 4;
+    let mut html = String::new();
+    let cut = cut(text, TEXT_CHARS_MAX);
+    let mut rest = &*cut;
+    for _ in 0..QUOTES_MAX {
+        let Some((before, behind)) = rest.split_once('`') else { break };
+        let Some((quoted, behind)) = behind.split_once('`') else { break };
+        html += &format!("{before}<code>{quoted}</code>");
+        rest = behind;
+    }
+    html + rest
+}
+
 /// Returns a name as HTML, cut in its middle, as names begin and end differently.
 pub(crate) fn cut_name(name: &str, chars_max: usize) -> String {
     cut(&elided(name, chars_max), chars_max)
@@ -145,6 +161,21 @@ mod tests {
         let quotes = "\"".repeat(1_000);
         assert_eq!(cut(&quotes, 30), "&quot;".repeat(10) + "…");
         assert_eq!(cut_name("http://store-0001.example.com", 12), "http:…le.com");
+    }
+
+    #[test]
+    fn what_a_sentence_quotes_is_code() {
+        for (text, html) in [
+            ("a machine (`--fleet`)", "a machine (<code>--fleet</code>)"),
+            ("`a` and `<b>`", "<code>a</code> and <code>&lt;b&gt;</code>"),
+            ("one ` alone", "one ` alone"),
+            ("``", "<code></code>"),
+            ("", ""),
+        ] {
+            assert_eq!(sentence(text), html);
+        }
+        let many = sentence(&"`a` ".repeat(100));
+        assert_eq!((many.matches("<code>").count(), many.matches('`').count()), (4, 192));
     }
 
     #[test]

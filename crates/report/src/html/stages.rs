@@ -10,6 +10,7 @@ use super::charts::{Chart, Charts, Entry};
 use super::colour::{OTHER_COLORS_COUNT, SeriesColor};
 use super::limits::{
     CELL_CHARS_MAX, COMMAND_CHARS_MAX, Drawn, LINES_MAX, TEXT_CHARS_MAX, cut, cut_name, more,
+    sentence,
 };
 use super::live::Live;
 use super::marks::Marks;
@@ -60,7 +61,7 @@ pub(super) fn origin(report: &Report) -> String {
 pub(super) fn stage(report: &Report, number: usize, stage: &StageReport, live: &Live) -> String {
     let (id, name) = (format!("stage-{number}"), cut_name(&words::name(stage), CELL_CHARS_MAX));
     if !report.shows(stage) {
-        let text = cut(&words::prepared(stage), TEXT_CHARS_MAX);
+        let text = sentence(&words::prepared(stage));
         return section(&id, &name, &format!("<p>{text}</p>\n{}", errors(stage)));
     }
     let several = stage.rows.len() > 1;
@@ -71,12 +72,12 @@ pub(super) fn stage(report: &Report, number: usize, stage: &StageReport, live: &
             true => words::work(row),
             false => shared::loop_model(&RowView { report, stage, row }),
         };
-        format!("<p class=\"caption\">{}</p>\n", cut(&(lead + &text), TEXT_CHARS_MAX))
+        format!("<p class=\"caption\">{}</p>\n", sentence(&(lead + &text)))
     });
     let mut html: String = work.collect();
     let told = words::schedules_told(stage);
     for warning in told.iter().filter_map(|told| told.warning.as_deref()) {
-        html += &format!("<p class=\"bad\">{}</p>\n", cut(warning, TEXT_CHARS_MAX));
+        html += &format!("<p class=\"bad\">{}</p>\n", sentence(warning));
     }
     let over_time = chart(report, stage).map(|chart| (format!("chart-{id}"), chart));
     let over_time = over_time.filter(|_| limits.drawn >= Drawn::First);
@@ -204,7 +205,7 @@ fn errors(stage: &StageReport) -> String {
             }
         }
     }
-    let line = |text: &str| format!("<li>{}</li>\n", cut(text, TEXT_CHARS_MAX));
+    let line = |text: &str| format!("<li>{}</li>\n", sentence(text));
     let first = stage.errors.iter().take(MESSAGES_MAX);
     let mut texts: String = first.map(|error| line(&error.message)).collect();
     if stage.errors.len() > MESSAGES_MAX {

@@ -7,7 +7,7 @@ use plimsoll_analysis::{Figures, Rates, RowAnalysis, SegmentRate, StepFigures, T
 use plimsoll_model::{ByteRate, Moment};
 
 use super::limits::{
-    CELL_CHARS_MAX, LINES_MAX, Limits, ROWS_MAX, TEXT_CHARS_MAX, chosen, cut, cut_name, more,
+    CELL_CHARS_MAX, LINES_MAX, Limits, ROWS_MAX, TEXT_CHARS_MAX, chosen, cut_name, more, sentence,
 };
 use super::sizes::size;
 use super::{Environment, escaped};
@@ -412,10 +412,8 @@ pub(super) fn errors(report: &RowView<'_>) -> String {
             let limits = (most, 2 * TEXT_CHARS_MAX);
             let text = |error: &ErrorSample| words::said(report, error);
             let first = words::messages(&report.stage.errors, (kind.kind, class), limits, text);
-            let lines: String = first
-                .iter()
-                .map(|text| format!("<li>{}</li>\n", cut(text, TEXT_CHARS_MAX)))
-                .collect();
+            let lines: String =
+                first.iter().map(|text| format!("<li>{}</li>\n", sentence(text))).collect();
             told += first.len();
             if !lines.is_empty() {
                 let name = format!("{} {}, first texts", kind.kind.name(), class.name());
@@ -431,7 +429,7 @@ pub(super) fn facts<N: AsRef<str>>(facts: impl IntoIterator<Item = (N, String)>)
     let facts: Vec<(N, String)> = facts.into_iter().collect();
     let line = |(name, text): &(N, String)| {
         let name = cut_name(name.as_ref(), CELL_CHARS_MAX);
-        format!("<dt>{name}</dt><dd>{}</dd>\n", cut(text, TEXT_CHARS_MAX))
+        format!("<dt>{name}</dt><dd>{}</dd>\n", sentence(text))
     };
     let mut lines: String = facts.iter().take(LINES_MAX).map(line).collect();
     if facts.len() > LINES_MAX {

@@ -570,6 +570,9 @@ fn one_points_at_charts_zooms_all_of_them_and_switches_series_by_keyboard() {
     };
     page.go(&format!("file://{}", path.display()));
     page.until("document.querySelectorAll('.uplot').length === 16");
+    // A name in a legend has room beside its colour.
+    let lines = "[...document.querySelectorAll('.legend button')].map((of) => of.offsetHeight)";
+    assert_eq!(page.eval(&format!("Math.max(...{lines}) < 30")), true, "of one line");
     let mut run = |script: &str| page.eval(&format!("(() => {{{MOUSE}{script}}})()"));
     // Half of the span: 15 s, where the second host sheds load.
     run("mouse('chart-operations', 'mouseenter', .5); mouse('chart-operations', 'mousemove', .52)");
