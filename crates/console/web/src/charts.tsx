@@ -5,7 +5,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { Store } from "./api";
 import { BIN_LAST, Lines, binFromNs } from "./figures";
-import { UNKNOWN, clock, count, duration } from "./format";
+import { UNKNOWN, clock, clockAxis, count, duration } from "./format";
 
 /** Counted up when light and dark change: what is drawn on a canvas is drawn again. */
 export const painted = new Store(0);
@@ -37,8 +37,6 @@ export interface ChartProps {
 }
 
 const HEIGHT = 240;
-/** How far apart ticks of the time axis may be. */
-const SECONDS = [1, 2, 5, 10, 15, 30, ...[1, 2, 5, 10, 15, 30, 60, 120, 240, 480, 1440, 10080].map((minutes) => minutes * 60)];
 const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 
 /** A chart with its legend, which shows the values under the cursor. Left and right move it. */
@@ -143,8 +141,7 @@ function options(props: ChartProps, width: number, onCursor: (index: number | nu
       y: props.isLog ? { distr: 3, log: 10 } : { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] },
     },
     axes: [
-      // Labels are in seconds: ticks closer together would repeat them.
-      { ...axis, label: "time", incrs: SECONDS, values: (_, at) => at.map((of) => clock(of * 1000)), space: 76, size: 30 },
+      { ...axis, ...clockAxis, label: "time", space: 76, size: 30 },
       {
         ...axis, label: props.measure, size: 62,
         values: (of, values) => {
@@ -306,7 +303,8 @@ function drawHeat(canvas: HTMLCanvasElement, cells: HeatCell[]): void {
   }
   context.textAlign = "center";
   context.textBaseline = "top";
-  const steps = Math.max(1, Math.floor(plotWidth / 130));
+  // No two labels within a second: they would read alike.
+  const steps = Math.max(1, Math.floor(Math.min(plotWidth / 130, span / 1000)));
   for (let step = 0; step <= steps; step += 1) {
     const left = LEFT + (step / steps) * plotWidth;
     context.textAlign = step === 0 ? "left" : step === steps ? "right" : "center";

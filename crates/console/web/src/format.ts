@@ -54,12 +54,12 @@ export function duration(ns: number | null | undefined): string {
   return `${number(ns / size)} ${unit}`;
 }
 
-/** How long something took, as a clock would say it: `12 s`, `4 min 05 s`, `2 h 03 min`. */
+/** How long something took, as a clock would say it: `65.0 ms`, `12 s`, `4 min 05 s`, `2 h 03 min`. */
 export function elapsed(ms: number | null | undefined): string {
   if (ms == null) return UNKNOWN;
   const seconds = Math.max(0, Math.round(ms / 1000));
   const two = (value: number) => value.toString().padStart(2, "0");
-  if (seconds < 60) return ms < 9950 ? `${number(Math.max(0, ms) / 1000)} s` : `${seconds} s`;
+  if (seconds < 60) return ms < 9950 ? duration(ms * 1e6) : `${seconds} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${two(seconds % 60)} s`;
   return `${count(Math.floor(seconds / 3600))} h ${two(Math.floor((seconds % 3600) / 60))} min`;
 }
@@ -84,6 +84,12 @@ export function clock(ms: number): string {
   const two = (value: number) => value.toString().padStart(2, "0");
   return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
 }
+
+/** An axis of instants in seconds: ticks closer together than labels tell would repeat them. */
+export const clockAxis = {
+  incrs: [1, 2, 5, 10, 15, 30, ...[1, 2, 5, 10, 15, 30, 60, 120, 240, 480, 1440, 10080].map((minutes) => minutes * 60)],
+  values: (_: unknown, at: number[]) => at.map((of) => clock(of * 1000)),
+};
 
 /** A clock's offset: `+0.21 ms`. */
 export function offset(ms: number | null | undefined): string {

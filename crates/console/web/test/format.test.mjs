@@ -24,6 +24,15 @@ test("sizes are binary and rates say so", () => {
   check(format.percent, [[0.0005, "0.0500 %"], [1, "100 %"]]);
 });
 
-test("stretches of time read as on a clock", () => check(format.elapsed, [[0, "0 s"], [1500, "1.50 s"], [12_400, "12 s"], [245_000, "4 min 05 s"], [7_380_000, "2 h 03 min"], [null, "–"]]));
+test("stretches of time read as on a clock", () => check(format.elapsed, [[0, "0 s"], [-5, "0 s"], [65, "65.0 ms"], [1500, "1.50 s"], [12_400, "12 s"], [245_000, "4 min 05 s"], [7_380_000, "2 h 03 min"], [null, "–"]]));
 
 test("offsets have a sign", () => check(format.offset, [[-0.21, "−210 µs"], [71.4, "+71.4 ms"], [0, "0 s"]]));
+
+test("no two ticks of a time axis have one label", () => {
+  const day = 86_400;
+  for (const step of format.clockAxis.incrs.filter((step) => step < day)) {
+    const [first, second] = format.clockAxis.values(null, [1.7e9, 1.7e9 + step]);
+    assert.notEqual(first, second, `${step} s`);
+  }
+  assert.ok(format.clockAxis.incrs.every((step) => step % 1 === 0 && step > 0));
+});
