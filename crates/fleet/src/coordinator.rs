@@ -16,8 +16,8 @@ const DISMISSALS: u32 = 5;
 pub enum CoordinatorDo<O> {
     /// Send this to the agent.
     Say(AgentId, Step<O>),
-    /// The agent of that place has not responded for this long.
-    Silent(usize, Duration),
+    /// The agent of that place has not responded for this long; `None`: its connection is gone.
+    Silent(usize, Option<Duration>),
     /// It is heard of again.
     Back(usize),
     /// The others wait for the agent of that place, for this long.
@@ -391,20 +391,14 @@ impl<O: Clone, A, L: PartialEq> Coordinator<O, A, L> {
     }
 
     /// Takes note that the fabric no longer has a connection of that process.
-    pub fn disconnected(
-        &mut self,
-        now: Moment,
-        agent: &AgentId,
-        incarnation: u64,
-    ) -> Vec<CoordinatorDo<O>> {
+    pub fn disconnected(&mut self, agent: &AgentId, incarnation: u64) -> Vec<CoordinatorDo<O>> {
         let is_it = |member: &Member<O, A, L>| {
             member.agent == *agent && member.incarnation == incarnation && !member.is_lost()
         };
         let Some(index) = self.members.iter().position(is_it) else { return Vec::new() };
-        let member = &mut self.members[index];
-        match std::mem::replace(&mut member.is_silent, true) {
+        match std::mem::replace(&mut self.members[index].is_silent, true) {
             true => Vec::new(),
-            false => vec![CoordinatorDo::Silent(index, now.since(member.heard))],
+            false => vec![CoordinatorDo::Silent(index, None)],
         }
     }
 
@@ -423,7 +417,7 @@ impl<O: Clone, A, L: PartialEq> Coordinator<O, A, L> {
             }
             if silence >= self.limits.silent_after && !member.is_silent {
                 member.is_silent = true;
-                todo.push(CoordinatorDo::Silent(index, silence));
+                todo.push(CoordinatorDo::Silent(index, Some(silence)));
             }
             if now.since(member.asked) >= self.limits.say_every {
                 todo.push(self.ask(now, index));

@@ -271,7 +271,7 @@ fn an_agent_that_is_killed_is_missed_and_the_run_goes_on() {
     let line = "s3 get --objects 30 --obj.size 1KiB --concurrent 6 --duration 4s --run-dir run";
     let mut running = fleet.measuring(&target, line);
     fleet.agents[1].signal(Signal::KILL);
-    running.await_line("agent b has not responded");
+    running.await_line("agent b has disconnected");
     let (code, text, heard) = running.end();
     assert_eq!(code, Some(1), "{heard}");
     assert!(heard.contains("agent b is lost"), "{heard}");
@@ -345,7 +345,7 @@ fn an_agent_that_is_back_before_the_end_hands_in_what_it_recorded() {
         assert!(!running.has_ended(), "nothing was saved");
     }
     fleet.agents[1].signal(Signal::KILL);
-    running.await_line("agent b has not responded");
+    running.await_line("agent b has disconnected");
     fleet.join("b", &[]);
     running.await_line("agent b is back, and hands in what it recorded");
     let (code, text, heard) = running.end();

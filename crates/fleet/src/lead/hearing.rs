@@ -70,7 +70,10 @@ impl Hearing {
             };
             todo.extend(state.machine.tick(now));
             perform(&mut state, &*self.fabric, todo, |line| match line {
-                News::Silent(index, silence) => self.observer.warn(&format!(
+                News::Silent(index, None) => {
+                    self.observer.warn(&format!("agent {} has disconnected", self.names[index]));
+                }
+                News::Silent(index, Some(silence)) => self.observer.warn(&format!(
                     "agent {} has not responded for {:.1} s",
                     self.names[index],
                     silence.as_secs_f64()
@@ -95,7 +98,7 @@ impl Hearing {
 }
 
 pub(super) enum News {
-    Silent(usize, Duration),
+    Silent(usize, Option<Duration>),
     Back(usize),
     Lags(usize, Duration),
     Lost(usize, String),
@@ -131,7 +134,7 @@ fn hear(
             state.machine.hear(now, tell)
         }
         Arrival::Disconnected { agent, incarnation } => {
-            state.machine.disconnected(now, &agent, incarnation)
+            state.machine.disconnected(&agent, incarnation)
         }
     }
 }

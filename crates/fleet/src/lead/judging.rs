@@ -178,7 +178,7 @@ mod tests {
             live.parts().into_iter().map(|part| part.state).collect::<Vec<_>>()
         };
         assert_eq!(shown(&machine), [PartState::Works; 4]);
-        let _ = machine.disconnected(now, &id("b"), 1);
+        let _ = machine.disconnected(&id("b"), 1);
         let state = State::Done { step: 1, answer: Some(Answer::Forgotten) };
         let progress = Progress { run: "run".to_owned(), state, echo: None, live: None };
         let (agent, coordinator) = (id("c"), Some(7));
