@@ -13,7 +13,7 @@ use plimsoll_workload::plan::spec::{
     InterfaceSpec, JobSpec, Limit, MakeTree, NamesSpec, OpenNames, PacingSpec, PathSet,
     RemoveNames, RemoveTree, SetSpec, StatNames, SyncSpec, TreeOf, TreeSet, WorkSpec, WorkStage,
 };
-use plimsoll_workload::plan::{Cap, FilesIn, OnFiles, Size, SizeRange, Time, WorkloadFile};
+use plimsoll_workload::plan::{Cap, FilesIn, OnFiles, Rate, Size, SizeRange, Time, WorkloadFile};
 
 use crate::args::file::{
     BlocksArgs, DirectArg, FileArgs, FileCommand, MetadataArgs, OpArg, SuiteArgs,
@@ -175,7 +175,7 @@ fn pacing(args: &BlocksArgs) -> Result<PacingSpec> {
         return schedule(rate, Some(&args.arrivals), args.max_in_flight)
             .map_err(|text| anyhow!(text));
     }
-    Ok(args.rps_limit.map_or(PacingSpec::Closed, |rate| {
+    Ok(args.rps_limit.map_or(PacingSpec::Closed, |Rate(rate)| {
         let cap = Some(Cap::OpsPerSec(rate));
         PacingSpec::CappedEach(CappedEach { read: cap, write: cap, arrivals: Default::default() })
     }))

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
 use plimsoll_model::{Interface, SyncMode};
-use plimsoll_workload::plan::Percent as Share;
 use plimsoll_workload::plan::spec::BlockOrder;
+use plimsoll_workload::plan::{Percent as Share, Rate};
 
 use plimsoll_conduct::Consent;
 
@@ -168,9 +168,10 @@ pub(crate) struct BlocksArgs {
     /// With --rate: maximum operations in flight [default: 1024]
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub(crate) max_in_flight: Option<u32>,
-    /// Cap on the reads a second of each job, and on its writes; waiting is not in the latency
-    #[arg(long, value_name = "N", conflicts_with = "rate", help_heading = "Load")]
-    pub(crate) rps_limit: Option<f64>,
+    /// Cap on the reads a second of each job, and on its writes, such as 500/s; waiting is not in
+    /// the latency
+    #[arg(long, value_name = "RATE", conflicts_with = "rate", help_heading = "Load")]
+    pub(crate) rps_limit: Option<Rate>,
     /// Size of each file [default: 1GiB, or less where the free space asks for it]
     #[arg(long, value_name = "SIZE", help_heading = "Files")]
     pub(crate) file_size: Option<ByteSize>,

@@ -5,6 +5,7 @@ use plimsoll_dialects::warp::{self, WarpBenchmark as Of};
 
 use plimsoll_driver_s3::ProfileKinds;
 use plimsoll_http::Transport;
+use plimsoll_workload::plan::Rate;
 use serde::{Deserialize, Serialize};
 
 use super::requests::{DataArgs, RequestArgs};
@@ -231,10 +232,10 @@ pub(crate) struct LoadArgs {
     /// be given several times; all must hold
     #[arg(long, value_name = "RULE")]
     pub(crate) until: Vec<String>,
-    /// Cap on operations per second over all workers; 0 is no cap. A worker still waits for its
+    /// Cap on operations a second over all workers, such as 500/s. A worker still waits for its
     /// previous operation (closed loop)
-    #[arg(long, default_value_t = 0.0, value_name = "OPS")]
-    pub(crate) rps_limit: f64,
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rps_limit: Option<Rate>,
     /// Start operations on a schedule, whatever the store does (an open loop): 1000/s, a ramp
     /// '100/s..5000/s over 2m' or steps '100/s for 30s, 200/s for 30s, 400/s', over all workers
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]

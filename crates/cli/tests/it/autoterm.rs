@@ -42,7 +42,7 @@ fn check_ended(line: &str, rule: &str, because: &str) {
 
 #[test]
 fn figures_known_well_enough_end_it() {
-    let line = "s3 stat --objects 20 --concurrent 2 --rps-limit 200 --duration 5m \
+    let line = "s3 stat --objects 20 --concurrent 2 --rps-limit 200/s --duration 5m \
                 --until ci(rate)<=50% --until ci(mean)<=100%";
     check_ended(line, "until", "at most 50 % was asked");
 }
@@ -144,11 +144,11 @@ mod nightly {
             "--autoterm --autoterm.dur 100ms --autoterm.pct 100 --duration 5m --concurrent 2";
         for (command, what) in [
             ("get --objects 20 --obj.size 64KiB", "throughput"),
-            ("put --obj.size 1KiB --rps-limit 500", "throughput"),
+            ("put --obj.size 1KiB --rps-limit 500/s", "throughput"),
             ("list --objects 100", "rate"),
             ("stat --objects 20", "rate"),
-            ("mixed --objects 40 --obj.size 10KiB --rps-limit 500", "throughput"),
-            ("delete --objects 20000 --batch 1 --rps-limit 500", "rate"),
+            ("mixed --objects 40 --obj.size 10KiB --rps-limit 500/s", "throughput"),
+            ("delete --objects 20000 --batch 1 --rps-limit 500/s", "rate"),
         ] {
             let because = format!("{what} within 100 % over the last 7 of 25 parts");
             check_ended(&format!("s3 {command} {rule}"), "steady", &because);

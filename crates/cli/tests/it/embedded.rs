@@ -70,7 +70,7 @@ fn check(line: &str, expected: &[&str]) -> Value {
     // On a busy machine an upload in parts may take a second, and one is to be completed.
     let lasts = if expected == PARTS { "3s" } else { "500ms" };
     // What is asked matters here, and not how much: tests that run beside this one need the rest.
-    command.args(line.split_whitespace()).args(["--rps-limit", "300"]);
+    command.args(line.split_whitespace()).args(["--rps-limit", "300/s"]);
     command.args(["--duration", lasts, "--concurrent", "3"]);
     let report = run_json(command, 0);
     assert_measured(&report, line, expected);

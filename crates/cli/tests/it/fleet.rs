@@ -743,7 +743,7 @@ fn leave_to_take_part_is_given_and_taken_back() {
 fn a_stage_ends_by_what_all_agents_measure_together() {
     let Some(fleet) = Fleet::start(&["a", "b"], &[]) else { return };
     let target = oracle();
-    let line = "s3 get --objects 20 --obj.size 1KiB --concurrent 4 --rps-limit 60 --duration 1m \
+    let line = "s3 get --objects 20 --obj.size 1KiB --concurrent 4 --rps-limit 60/s --duration 1m \
                 --autoterm --autoterm.dur 1s --autoterm.pct 60 --json";
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     let output = fleet.run(&target, &format!("{line} --parts-stay"));

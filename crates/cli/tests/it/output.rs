@@ -77,7 +77,7 @@ fn what_comes_piece_by_piece_leaves_nothing_in_a_store_in_memory() {
     ] {
         let directory = tempfile::tempdir().unwrap();
         // Few enough for the store's memory; long enough for a whole upload on a busy machine.
-        let line = format!("{line} --duration 3s --concurrent 4 --rps-limit 10");
+        let line = format!("{line} --duration 3s --concurrent 4 --rps-limit 10/s");
         let report = run_json(target.command(directory.path(), &line), 0);
         assert_eq!(counts(&report)["ops_failed_count"], 0, "{line}");
         assert!(counts(&report)["ops_ok_count"].as_u64().unwrap() > 0, "{line}");
@@ -94,7 +94,7 @@ fn what_comes_piece_by_piece_leaves_nothing_in_a_store_in_memory() {
         }
     }
     let directory = tempfile::tempdir().unwrap();
-    let line = "s3 multipart-put --duration 60s --concurrent 2 --rps-limit 20";
+    let line = "s3 multipart-put --duration 60s --concurrent 2 --rps-limit 20/s";
     let mut running = Background::start(target.command(directory.path(), line));
     running.await_line("measure: ");
     running.signal(Signal::INT);
@@ -148,7 +148,7 @@ fn secrets_are_in_no_file_and_no_output() {
 fn explain_prints_the_workload_and_does_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let mut command = plimsoll(directory.path());
-    command.args("s3 mixed --explain --seed 5 --obj.size 1KB --rps-limit 10".split(' '));
+    command.args("s3 mixed --explain --seed 5 --obj.size 1KB --rps-limit 10/s".split(' '));
     let output = run(command);
     assert_eq!(output.status.code(), Some(0));
     let text = String::from_utf8(output.stdout).unwrap();
@@ -180,7 +180,7 @@ fn existing_objects_are_read_and_left_alone() {
 fn the_cap_is_kept_and_named() {
     let target = oracle();
     let directory = tempfile::tempdir().unwrap();
-    let line = "s3 stat --objects 20 --concurrent 4 --rps-limit 100 --duration 2s";
+    let line = "s3 stat --objects 20 --concurrent 4 --rps-limit 100/s --duration 2s";
     let report = run_json(target.command(directory.path(), line), 0);
     let ops = counts(&report)["ops_ok_count"].as_u64().unwrap();
     assert!(ops <= 204, "{ops} operations in 2 s at 100 a second");

@@ -124,7 +124,7 @@ fn what_cannot_be_is_refused_by_the_name_of_its_field() {
         ("s3 get --rate 0/s", "--rate"),
         ("s3 get --rate 100/s..-5/s", "--rate"),
         ("s3 get --rate 10/s --max-in-flight 0", "--max-in-flight"),
-        ("s3 get --rate 10/s --rps-limit 5", "--rps-limit"),
+        ("s3 get --rate 10/s --rps-limit 5/s", "--rps-limit"),
         ("s3 get --arrivals poisson", "--rate"),
         ("run nowhere.yaml", "nowhere.yaml"),
         ("prove magic", "no proof is called `magic`; there are quantiles"),

@@ -143,7 +143,7 @@ fn limits_of_the_store_are_told() {
         (
             "too little load",
             "service: {time: {constant: 1ms}}",
-            "s3 get --rps-limit 50 --concurrent 4 --objects 20",
+            "s3 get --rps-limit 50/s --concurrent 4 --objects 20",
             "not-enough-load",
         ),
     ] {
@@ -285,7 +285,7 @@ fn a_client_with_one_connection_is_the_limit_and_can_fail_the_run() {
     assert!(headline.contains("not a measurement of the store"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     // A limit of the load passes.
-    let line = "s3 get --rps-limit 50 --concurrent 4 --objects 20 --fail-on-client-limit";
+    let line = "s3 get --rps-limit 50/s --concurrent 4 --objects 20 --fail-on-client-limit";
     let (report, code) = judged(path, &[&store], line, "");
     let is_client = report["verdict"]["is_client_limit"] == true;
     assert_eq!(code, if is_client { 3 } else { 0 }, "{:#}", report["verdict"]);

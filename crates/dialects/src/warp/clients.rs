@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use plimsoll_workload::plan::Rate;
+
 use super::WarpHost;
 use super::asked::Asked;
 use super::command::WarpBenchmark;
@@ -97,9 +99,9 @@ fn multiply(
         }
         all.push(format!("`--{name}`"));
     }
-    let rate = asked.get("rps-limit").and_then(|given| given.value.parse::<f64>().ok());
-    if let Some(rate) = rate {
-        asked.change("rps-limit", (rate * clients as f64).to_string());
+    let rate = asked.get("rps-limit").and_then(|given| given.value.parse::<Rate>().ok());
+    if let Some(Rate(each)) = rate {
+        asked.change("rps-limit", Rate(each * clients as f64).to_string());
         all.push("`--rps-limit`".to_owned());
     }
     all

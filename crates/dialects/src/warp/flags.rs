@@ -7,7 +7,9 @@ use super::command::WarpBenchmark::{
 };
 use super::command::{WarpBenchmark, WarpCommand, flags_help};
 use super::error::{WarpArgError, did_you_mean};
-use super::values::Kind::{self, Duration, Fraction, Number, Size, Sizes, Switch, Text, Texts};
+use super::values::Kind::{
+    self, Duration, Fraction, Number, Rate, Size, Sizes, Switch, Text, Texts,
+};
 use crate::spelling;
 
 /// A flag of warp.
@@ -201,7 +203,7 @@ pub(super) static FLAGS: &[Flag] = &[
     refused("stress", Switch, "with it warp saves and prints nothing; every run is recorded here"),
     taken("influxdb", Text, "running totals go out once a second, not after each operation")
         .variable("WARP_INFLUXDB_CONNECT"),
-    same("rps-limit", Fraction),
+    same("rps-limit", Rate),
     refused("stdout", Switch, "`plimsoll export` writes the operations of a run"),
     same("lookup", Text),
     // What is written.

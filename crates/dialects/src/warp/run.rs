@@ -181,7 +181,7 @@ fn workload(flags: &Flags, benchmark: WarpBenchmark) -> Result<WarpWorkload, War
         autoterm: is_on(flags, "autoterm"),
         autoterm_window: read(flags, "autoterm.dur", parse_duration)?,
         autoterm_percent: read(flags, "autoterm.pct", percent)?,
-        rps_limit: parse(flags, "rps-limit")?.unwrap_or_default(),
+        rps_limit: parse(flags, "rps-limit")?,
         prefix: text(flags, "prefix").unwrap_or_default(),
         no_prefix: is_on(flags, "noprefix"),
         objects: parse(flags, if benchmark == WarpBenchmark::Zip { "files" } else { "objects" })?,

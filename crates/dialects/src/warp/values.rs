@@ -11,6 +11,8 @@ pub(super) enum Kind {
     Number,
     /// A number from 0 that may have a fraction.
     Fraction,
+    /// How much in a second; 0 is no limit.
+    Rate,
     /// A duration.
     Duration,
     /// A size, such as `5MiB`.
@@ -32,6 +34,10 @@ impl Kind {
             Self::Size | Self::Sizes if text.is_empty() => Ok(String::new()),
             Self::Number => number(text).map(|number| number.to_string()),
             Self::Fraction => fraction(text),
+            Self::Rate => fraction(text).map(|number| match &*number {
+                "0" => String::new(),
+                _ => format!("{number}/s"),
+            }),
             Self::Duration => {
                 let text = text.strip_prefix('+').unwrap_or(text).replace('μ', "µ");
                 parse_duration(&text).map(|_| text).map_err(|error| error.to_string())
@@ -122,6 +128,9 @@ mod tests {
             (Kind::Fraction, "1e3", Some("1000")),
             (Kind::Fraction, "7.5", Some("7.5")),
             (Kind::Fraction, "inf", None),
+            (Kind::Rate, "12.5", Some("12.5/s")),
+            (Kind::Rate, "0", Some("")),
+            (Kind::Rate, "5/s", None),
             (Kind::Duration, "1h15m30.5s", Some("1h15m30.5s")),
             (Kind::Duration, "+5s", Some("5s")),
             (Kind::Duration, "-5s", None),

@@ -82,8 +82,8 @@ pub struct WarpWorkload {
     pub autoterm_percent: Option<f64>,
     /// Rules that end it when all of them hold.
     pub until: Vec<String>,
-    /// At most so many operations a second; 0 for no limit.
-    pub rps_limit: f64,
+    /// At most so many operations a second.
+    pub rps_limit: Option<Rate>,
     /// The schedule of an open loop,
     pub rate: Option<String>,
     /// the law of its arrivals,
@@ -468,12 +468,9 @@ impl WarpWorkload {
             if let Some((flag, _)) = given.into_iter().find(|(_, given)| *given) {
                 return refused(format!("{flag} does nothing without --rate; add it"));
             }
-            return Ok(match self.rps_limit {
-                0.0 => PacingSpec::Closed,
-                ops_per_sec => PacingSpec::Capped(Rate(ops_per_sec)),
-            });
+            return Ok(self.rps_limit.map_or(PacingSpec::Closed, PacingSpec::Capped));
         };
-        if self.rps_limit != 0.0 {
+        if self.rps_limit.is_some() {
             let text =
                 "--rate is a schedule and --rps-limit a cap on a closed loop; give one of them";
             return refused(text.to_owned());

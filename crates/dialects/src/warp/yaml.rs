@@ -206,12 +206,13 @@ fn value(flag: &Flag, node: Node) -> Result<String, String> {
         (Kind::Texts, _) => Err("flags that can be given several times have no key".to_owned()),
         (Kind::Switch, Node::Switch(is_on)) => Ok(is_on.to_string()),
         (Kind::Switch, _) => Err("it is `true` or `false`, without quotes".to_owned()),
-        (Kind::Number | Kind::Fraction | Kind::Size | Kind::Sizes, Node::Number(number)) => {
-            Ok(number.to_string())
-        }
-        (Kind::Fraction, Node::Fraction(number)) => Ok(number.to_string()),
+        (
+            Kind::Number | Kind::Fraction | Kind::Rate | Kind::Size | Kind::Sizes,
+            Node::Number(number),
+        ) => Ok(number.to_string()),
+        (Kind::Fraction | Kind::Rate, Node::Fraction(number)) => Ok(number.to_string()),
         (Kind::Number, _) => Err("it is a whole number from 0".to_owned()),
-        (Kind::Fraction, _) => Err("it is a number".to_owned()),
+        (Kind::Fraction | Kind::Rate, _) => Err("it is a number".to_owned()),
         (_, Node::Text(text)) => Ok(text),
         (_, Node::List(nodes)) if may_list => {
             let text = |node| match node {

@@ -198,7 +198,7 @@ fn bytes_time_and_rates_end_and_pace_a_stage() {
     let ramp = began(&row["span"]["started_ns"]) - began(&row["stage_started_ns"]);
     assert_eq!(ramp, 100_000_000);
 
-    let line = format!("file iops {SMALL} --duration 300ms --rps-limit 100 --op read");
+    let line = format!("file iops {SMALL} --duration 300ms --rps-limit 100/s --op read");
     let report = dirs.json(&line, 0);
     check(&line, &report, Some(4_096));
     // Each of two jobs may start one every 10 ms: 30 of them, or fewer on a busy machine.

@@ -17,7 +17,7 @@ fn agents_of_these_names_do_each_what_a_client_does() {
     for (line, clients, expected) in [
         ("get", "h{1...4}", "--concurrent=80 --objects=10000 --agents=h{1...4}"),
         ("get --concurrent 3 --objects 7", "a,b", "--concurrent=6 --objects=14 --agents=a,b"),
-        ("put --rps-limit 2.5", "a,b", "--rps-limit=5 --concurrent=40 --agents=a,b"),
+        ("put --rps-limit 2.5", "a,b", "--rps-limit=5/s --concurrent=40 --agents=a,b"),
         ("mixed --duration 1m", "a", "--concurrent=20 --objects=2500 --agents=a"),
         // What an operation is, and objects that are there, are the same for all.
         ("delete --batch 10", "a,b", "--concurrent=40 --objects=50000 --agents=a,b"),
@@ -57,7 +57,7 @@ fn what_is_said_of_clients() {
         ]
     );
     let explained = line.explain();
-    let start = "# plimsoll s3 get --host=h:1 --rps-limit=10 --syncstart=14:30";
+    let start = "# plimsoll s3 get --host=h:1 --rps-limit=10/s --syncstart=14:30";
     assert!(explained.starts_with(start), "{explained}");
     let fleet = "--fleet --agents-equal --parts-stay --agents=a,b\n# ";
     assert!(explained.contains(fleet), "{explained}");

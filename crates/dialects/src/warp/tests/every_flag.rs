@@ -66,7 +66,7 @@ const SHARED: [(&str, Is); 72] = [
     ("--http2", Taken("--http2")),
     ("--stress", Refused),
     ("--influxdb http://t@h:1/b/o", Taken("--influxdb=http://t@h:1/b/o")),
-    ("--rps-limit 12.5", Taken("--rps-limit=12.5")),
+    ("--rps-limit 12.5", Taken("--rps-limit=12.5/s")),
     ("--stdout", Refused),
     ("--lookup path", Taken("--lookup=path")),
     ("--obj.generator random", Taken("--obj.generator=random")),

@@ -75,7 +75,7 @@ fn every_benchmark_has_a_file() {
             Stat,
             &[
                 "--objects=3000",
-                "--rps-limit=1500",
+                "--rps-limit=1500/s",
                 "--obj.size=1KB",
                 "--versions=1",
                 "--keep-data",
