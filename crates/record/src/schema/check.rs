@@ -42,7 +42,13 @@ impl Manifest {
         }
         let jobs = self.stages.iter().flat_map(|stage| &stage.jobs);
         let ends = jobs.map(|job| u64::from(job.worker_first) + u64::from(job.workers_count));
-        let last = ends.max().unwrap_or_default();
+        let of_merged = self.merged.iter().flat_map(|run| {
+            let jobs = run.stages.iter().flat_map(|stage| &stage.jobs);
+            let ends = jobs.map(|job| u64::from(job.worker_first) + u64::from(job.workers_count));
+            let own = ends.chain([run.workers_count.into()]);
+            own.map(|end| u64::from(run.worker_index_first) + end)
+        });
+        let last = ends.chain(of_merged).max().unwrap_or_default();
         if last > u64::from(ObjectId::OWNER_MAX) {
             return Err(format!("a worker of it has number {last}, and there can be no such"));
         }

@@ -4,7 +4,7 @@
 use std::fs;
 
 use plimsoll_model::Moment;
-use plimsoll_record::schema::{RunState, Schedule, WrongCount};
+use plimsoll_record::schema::{MergedJob, RunState, Schedule, WrongCount};
 use plimsoll_record::{Manifest, OpLog, RecordError, RunDirectory, SummaryWriter};
 use plimsoll_stats::Timeline;
 
@@ -311,9 +311,19 @@ fn a_manifest_that_says_what_cannot_be_is_damaged() {
     let place = tempfile::tempdir().unwrap();
     let directory = new_run(place.path());
     let mut manifest = manifest();
-    manifest.merged[0].workers_count = u32::MAX;
-    directory.write_manifest(&manifest).unwrap();
-    let refused = directory.read_manifest().unwrap_err().to_string();
-    let expected = "run.json is damaged: its merged runs have 4294967295 workers, and there can be";
-    assert!(refused.contains(expected), "{refused}");
+    let refused = |manifest: &Manifest| {
+        directory.write_manifest(manifest).unwrap();
+        directory.read_manifest().unwrap_err().to_string()
+    };
+    manifest.merged = vec![manifest.merged[0].clone(); 2];
+    manifest.merged.iter_mut().for_each(|run| run.workers_count = 9_000_000);
+    let expected = "run.json is damaged: its merged runs have 18000000 workers, and there can be";
+    assert!(refused(&manifest).contains(expected), "{}", refused(&manifest));
+    // Each of these is by itself the number of a worker; together they are none.
+    manifest.merged.truncate(1);
+    let run = &mut manifest.merged[0];
+    (run.worker_index_first, run.workers_count) = (9_000_000, 1);
+    run.stages[0].jobs = vec![MergedJob { worker_first: 0, workers_count: 9_000_000 }];
+    let expected = "run.json is damaged: a worker of it has number 18000000, and there can be no";
+    assert!(refused(&manifest).contains(expected), "{}", refused(&manifest));
 }
