@@ -222,6 +222,7 @@ pub(crate) struct Accumulator {
 
 impl Accumulator {
     pub(crate) fn new(frame: &Frame, moves_bytes: bool, details: bool) -> Self {
+        // Bound: `Question::SEGMENTS_MAX`.
         let segments = vec![Share::default(); frame.segments_count];
         let detail = details.then(|| SegmentDetail::new(frame.segments_count));
         let schedule_delay = frame.open.then(Histogram::default);

@@ -230,6 +230,7 @@ pub(crate) struct SegmentDetail {
 
 impl SegmentDetail {
     pub(crate) fn new(segments_count: usize) -> Self {
+        // Bound: `Question::SEGMENTS_MAX`.
         Self { segments: vec![SegmentCounts::default(); segments_count], under_way: 0 }
     }
 
@@ -334,6 +335,7 @@ struct SizeAccumulator {
 impl KindDetail {
     pub(crate) fn new(segments_count: usize) -> Self {
         let with_times = if segments_count <= SEGMENTS_WITH_TIMES_MAX { segments_count } else { 0 };
+        // Bound: `SEGMENTS_WITH_TIMES_MAX`.
         let segments = vec![SegmentTimes::default(); with_times];
         Self {
             segments,

@@ -92,6 +92,7 @@ impl InFlight {
     /// Adds what another one counted of the same stage.
     pub(crate) fn merge(&mut self, other: &Self) {
         let steps = self.steps.len().max(other.steps.len());
+        // Bound: `STEPS`, by `index_of`.
         self.steps.resize(steps, Step::default());
         for (mine, theirs) in self.steps.iter_mut().zip(&other.steps) {
             mine.started += theirs.started;
@@ -105,6 +106,7 @@ impl InFlight {
     fn step(&mut self, at: Moment) -> &mut Step {
         let index = index_of(at.as_ns().saturating_sub(self.started_ns));
         if index >= self.steps.len() {
+            // Bound: `STEPS`, by `index_of`.
             self.steps.resize(index + 1, Step::default());
         }
         &mut self.steps[index]

@@ -176,6 +176,7 @@ fn counted<'l>(
 ) -> &'l mut Accumulator {
     let number = usize::from(number);
     if number >= all.len() {
+        // Bound: a number of 16 bits.
         all.resize_with(number + 1, Default::default);
     }
     all[number][kind as usize]

@@ -201,6 +201,7 @@ impl StageSurvey {
         }
         let index = worker.0 as usize;
         if index >= self.ends.len() {
+            // Bound: `LISTED_MAX`.
             self.ends.resize(index + 1, None);
         }
         self.ends[index].get_or_insert(ends).join(ends);

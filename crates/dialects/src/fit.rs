@@ -193,6 +193,7 @@ fn rounded(exponent: f64) -> f64 {
 
 /// Returns how unevenly objects are read.
 fn popularity(trace: &Trace, seed: u64) -> Option<ZipfFit> {
+    // Bound: objects that operations of the trace name, which are in memory.
     let mut counts = vec![0u64; trace.objects_count() as usize];
     let reads = trace.ops().iter().filter(|op| matches!(op.kind, OpKind::Get | OpKind::Stat));
     for op in reads.filter(|op| op.object != NO_OBJECT) {

@@ -134,6 +134,7 @@ impl Folder {
         let size = file.metadata().map_err(failed)?.len();
         let mut content = Vec::new();
         if size <= bytes_max {
+            // Bound: `bytes_max`.
             content.reserve_exact(size as usize + 1);
             file.take(bytes_max + 1).read_to_end(&mut content).map_err(failed)?;
         }

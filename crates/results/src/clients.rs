@@ -97,6 +97,7 @@ impl Clients {
         }
         let clients = self.0.iter().zip(0u16..);
         let numbers = clients
+            // Bound: `ObjectId::OWNER_MAX` workers together, which reading a manifest holds.
             .map(|(client, number)| std::iter::repeat_n(number, client.workers_count as usize));
         numbers.flatten().collect()
     }
@@ -123,6 +124,7 @@ pub(crate) fn agents_of_workers(manifest: &Manifest) -> Vec<Vec<u16>> {
                     of_plan.map_or_else(|| share.of_workers(workers), |job| job.workers_of(*share));
                 let own = job.worker_first + own.start * each..job.worker_first + own.end * each;
                 if agents.len() < own.end as usize {
+                    // Bound: `ObjectId::OWNER_MAX`, which reading a manifest holds.
                     agents.resize(own.end as usize, 0);
                 }
                 agents[own.start as usize..own.end as usize].fill(agent);
@@ -311,6 +313,7 @@ pub fn lay_out(
                 change(started, &mut row);
                 let at = (client.worker_first + number) as usize;
                 if workers.len() <= at {
+                    // Bound: `ObjectId::OWNER_MAX`, which reading a manifest holds.
                     workers.resize(at + 1, None);
                 }
                 workers[at] = Some(row);

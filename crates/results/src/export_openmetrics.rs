@@ -54,6 +54,7 @@ impl Series {
         }
         let at = at as usize;
         if self.intervals.len() <= at {
+            // Bound: `INTERVALS_MAX`, twice.
             self.intervals.resize(at + 1, Counted::default());
         }
         Ok(&mut self.intervals[at])

@@ -146,6 +146,7 @@ impl<'a> Export<'a> {
         };
         let mut windows = Vec::new();
         for stage in record.stages.iter().filter(|stage| is_asked(stage)) {
+            // Bound: stages of the record, 256 at most.
             windows.resize(windows.len().max(stage.index + 1), None);
             let from = stage.started.after(asked.skip);
             let until = asked.dur.map_or(Moment::from_ns(u64::MAX), |dur| from.after(dur));

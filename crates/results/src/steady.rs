@@ -53,6 +53,7 @@ impl Record {
                 }
             }
             if found.len() <= stage.index {
+                // Bound: stages of the record, 256 at most.
                 found.resize(stage.index + 1, None);
             }
             found[stage.index] = Some(longest);

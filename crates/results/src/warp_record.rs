@@ -116,6 +116,7 @@ impl WarpFile {
 
 /// Reads a whole raw file.
 fn read(file: &WarpFile, rows: usize) -> Result<WarpRecord, ReadError> {
+    // Bound: rows that were read from the file before, each to be kept.
     let (mut ops, mut error_texts) = (Vec::with_capacity(rows), BTreeMap::new());
     file.scan_errors(&mut |op, error| {
         if !op.outcome.is_ok() {

@@ -131,6 +131,7 @@ impl TraceDeal {
             let dealt_by = if op.object == NO_OBJECT { at as u32 } else { op.object };
             (dealt_by % workers) as usize
         };
+        // Bound: the workers of a job, a million at most.
         let mut begins = vec![0; workers.get() as usize + 1];
         trace.ops.iter().enumerate().for_each(|op| begins[worker_of(op) + 1] += 1);
         for worker in 1..begins.len() {

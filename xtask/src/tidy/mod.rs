@@ -1,6 +1,7 @@
 //! The rules of the house that no compiler knows. Also run as a test, so that `cargo test` holds
 //! them.
 
+mod allocations;
 pub(crate) mod budgets;
 pub(crate) mod count;
 mod cycles;
@@ -91,6 +92,7 @@ pub(crate) fn run() -> Result<()> {
 fn check(tree: &Tree) -> Result<Vec<String>> {
     let mut findings = Vec::new();
     findings.extend(source::check(tree));
+    findings.extend(allocations::check(tree));
     findings.extend(words::check(tree));
     findings.extend(graph::check(tree));
     findings.extend(cycles::check(tree));

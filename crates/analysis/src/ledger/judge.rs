@@ -67,6 +67,7 @@ impl Judge {
         let judged = |stall| Judged { stall, witnesses: 0 };
         Self {
             gaps: suspects.into_iter().map(judged).collect(),
+            // Bound: `JUDGED_MAX`, twice.
             slow: vec![vec![Slow::default(); count]; count + 1],
             slow_ns_min,
             busy_ns: 0,

@@ -72,6 +72,7 @@ impl Cells {
         let end = op.end.as_ns().clamp(self.started, self.ended.max(self.started));
         let index = ((end - self.started) / self.cell_ns) as usize;
         if self.cells.len() <= index {
+            // Bound: `cells_max` of `new`, as ends are clamped to the stage.
             self.cells.resize(index + 1, EMPTY);
         }
         let cell = &mut self.cells[index];
@@ -292,6 +293,7 @@ impl<'a> RowWatch<'a> {
         if wanted < STEADY_INTERVALS_MIN || whole < STEADY_INTERVALS_MIN {
             return None;
         }
+        // Bound: `STEADY_INTERVALS_MAX`, as `width` is at least that part of the time.
         let mut series = vec![0; whole as usize];
         for (index, cell) in (0u64..).zip(cells) {
             if let Some(interval) = series.get_mut((index / width) as usize) {
@@ -316,6 +318,7 @@ impl Watching {
 pub(super) fn at<T>(list: &mut Vec<Option<T>>, index: u16) -> &mut Option<T> {
     let index = usize::from(index);
     if list.len() <= index {
+        // Bound: a number of 16 bits.
         list.resize_with(index + 1, || None);
     }
     &mut list[index]

@@ -195,6 +195,7 @@ pub(super) fn length(span: Span, asked: Option<Duration>) -> u64 {
 /// follow from tables that warp printed.
 pub(super) fn cut(ops: &[Op<'_>], span: Span, length: u64) -> Vec<WarpSegment> {
     let count = span.length().saturating_sub(1) / length;
+    // Bound: `SEGMENTS_MAX`, by `length`.
     let mut shares = vec![WarpShares::default(); count as usize];
     let earliest = ops.iter().map(Op::end).min() == Some(span.start);
     let since = if earliest { span.start } else { span.start + 1 };

@@ -183,6 +183,7 @@ impl WarpSeconds {
     fn of(ops: &[Op<'_>]) -> Option<Self> {
         let first = ops.first()?.start() / NS;
         let last = ops.iter().map(Op::end).max()? / NS;
+        // Bound: none yet: a client whose clock was not set lies decades before the others.
         let mut all = vec![WarpSecond::default(); usize::try_from(last - first).ok()? + 1];
         ops.iter().for_each(|op| spread(op, first, &mut all));
         let kept = all.get(SECONDS_CUT..all.len().saturating_sub(SECONDS_CUT))?;

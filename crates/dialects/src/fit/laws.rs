@@ -265,6 +265,7 @@ fn by_counts(trace: &Trace, tick: Duration, gap: f64) -> ArrivalFit {
     let window = tick.mul_f64(ticks);
     let width = window.as_nanos().max(1) as u64;
     // The last window may lie only partly in the trace.
+    // Bound: one window for `WINDOW_OPS_MIN` operations, which are in memory.
     let mut counts = vec![0.0; (trace.duration().as_nanos() as u64 / width) as usize];
     for op in trace.ops() {
         if let Some(count) = counts.get_mut((op.at_ns / width) as usize) {

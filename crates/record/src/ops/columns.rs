@@ -35,6 +35,7 @@ impl<T: Copy + PartialEq + Default> Values<T> {
 
     #[cold]
     fn begin_each(&mut self, value: T) {
+        // Bound: rows that wait in memory to be written.
         self.each.resize(self.count, self.first);
         self.each.push(value);
     }
@@ -65,6 +66,7 @@ impl Values<bool> {
         match &self.each[..] {
             [] => {
                 let byte = if self.first { u8::MAX } else { 0 };
+                // Bound: rows that wait in memory to be written.
                 out.resize(out.len() + self.count.div_ceil(8), byte);
             }
             each => out.extend(each.chunks(8).map(bits)),

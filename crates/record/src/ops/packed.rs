@@ -80,6 +80,7 @@ pub(super) fn push_same<T: Number>(out: &mut Vec<u8>, number: T, count: usize) {
     push_header(out, count, Some(number).filter(|_| count > 0));
     let blocks = count.saturating_sub(1).div_ceil(T::BLOCK);
     // The least difference is 0, and so is each width.
+    // Bound: rows that wait in memory to be written.
     out.resize(out.len() + blocks * (1 + STRETCHES), 0);
 }
 
@@ -120,6 +121,7 @@ fn push_bits(out: &mut Vec<u8>, numbers: &[u64], width: u32) {
     // Some room is left so that a whole word can be written wherever the bits end.
     let bytes = numbers.len() * width as usize / 8;
     let begin = out.len();
+    // Bound: eight bytes a number that is in memory.
     out.resize(begin + bytes + size_of::<u64>(), 0);
     let room = &mut out[begin..];
     let (mut word, mut used, mut at) = (0u64, 0, 0);

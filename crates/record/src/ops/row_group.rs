@@ -63,6 +63,7 @@ impl Dictionary {
     pub(super) fn key(&mut self, number: u16, text: &str) -> u32 {
         let at = usize::from(number);
         if self.keys.len() <= at {
+            // Bound: a number of 16 bits.
             self.keys.resize(at + 1, None);
         }
         *self.keys[at].get_or_insert_with(|| {

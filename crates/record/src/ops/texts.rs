@@ -149,6 +149,7 @@ impl Keys {
             }
             let now = self.rest.min(count);
             match &mut self.run {
+                // Bound: `ROWS_PER_BATCH`, which callers ask for at most.
                 Run::Same(key) => out.extend(std::iter::repeat_n(*dictionary.get(*key)?, now)),
                 Run::Packed(bit) => {
                     for _ in 0..now {

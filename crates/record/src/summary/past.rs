@@ -59,6 +59,7 @@ impl PastFile {
                 let at = self.size + bytes.len() as u64;
                 let previous = last.insert(key, at).unwrap_or(NOTHING);
                 let head = bytes.len();
+                // Bound: the head of what is in memory.
                 bytes.resize(head + HEAD_BYTES, 0);
                 let cells_bytes = stretch.write(&mut bytes);
                 let times_bytes = bytes.len() - head - HEAD_BYTES - cells_bytes;
@@ -103,6 +104,7 @@ impl PastFile {
 
     /// Reads the cells of a stretch.
     pub(super) fn cells(&self, place: &Place) -> io::Result<Stretch> {
+        // Bound: what `add` has written, to a file of this process alone.
         let mut cells = vec![0; place.cells_bytes as usize];
         self.file.read_exact_at(&mut cells, place.at + HEAD_BYTES as u64)?;
         Stretch::read(&cells, &[]).ok_or_else(changed)
@@ -110,6 +112,7 @@ impl PastFile {
 
     /// Reads the times of a stretch.
     pub(super) fn times(&self, place: &Place) -> io::Result<Stretch> {
+        // Bound: what `add` has written, to a file of this process alone.
         let mut times = vec![0; place.times_bytes as usize];
         let at = place.at + HEAD_BYTES as u64 + u64::from(place.cells_bytes);
         self.file.read_exact_at(&mut times, at)?;

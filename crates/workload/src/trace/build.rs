@@ -290,6 +290,7 @@ struct Lives {
 impl Lives {
     fn new(objects: usize) -> Self {
         Self {
+            // Bound: names that the trace's entries have.
             now: vec![FIRST; objects],
             is_seen: vec![false; objects],
             is_made: vec![false; objects],

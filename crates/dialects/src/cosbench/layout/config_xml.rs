@@ -95,12 +95,14 @@ impl Xml {
 
     fn close(&mut self, name: &str) {
         self.depth -= 1;
+        // Bound: elements that this writer has open.
         self.text.push_str(&" ".repeat(self.depth * INDENT));
         self.text.push_str(&format!("</{name}>\n"));
     }
 
     /// Writes a tag. The last attribute stays in its line, however long that becomes.
     fn tag(&mut self, name: &str, attributes: &[(&str, String)], end: &str) {
+        // Bound: elements that this writer has open.
         let mut line = format!("{}<{name}", " ".repeat(self.depth * INDENT));
         for (index, (key, value)) in attributes.iter().enumerate() {
             let attribute = format!("{key}=\"{}\"", escaped(value));
@@ -108,6 +110,7 @@ impl Xml {
             if !is_last && line.chars().count() + 1 + attribute.chars().count() > LINE_MAX {
                 self.text.push_str(&line);
                 self.text.push('\n');
+                // Bound: elements that this writer has open.
                 line = format!("{}{attribute}", " ".repeat((self.depth + 1) * INDENT));
             } else {
                 line.push(' ');

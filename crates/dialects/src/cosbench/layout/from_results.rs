@@ -243,6 +243,7 @@ impl<'a> Taking<'a> {
         }
         self.fill_gaps(&mut rows);
         for (version, (start, (length, of))) in rows.into_iter().enumerate() {
+            // Bound: the operations of the works, which are in memory.
             let mut figures = vec![Figures::default(); count];
             of.into_iter().for_each(|(place, own)| figures[place] = own);
             let local = (self.ran.local)(self.wall(start).after(length));

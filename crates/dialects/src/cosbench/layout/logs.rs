@@ -20,6 +20,7 @@ pub struct LogLine {
 }
 
 fn banner(rule: char, width: usize, text: &str) -> String {
+    // Bound: the callers' constants.
     let rule = String::from(rule).repeat(width);
     format!("{rule} {text} {rule}\n")
 }

@@ -319,6 +319,7 @@ fn windows(count: u64, min: u64, max: u64, mean: f64) -> Vec<f64> {
         2 => vec![min, max],
         _ => {
             let rest = (mean * count as f64 - min - max) / (count - 2) as f64;
+            // Bound: fio's own output, in tests alone.
             let mut windows = vec![rest; count as usize];
             windows[..2].copy_from_slice(&[min, max]);
             windows
