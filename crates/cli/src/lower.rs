@@ -357,6 +357,23 @@ mod tests {
     }
 
     #[test]
+    fn the_tutorial_tells_how_many_objects_its_first_run_writes() {
+        let words = ["plimsoll", "s3", "get", "--obj.size", "64KiB"];
+        let Command::S3(command) = Cli::parse_from(words).command else { unreachable!() };
+        let first = WarpWorkload { is_embedded: true, ..asked(&command).unwrap() };
+        let SetSpec::Objects(set) = set(&first.workload(1).unwrap()).clone() else { panic!() };
+        let text = include_str!("../../../docs/tutorial/first-run.md");
+        assert!(text.contains(&format!("The run writes {} objects, ", set.count)));
+    }
+
+    #[test]
+    fn a_host_that_does_not_answer_is_told_with_the_port_that_was_taken() {
+        let refused = DriverError::new(ErrorClass::Connect, "connection refused by h:80");
+        let told = in_words(refused).to_string();
+        assert!(told.ends_with("without a port it is 80, or 443 with --tls)"), "{told}");
+    }
+
+    #[test]
     fn refusals_name_the_flag() {
         for (line, start) in [
             ("get --obj.size 0", "--obj.size"),

@@ -298,3 +298,15 @@ fn a_stop_rule_that_ended_it_is_told() {
     let line = "ended early ci(p99) is ±4.2 %, at most 5 % was asked\n";
     assert!(render(&report, &PLAIN).contains(line), "\n{}", render(&report, &PLAIN));
 }
+
+#[test]
+fn advice_on_an_unsteady_rate_names_no_field() {
+    let cliff = plimsoll_analysis::Cliff {
+        after: Duration::from_secs(2),
+        before: 900.0,
+        rate_after: 300.0,
+    };
+    let told = crate::words::advice(&plimsoll_analysis::Advice::Cliff(cliff));
+    assert!(told.ends_with("leave out the beginning, or run for longer"), "{told}");
+    assert!(!told.contains('`'), "{told}");
+}

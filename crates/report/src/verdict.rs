@@ -123,6 +123,26 @@ mod tests {
     }
 
     #[test]
+    fn a_verdict_names_which_of_two_stages_of_one_name_it_is_of() {
+        let told = |classes: [LimitClass; 2]| {
+            let mut stages = fixture::steady().stages;
+            let first = stages.pop().unwrap();
+            for (number, class) in (1..).zip(classes) {
+                let verdict = Some(verdict(class));
+                stages.push(StageReport { number_of_title: number, verdict, ..first.clone() });
+            }
+            let report = Report::of("s3 get", WallTime::from_unix_ns(0), stages);
+            let brief = text::brief(&report, &Look { width: 80, color: false });
+            let told = brief.lines().find(|line| line.starts_with("verdict ")).unwrap();
+            assert!(line(&report).unwrap().starts_with("measure"), "{brief}");
+            told.split_once(": ").unwrap().0.to_owned()
+        };
+        use LimitClass::{ClientThreads, Store};
+        assert_eq!(told([ClientThreads, Store]), "verdict     measure");
+        assert_eq!(told([Store, ClientThreads]), "verdict     measure #2");
+    }
+
+    #[test]
     fn what_did_not_decide_is_told_with_all_figures() {
         let mut report = judged(LimitClass::ClientThreads);
         report.stages.last_mut().unwrap().cpu_share = Some(0.084);

@@ -341,6 +341,20 @@ fn full_threads_are_the_clients_own_or_its_machines() {
 }
 
 #[test]
+fn what_begins_an_upload_waits_for_no_turn_and_fills_no_cap() {
+    let judged = |cap: f64| {
+        let mut ops = in_turn(16, 1);
+        // Of 1,000 operations a second half are parts.
+        let kinds = [OpKind::CreateUpload, OpKind::PutPart].into_iter().cycle();
+        ops.iter_mut().zip(kinds).for_each(|(op, kind)| op.kind = kind);
+        let capped = Case { paced: Paced::Capped(Some(cap)), ..Case::closed(ops) };
+        capped.of(busy(TOOK * 19 / 20, TOOK / 100)).judge().class
+    };
+    assert_eq!(judged(500.0), LimitClass::NotEnoughLoad);
+    assert_eq!(judged(1_000.0), LimitClass::ClientThreads);
+}
+
+#[test]
 fn a_schedule_that_is_not_kept_with_room_is_the_pacing() {
     let late = || scheduled(10, 3, 5);
     let count = late().len() as u64;

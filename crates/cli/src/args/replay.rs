@@ -107,3 +107,14 @@ fn factor(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('x').unwrap_or(text);
     number.parse().map_err(|_| format!("`{text}` is no factor: write 2, or 0.5"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_speed_is_a_factor_with_or_without_an_x() {
+        assert_eq!((factor("2"), factor("2x"), factor("0.5")), (Ok(2.0), Ok(2.0), Ok(0.5)));
+        assert_eq!(factor("fast").unwrap_err(), "`fast` is no factor: write 2, or 0.5");
+    }
+}

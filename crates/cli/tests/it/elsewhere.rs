@@ -150,6 +150,8 @@ fn exports_go_to_stdout_and_are_refused_in_a_sentence() {
         ("export run -o x.trace.json --stage nosuch", "--stage nosuch: run has measure"),
         ("export run -o x.trace.json --analyze.host nosuch", "--analyze.host nosuch: "),
         ("export run -o x.trace.json --analyze.op nosuch", "--analyze.op nosuch: choose one"),
+        ("export run -o x.parquet", "the op log is Parquet already"),
+        ("report run -o x.pdf", "-o x.pdf: a report is a page of HTML, not .pdf"),
         (
             "export run -o x.json",
             "end it in one of .csv.zst, .csv, .jsonl, .om, .hlog, .trace.json",
@@ -159,7 +161,9 @@ fn exports_go_to_stdout_and_are_refused_in_a_sentence() {
         assert!(said.contains(part), "{line}: {said}");
     }
     assert!(
-        !["x.csv", "x.hlog", "x.trace.json"].iter().any(|name| place.path().join(name).exists())
+        !["x.csv", "x.hlog", "x.trace.json", "x.pdf"]
+            .iter()
+            .any(|name| place.path().join(name).exists())
     );
     for format in ["hlog", "trace"] {
         let mut command = plimsoll(place.path());

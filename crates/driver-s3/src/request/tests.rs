@@ -437,3 +437,16 @@ proptest! {
         });
     }
 }
+
+#[test]
+fn whoever_is_denied_is_told_which_keys_were_refused() {
+    let told = |credentials: Credentials| {
+        let config = S3Config { credentials, ..sample() };
+        let target = Arc::new(Target::resolve(&config).unwrap());
+        Requests::new(&config, target).whom_to_check()
+    };
+    let given = told(sample().credentials);
+    assert_eq!(given, "check `access_key`, `secret_key` and what they may do");
+    let nobody = told(Credentials::Anonymous);
+    assert_eq!(nobody, "it was sent without keys: give `access_key` and `secret_key`");
+}

@@ -416,3 +416,16 @@ fn gates_for_build_servers() {
     ]);
     assert!(document.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites "));
 }
+
+#[test]
+fn what_is_known_of_several_runs_alike_is_said_once() {
+    let mut comparison = several();
+    let said = |run: &str, text: &str| (run.to_owned(), text.to_owned());
+    comparison.client_limits = vec![said("a-1", "busy"), said("b-2", "busy"), said("b-3", "full")];
+    comparison.remarks = vec![said("b-3", "part is missing")];
+    assert_eq!(warnings(&comparison), ["a-1, b-2: busy", "b-3: full", "b-3: part is missing"]);
+    comparison.client_limits =
+        ["a-1", "a-2", "a-3", "b-1", "b-2", "b-3"].map(|run| said(run, "busy")).into();
+    comparison.remarks.clear();
+    assert_eq!(warnings(&comparison), ["all 6 runs: busy"]);
+}

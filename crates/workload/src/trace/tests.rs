@@ -197,6 +197,8 @@ fn workers_have_whole_objects_and_together_everything() {
     assert_eq!(together, (0..51).collect::<Vec<_>>());
     for (worker, share) in (0..).zip(&shares) {
         assert!(share.is_sorted());
+        // How many there are is known without a pass through the trace: it was dealt once.
+        assert_eq!(deal.places(WorkerId(worker)).len(), share.len());
         let objects = share.iter().map(|at| trace.ops()[*at as usize].object);
         assert!(objects.filter(|object| *object != NO_OBJECT).all(|object| object % 4 == worker));
     }
