@@ -29,12 +29,6 @@ pub(crate) const IN_FILES: &str = "%Y-%m-%d %H:%M:%S";
 /// How it writes a moment to who asks by its script, which is how Java does.
 pub(crate) const FOR_SCRIPTS: &str = "%a %b %d %H:%M:%S %Z %Y";
 
-/// Returns the moment that is written so in this machine's time.
-pub(crate) fn from_local(text: &str, format: &str) -> Option<i64> {
-    let at = jiff::civil::DateTime::strptime(format, text).ok()?;
-    Some(at.to_zoned_datetime(jiff::tz::TimeZone::system()).ok()?.timestamp().as_millisecond())
-}
-
 /// Returns a moment in this machine's time.
 pub(crate) fn local(at_ms: i64, format: &str) -> String {
     let at = jiff::Timestamp::from_millisecond(at_ms).unwrap_or_default();

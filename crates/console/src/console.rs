@@ -18,8 +18,7 @@ use plimsoll_model::{Moment, Secret};
 use plimsoll_record::{StateDirectory, StateDirectoryError, removal};
 use thiserror::Error;
 
-use crate::api::reports::InShort;
-use crate::archive::old;
+use crate::archive;
 use crate::clock::Clock;
 use crate::disk;
 use crate::facts::Facts;
@@ -146,7 +145,6 @@ pub struct Console {
     idle: Condvar,
     is_closing: Mutex<bool>,
     agents: Mutex<Option<(Moment, Vec<Agent>)>>,
-    imported: Mutex<usize>,
     /// Ends of runs that the database has not taken yet, such as on a full disk.
     unsettled: Mutex<Vec<running::Settled>>,
     /// Whether a thread will offer them again and look for what waits.
@@ -189,6 +187,8 @@ impl Console {
             held.push(disk::hold(path).map_err(failed(path))?.ok_or_else(taken)?);
         }
         let store = Arc::new(Store::open(&directory.join("console.sqlite"))?);
+        // COSBench may have archived its own workloads there, whose directories stay as they are.
+        store.count_from(archive::last_number(&settings.archive))?;
         let clock = Clock::start();
         let triggers = settings.triggers.as_deref().map(Triggers::of);
         let console = Arc::new(Self {
@@ -202,13 +202,11 @@ impl Console {
             idle: Condvar::new(),
             is_closing: Mutex::new(false),
             agents: Mutex::default(),
-            imported: Mutex::default(),
             unsettled: Mutex::default(),
             pumps_again: AtomicBool::default(),
             held: Mutex::new(held),
         });
         console.recover()?;
-        console.import()?;
         console.pump();
         Ok(console)
     }
@@ -220,25 +218,6 @@ impl Console {
             running::settle_orphan(self, number);
         }
         Ok(())
-    }
-
-    /// Takes in what COSBench itself has archived where this console's archive is.
-    fn import(&self) -> Result<(), ConsoleError> {
-        let known = self.store.numbers()?;
-        let found = old::find(&self.settings.archive, &|number| known.contains(&number));
-        self.store.import(&found)?;
-        for old in &found.old {
-            let short = InShort { rows: old.rows.clone(), hosts: Vec::new() };
-            // What cannot be kept is read again when it is asked for.
-            let _ = short.keep(&self.series(old.number));
-        }
-        *lock(&self.imported) = found.old.len();
-        Ok(())
-    }
-
-    /// Returns how many workloads that COSBench had archived were new to this console.
-    pub fn imported_count(&self) -> usize {
-        *lock(&self.imported)
     }
 
     /// Returns what it was told when it was started.

@@ -8,14 +8,12 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use thiserror::Error;
 
-use crate::archive::old::{Found, Old};
 use crate::disk;
 use crate::facts::{Facts, StageProgress};
 use crate::state::{Number, SourceKind, State};
@@ -266,21 +264,13 @@ impl Store {
         })
     }
 
-    /// Keeps workloads that another program has run, and counts on after the last number.
-    pub(crate) fn import(&self, found: &Found) -> Result<(), StoreError> {
+    /// Gives no number up to this one.
+    pub(crate) fn count_from(&self, last: i64) -> Result<(), StoreError> {
         self.writing(|transaction| {
             let counter = "UPDATE counter SET value = ?1 WHERE name = 'number' AND value < ?1";
-            transaction.execute(counter, params![found.last])?;
-            found.old.iter().try_for_each(|old| import(transaction, old))
+            transaction.execute(counter, params![last])?;
+            Ok(())
         })
-    }
-
-    /// Returns the numbers of all workloads.
-    pub(crate) fn numbers(&self) -> Result<BTreeSet<Number>, StoreError> {
-        let connection = self.connection();
-        let mut query = connection.prepare("SELECT number FROM workload")?;
-        let found = query.query_map([], |row| row.get(0).map(Number))?;
-        Ok(found.collect::<Result<_, _>>()?)
     }
 
     /// Returns the workload whose turn it is, which runs from now on, unless as many run as may.
@@ -508,44 +498,6 @@ fn not_queued(connection: &Connection, number: Number) -> StoreError {
         Ok(None) => StoreError::Unknown(number),
         Err(error) => error,
     }
-}
-
-fn import(transaction: &Transaction<'_>, old: &Old) -> Result<(), StoreError> {
-    let sum = |count: fn(&StageProgress) -> u64| {
-        old.stages.iter().map(count).fold(0, u64::saturating_add).min(i64::MAX as u64) as i64
-    };
-    transaction.execute(
-        "INSERT INTO workload (number, name, kind, state, place, user, submitted_ms, started_ms, \
-         ended_ms, operations, stages_count, ops_count, ops_failed_count, bytes_count, \
-         archive_directory, has_secrets) \
-         VALUES (?1, ?2, ?3, ?4, ?1, '', ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
-        params![
-            old.number.0,
-            old.name,
-            SourceKind::Cosbench.name(),
-            old.state.name(),
-            old.submitted_ms,
-            old.started_ms,
-            old.ended_ms,
-            old.facts.operations.join(" "),
-            old.facts.stages.len() as i64,
-            sum(|stage| stage.ops_count),
-            sum(|stage| stage.ops_failed_count),
-            sum(|stage| stage.bytes_count),
-            old.directory.display().to_string(),
-            old.has_secrets,
-        ],
-    )?;
-    let facts = serde_json::to_string(&old.facts).expect("facts are plain values");
-    let source = "INSERT OR REPLACE INTO source VALUES (?1, ?2, NULL, '', ?3)";
-    transaction.execute(source, params![old.number.0, old.text, facts])?;
-    let stages = serde_json::to_string(&old.stages).expect("progress is plain values");
-    let progress = "INSERT OR REPLACE INTO progress VALUES (?1, ?2)";
-    transaction.execute(progress, params![old.number.0, stages])?;
-    let changes = old.changes.iter();
-    changes
-        .into_iter()
-        .try_for_each(|change| note_change(transaction, old.number, change.state, change.at_ms))
 }
 
 fn note_change(

@@ -46,10 +46,6 @@ pub(crate) fn run(args: &ConsoleArgs) -> Result<ExitCode> {
     let runner = LocalRunner::new(args, allowed, config.credential_hosts, runs_max)?;
     let stop = signals::listen()?;
     let console = Console::open(config.settings, Arc::new(runner))?;
-    if console.imported_count() > 0 {
-        let count = format::plural(console.imported_count() as u64, "workload");
-        ui.note(&format!("imported {count} that COSBench has archived into the history"));
-    }
     let serve = |listen: Vec<SocketAddr>| Serve {
         listen,
         users: users.clone(),

@@ -34,10 +34,6 @@ impl OfRun {
 pub(super) fn list(entry: &Entry) -> Vec<OfRun> {
     let mut all = below(entry.archive_directory.as_deref(), "");
     all.extend(below(entry.run_directory.as_deref(), RECORD));
-    if entry.is_imported() {
-        // COSBench leaves secrets in its copy of the workload, and may in its log.
-        all.retain(|file| file.name.ends_with(".csv"));
-    }
     all
 }
 

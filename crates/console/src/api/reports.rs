@@ -1,8 +1,7 @@
 //! What the records of runs say: reports, the matrix of figures, comparisons.
 
 use std::collections::BTreeMap;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use plimsoll_analysis::compare::Margin;
@@ -15,7 +14,6 @@ use serde_json::Value;
 
 use super::figures::{HostDoc, HostLatencyDoc};
 use super::refused::Refused;
-use crate::archive::old;
 use crate::console::Console;
 use crate::disk;
 use crate::facts::{Facts, StagePlan};
@@ -191,22 +189,9 @@ pub(crate) fn matrix(
 
 /// What the record of a run says in short.
 #[derive(Default, Serialize, Deserialize)]
-pub(crate) struct InShort {
-    pub(crate) rows: Vec<MatrixRowDoc>,
-    pub(crate) hosts: Vec<HostDoc>,
-}
-
-impl InShort {
-    /// Returns where it is kept beside the seconds of a run.
-    fn place(series: &Path) -> PathBuf {
-        series.with_extension("short.json")
-    }
-
-    /// Keeps it, so that it need not be worked out again.
-    pub(crate) fn keep(&self, series: &Path) -> io::Result<()> {
-        let text = serde_json::to_string(self)?;
-        disk::write_private(&Self::place(series), text.as_bytes())
-    }
+struct InShort {
+    rows: Vec<MatrixRowDoc>,
+    hosts: Vec<HostDoc>,
 }
 
 /// Returns the rows of one run.
@@ -225,18 +210,12 @@ pub(super) fn hosts(console: &Console, number: Number, stage: Option<usize>) -> 
 
 /// Returns what the record of a run says in short, which is kept once it has ended.
 fn in_short(console: &Console, entry: &Entry) -> Result<InShort, Refused> {
-    let series = console.series(entry.number);
-    let kept = InShort::place(&series);
+    let kept = console.series(entry.number).with_extension("short.json");
     if entry.state.is_over()
         && let Ok(text) = disk::read_text(&kept)
         && let Ok(short) = serde_json::from_str(&text)
     {
         return Ok(short);
-    }
-    if entry.is_imported() {
-        let found = old::find(&console.settings().archive, &|number| number != entry.number);
-        let rows = found.old.into_iter().next().map(|old| old.rows);
-        return Ok(InShort { rows: rows.ok_or_else(|| no_record(entry))?, hosts: Vec::new() });
     }
     let source = console.store().source(entry.number)?;
     let (_, report) = report_of(entry, &Asked { distributions: true, ..Asked::default() })?;
@@ -246,9 +225,11 @@ fn in_short(console: &Console, entry: &Entry) -> Result<InShort, Refused> {
         short.rows.extend(stage_rows(entry, &source.facts, number, stage));
         short.hosts.extend(hosts_of(number, stage, &report.endpoints));
     }
-    if entry.state.is_over() {
+    if entry.state.is_over()
+        && let Ok(text) = serde_json::to_vec(&short)
+    {
         // What cannot be kept is worked out again.
-        let _ = short.keep(&series);
+        let _ = disk::write_private(&kept, &text);
     }
     Ok(short)
 }

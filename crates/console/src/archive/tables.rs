@@ -18,7 +18,7 @@ use super::{ALL, HISTORY, META};
 use crate::clock::{IN_FILES, local};
 use crate::disk;
 use crate::names::safe;
-use crate::state::{SourceKind, State};
+use crate::state::{Number, SourceKind, State};
 use crate::store::Entry;
 
 /// What the console writes itself, while it goes on.
@@ -47,16 +47,9 @@ impl ArchiveRoot {
         Ok(Self { path: path.to_path_buf(), _held: held })
     }
 
-    /// Returns the id of the next workload: that after the last one that was archived, as the
-    /// number that COSBench keeps, the history and the directories say.
+    /// Returns the id of the next workload.
     pub fn next_id(&self) -> String {
-        let last = disk::read_text(&self.path.join(META)).unwrap_or_default();
-        let history = disk::read_text(&self.path.join(HISTORY)).unwrap_or_default();
-        let of_history = history.lines().filter_map(|line| number_of(line.split(',').next()?));
-        let names = disk::names_in(&self.path).unwrap_or_default();
-        let of_names = names.iter().filter_map(|name| number_of(name.split('-').next()?));
-        let known = of_history.chain(of_names).chain(last.trim().parse().ok());
-        format!("w{}", known.max().unwrap_or(0).saturating_add(1))
+        Number(last_number(&self.path) + 1).to_string()
     }
 
     /// Writes all of a workload that has run, and returns in which directory.
@@ -71,9 +64,16 @@ impl ArchiveRoot {
     }
 }
 
-/// Returns the number in an id: `w3`.
-fn number_of(id: &str) -> Option<u64> {
-    id.strip_prefix('w')?.parse().ok()
+/// Returns the highest number of an archived workload, ours or COSBench's: of those in `.meta`, in
+/// the history and in names of directories. 0 where there is none.
+pub(crate) fn last_number(root: &Path) -> i64 {
+    let last = disk::read_text(&root.join(META)).unwrap_or_default();
+    let last = Number::parse(&format!("w{}", last.trim()));
+    let history = disk::read_text(&root.join(HISTORY)).unwrap_or_default();
+    let of_history = history.lines().filter_map(|line| Number::parse(line.split(',').next()?));
+    let names = disk::names_in(root).unwrap_or_default();
+    let of_names = names.iter().filter_map(|name| Number::parse(name.split('-').next()?));
+    of_history.chain(of_names).chain(last).max().map_or(0, |number| number.0)
 }
 
 fn write_files(directory: &Path, archive: &Archive, workload: &Workload) -> io::Result<()> {

@@ -52,13 +52,6 @@ pub(crate) struct Entry {
     pub has_secrets: bool,
 }
 
-impl Entry {
-    /// Tells whether another program has run it, of which there is an archive alone.
-    pub(crate) fn is_imported(&self) -> bool {
-        self.state.is_over() && self.run_directory.is_none() && self.archive_directory.is_some()
-    }
-}
-
 /// A change of a workload's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StateChange {
