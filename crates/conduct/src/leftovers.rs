@@ -9,7 +9,6 @@ use jiff::civil::DateTime;
 use plimsoll_driver::{Admin, Driver as _, DriverError};
 use plimsoll_driver_s3::S3Admin;
 use plimsoll_driver_seaweed::{Security, read_list};
-use plimsoll_http::NameServers;
 use plimsoll_model::{ErrorClass, RunId, Seed};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::{Manifest, SEAWEEDFS, SWIFT, Target};
@@ -329,8 +328,7 @@ impl NamedFiles {
     /// Removes them and returns how many of them were there.
     pub fn remove(&self, security: Security, time: &RunTime) -> Result<u64, ConductError> {
         let path = FieldPath::root().field("targets").field(SEAWEEDFS);
-        let names = NameServers::of_system();
-        let config = seaweed_config(&path, &self.spec, security, Some(&names))?;
+        let config = seaweed_config(&path, &self.spec, security)?;
         let store = Store::seaweed(config, time)?;
         // Nothing is added to the list; it is what the sweep goes by.
         store.driver.keep_names(&self.list, self.run.open_names(self.target)?);

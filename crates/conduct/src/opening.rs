@@ -8,13 +8,10 @@ use plimsoll_driver::null::NullDriver;
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_driver_s3::S3Config;
 use plimsoll_driver_seaweed::{
-    AssignBy, FILER_PORT, FilerConfig, OF_SERVICE, SeaweedConfig, Security, UploadBy, masters_of,
-    services_of, ttl_of,
+    AssignBy, FILER_PORT, FilerConfig, SeaweedConfig, Security, UploadBy, masters_of, ttl_of,
 };
 use plimsoll_driver_swift::{Access, AccessError, SwiftConfig};
-use plimsoll_http::{
-    AllowedHosts, Endpoint, NameServers, TlsConfig, TlsOptions, Transport, expand_hosts,
-};
+use plimsoll_http::{AllowedHosts, Endpoint, TlsConfig, TlsOptions, Transport, expand_hosts};
 use plimsoll_model::{Ability, Seed};
 use plimsoll_oracle::{Oracle, SCRIPT_SCHEMA, Script, ScriptError};
 use plimsoll_record::schema::{SEAWEEDFS, SEAWEEDFS_FILER, SWIFT};
@@ -277,10 +274,7 @@ fn open_seaweed(
             false => Store::filer(FilerConfig { sums_reads: checks, ..config }, time),
         });
     }
-    let names = (!only_judges).then(NameServers::of_system);
-    let services = spec.master.0.iter().flat_map(|text| services_of(text));
-    check(reach, &services.map(|name| Endpoint::new(name, 0)).collect::<Vec<_>>())?;
-    let config = seaweed_config(&target.path, spec, security, names.as_ref())?;
+    let config = seaweed_config(&target.path, spec, security)?;
     check(reach, config.masters.iter().map(|master| &master.http))?;
     let transport = carried(reach, config.tls.is_some())?;
     let config = SeaweedConfig { transport, allowed: reach.allowed(), ..config };
@@ -392,23 +386,16 @@ fn tls(path: &FieldPath, options: Option<TlsOptions>) -> Result<Option<TlsConfig
 }
 
 /// Returns how SeaweedFS is reached as a workload describes it; `path` is that of the target.
-/// Without name servers masters that are a service's are left out.
 pub(crate) fn seaweed_config(
     path: &FieldPath,
     spec: &SeaweedTarget,
     security: Security,
-    names: Option<&NameServers>,
 ) -> Result<SeaweedConfig, ConductError> {
     let mut masters = Vec::new();
     for (index, text) in spec.master.0.iter().enumerate() {
         let path = path.field("master");
         let path = if spec.master.0.len() == 1 { path } else { path.index(index) };
-        let is_service = text.trim().starts_with(OF_SERVICE);
-        let found = match names {
-            None if is_service => continue,
-            names => masters_of(text, names.unwrap_or(&NameServers::read(""))),
-        };
-        masters.extend(found.map_err(|error| path.refuse(error.to_string()))?);
+        masters.extend(masters_of(text).map_err(|error| path.refuse(error.to_string()))?);
     }
     let Security { keys, grpc, https, .. } = security;
     Ok(SeaweedConfig {

@@ -47,7 +47,7 @@ pub use filer::{
     FilerAdmin, FilerConfig, FilerDriver, FilerSession, PORT as FILER_PORT, PathError,
 };
 pub use journal::{ListError, read_list};
-pub use masters::{MastersError, OF_SERVICE, masters_of, services_of};
+pub use masters::{MastersError, masters_of};
 pub use register::{RegisterSession, SeaweedRegisters};
 pub use security::{Security, SecurityError};
 pub use session::SeaweedSession;

@@ -26,7 +26,6 @@ mod range;
 pub mod response;
 pub mod seen;
 mod send;
-mod srv;
 mod stall;
 mod tls;
 mod transport;
@@ -43,7 +42,6 @@ pub use patterns::{PatternError, Scheme, expand_hosts, expand_lines, split_schem
 pub use proxy::{Proxies, ProxyError, ProxyVariables};
 pub use range::{HeldRange, parse_content_range};
 pub use response::{ResponseHead, ResponseSink};
-pub use srv::{NameServers, ServiceError, ServiceHost};
 pub use tls::{Pem, TlsConfig, TlsIdentity, TlsOptions, TlsSetupError};
 pub use transport::{Transport, TransportError};
 pub use url::{PORT_PLAIN, PORT_TLS, Url};

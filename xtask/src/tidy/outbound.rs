@@ -31,7 +31,7 @@ struct Connects {
 
 const STORES: &str = "stores: S3, Swift";
 
-const CONNECTS: [Connects; 18] = [
+const CONNECTS: [Connects; 17] = [
     connects("driver-s3/src/connection.rs", &["S3 endpoints", "store of a record"], &[STORES]),
     connects("driver-s3/src/server_profile.rs", &["MinIO's administration"], &[]),
     connects("driver-swift/src/lib.rs", &["Swift: account", "store of a record"], &[STORES]),
@@ -45,7 +45,6 @@ const CONNECTS: [Connects; 18] = [
     connects("driver-seaweed/src/filer/thread.rs", &["SeaweedFS: filers"], &[STORES]),
     connects("http/src/dial.rs", &["proxies", "name servers"], &["a proxy", "name servers"]),
     connects("http/src/endpoint.rs", &["name servers"], &["name servers"]),
-    connects("http/src/srv.rs", &["name servers"], &["name servers"]),
     connects(
         "credentials/src/amazon/http_client.rs",
         &[

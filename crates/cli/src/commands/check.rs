@@ -20,7 +20,7 @@ use plimsoll_driver_seaweed::{
     masters_of,
 };
 use plimsoll_engine::{CheckConfig, CheckContext, CheckOutcome, Live, run_check};
-use plimsoll_http::{NameServers, TlsConfig, TlsOptions, Transport, expand_hosts};
+use plimsoll_http::{TlsConfig, TlsOptions, Transport, expand_hosts};
 use plimsoll_model::{OpKind, RunId, SharedClock};
 use plimsoll_record::removal;
 use plimsoll_report::check::{self, CheckReport, CheckRoot};
@@ -105,7 +105,7 @@ fn check_seaweed(place: &str, args: &CheckArgs) -> Result<ExitCode> {
         None if query.is_empty() => String::new(),
         _ => bail!("`?{query}`: only replication is asked for like this"),
     };
-    let masters = masters_of(masters, &NameServers::of_system())?;
+    let masters = masters_of(masters)?;
     let time = RunTime::machine();
     let Security { keys, grpc, https, .. } =
         store::security(args.security.as_deref(), &AllowedDirs::ANY)?;

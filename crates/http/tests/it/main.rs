@@ -11,7 +11,6 @@ mod http2;
 mod identity;
 mod proxies;
 mod proxy_kinds;
-mod srv;
 mod support;
 mod tls;
 
