@@ -281,7 +281,7 @@ pub(crate) enum AsCommand {
     /// MinIO warp
     #[command(subcommand)]
     Warp(WarpCommand),
-    /// fio, with its text, JSON and terse output
+    /// fio, with its text and JSON output
     Fio(Box<FioArgs>),
     /// mdtest, with its table
     Mdtest(Box<MdtestArgs>),

@@ -50,6 +50,9 @@ const TOOL_FLAGS: [(&str, bool); 34] = [
     ("aux-path", true),
 ];
 
+/// What is said of fio's lines of semicolons.
+const NO_TERSE: &str = "terse lines are not written; use `--output-format=json`";
+
 /// A command line of fio.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CommandLine {
@@ -77,8 +80,6 @@ pub struct Output {
 pub enum OutputFormat {
     /// For people.
     Normal,
-    /// Semicolons.
-    Terse,
     /// One JSON document.
     Json,
     /// The same with all bins.
@@ -186,7 +187,6 @@ impl Arguments<'_> {
             "output-format" => {
                 self.output.formats = formats(value).map_err(|why| option.refused(why))?;
             }
-            "minimal" => self.output.formats = vec![OutputFormat::Terse],
             "parse-only" => self.output.parse_only = true,
             "readonly" => self.is_readonly = true,
             "client" => self.clients.add(option, self.sections.len(), self.options.read)?,
@@ -205,7 +205,7 @@ impl Arguments<'_> {
                          with the token that it prints"
                     }
                     "remote-config" => "job files are read here; name one behind `--client`",
-                    "terse-version" | "append-terse" => "terse lines are not versioned here",
+                    "minimal" | "terse-version" | "append-terse" => NO_TERSE,
                     "trigger-file" | "trigger-timeout" | "trigger" => "no commands are run",
                     "bandwidth-log" => "write `write_bw_log=NAME` to the job",
                     "showcmd" => "jobs are not written back as a command line",
@@ -271,10 +271,10 @@ impl Arguments<'_> {
 fn formats(text: &str) -> Result<Vec<OutputFormat>, String> {
     let format = |name: &str| match name.trim() {
         "normal" => Ok(OutputFormat::Normal),
-        "terse" | "minimal" => Ok(OutputFormat::Terse),
         "json" => Ok(OutputFormat::Json),
         "json+" => Ok(OutputFormat::JsonPlus),
-        _ => Err("it is normal, terse, json or json+".to_owned()),
+        name if name.contains("terse") || name == "minimal" => Err(NO_TERSE.to_owned()),
+        _ => Err("it is normal, json or json+".to_owned()),
     };
     text.split(',').map(format).collect()
 }

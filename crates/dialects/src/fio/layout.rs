@@ -1,5 +1,5 @@
 //! The result of a run on files in fio's own layouts, so that what reads fio's output reads ours:
-//! normal text, JSON, JSON+, terse (version 3) and lines of logs.
+//! normal text, JSON, JSON+ and lines of logs.
 //!
 //! The layouts are those of fio 3.33 (Debian). On purpose some figures are not:
 //!
@@ -30,7 +30,6 @@ mod json;
 mod log;
 mod queue;
 mod run;
-mod terse;
 mod text;
 
 #[cfg(test)]
@@ -54,7 +53,6 @@ pub use json::{json, json_plus};
 pub use log::{FioLog, FioLogKind, FioLogOp};
 pub use queue::{FioLevels, FioQueues};
 pub use run::{CloneLogs, RATE_WINDOW, Ran, RanByClients, Writing};
-pub use terse::terse;
 pub use text::normal;
 
 /// Returns a run in each of the formats, one after the other; none stands for `normal`.
@@ -62,7 +60,6 @@ pub fn render(run: &FioRun<'_>, formats: &[OutputFormat]) -> String {
     let formats = if formats.is_empty() { &[OutputFormat::Normal] } else { formats };
     let one = |format: &OutputFormat| match format {
         OutputFormat::Normal => normal(run),
-        OutputFormat::Terse => terse(run),
         OutputFormat::Json => json(run),
         OutputFormat::JsonPlus => json_plus(run),
     };

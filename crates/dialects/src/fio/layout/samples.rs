@@ -13,9 +13,7 @@ use crate::fio::DEFAULT_PERCENTILES;
 
 pub(super) const PAIR_JSON: &str = sample!("pair.json");
 pub(super) const PAIR_TEXT: &str = sample!("pair.normal.txt");
-pub(super) const PAIR_TERSE: &str = sample!("pair.terse.txt");
 pub(super) const MIXED_JSON: &str = sample!("mixed.json");
-pub(super) const MIXED_TERSE: &str = sample!("mixed.terse-v3.txt");
 pub(super) const ONLY_JSON: &str = sample!("only.jsonplus.json");
 /// What fio printed of two servers that ran one job of two clones, without the lines before it and
 /// with its global options once; and the text of another such run.

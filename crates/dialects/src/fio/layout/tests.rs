@@ -3,9 +3,7 @@
 use plimsoll_stats::Histogram;
 
 use super::figures::{Base, Shares, Side, Spread, group, short};
-use super::samples::{
-    Document, MIXED_JSON, MIXED_TERSE, ONLY_JSON, PAIR_JSON, PAIR_TERSE, PAIR_TEXT,
-};
+use super::samples::{Document, MIXED_JSON, ONLY_JSON, PAIR_JSON, PAIR_TEXT};
 use super::*;
 
 /// Splits a line into numbers and what stands between them.
@@ -185,29 +183,6 @@ fn a_strict_reader_takes_both() {
     }
 }
 
-#[test]
-fn terse_lines_are_those_of_fio() {
-    let document = Document::parse(PAIR_JSON);
-    let histograms = document.histograms();
-    let ours = terse(&document.run(&histograms));
-    assert_eq!(ours.lines().count(), 2);
-    for (fio, ours) in PAIR_TERSE.lines().zip(ours.lines()) {
-        let (fio, ours): (Vec<_>, Vec<_>) = (fio.split(';').collect(), ours.split(';').collect());
-        assert_eq!(fio.len(), ours.len());
-        for (index, (fio, ours)) in fio.iter().zip(&ours).enumerate() {
-            let same = match index {
-                // Syncs are not counted as depths of the queue.
-                92 => *ours == "100.0%",
-                99..121 => alike(fio, ours, near_share),
-                _ => alike(fio, ours, |x, y| (x - y).abs() < 1e-5),
-            };
-            assert!(same, "{index}: {fio} and {ours}");
-        }
-    }
-    // fio's have a disk more, and no description.
-    assert!(MIXED_TERSE.lines().all(|line| line.split(';').count() == 121 + 9));
-}
-
 fn of(values: &[u64]) -> Histogram {
     let mut histogram = Histogram::new();
     values.iter().for_each(|&value| histogram.record(value));
@@ -293,7 +268,6 @@ fn failures_are_told() {
     let job = &document.jobs[0];
     assert_eq!((job.error, job.total_err, job.first_error), (5, 3, 5));
     assert!(document.global_options.is_none());
-    assert!(terse(&run).ends_with(";3;5\n"));
 }
 
 #[test]

@@ -265,7 +265,7 @@ fn queue(text: &mut String, label: &str, names: [&str; 7], counts: &[u64; 7]) ->
 }
 
 /// Returns a share that is not 0 as at least the smallest that can be printed.
-pub(super) fn lifted(share: f64, least: f64) -> f64 {
+fn lifted(share: f64, least: f64) -> f64 {
     if share > 0.0 { share.max(least) } else { 0.0 }
 }
 

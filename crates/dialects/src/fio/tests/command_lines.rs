@@ -183,8 +183,8 @@ fn what_is_printed() {
         .output;
     let formats = vec![OutputFormat::Normal, OutputFormat::JsonPlus];
     assert_eq!(output, Output { path: Some("o.json".to_owned()), formats, parse_only: true });
-    let line = arguments("--eta=never --minimal one.fio").unwrap();
-    assert_eq!(line.output.formats, [OutputFormat::Terse]);
+    let line = arguments("--eta=never --output-format=json one.fio").unwrap();
+    assert_eq!(line.output.formats, [OutputFormat::Json]);
     assert_eq!(
         notes(&line.file),
         [
@@ -218,7 +218,32 @@ fn refusals() {
         ),
         (
             "--output-format=xml one.fio",
-            "command line: `output-format=xml`: it is normal, terse, json or json+",
+            "command line: `output-format=xml`: it is normal, json or json+",
+        ),
+        (
+            "--output-format=json,terse one.fio",
+            "command line: `output-format=json,terse`: terse lines are not written; use \
+             `--output-format=json`",
+        ),
+        (
+            "--output-format=json+terse one.fio",
+            "command line: `output-format=json+terse`: terse lines are not written; use \
+             `--output-format=json`",
+        ),
+        (
+            "--output-format=minimal one.fio",
+            "command line: `output-format=minimal`: terse lines are not written; use \
+             `--output-format=json`",
+        ),
+        (
+            "--minimal one.fio",
+            "command line: `--minimal` is not taken: terse lines are not written; use \
+             `--output-format=json`",
+        ),
+        (
+            "--append-terse one.fio",
+            "command line: `--append-terse` is not taken: terse lines are not written; use \
+             `--output-format=json`",
         ),
         ("-x one.fio", "command line: `-x` is not an option; fio's have two dashes"),
         ("gone.fio", "command line: cannot read gone.fio: no such file"),
