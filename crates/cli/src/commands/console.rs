@@ -16,7 +16,6 @@ use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{input, machine};
 use plimsoll_console::{Console, Serve, ServeError, Serving, Users};
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
-use plimsoll_report::format;
 
 use self::config::Config;
 use self::runner::LocalRunner;

@@ -168,7 +168,7 @@ impl<R: Read> Input<R> {
         }
         let wanted = before + CHUNK_BYTES;
         if self.buffer.len() < wanted {
-            // Bound: what callers leave unread, such as a row, which they refuse when it is too long.
+            // Bound: what callers leave unread, such as a row, which they refuse when too long.
             self.buffer.resize(wanted, 0);
         }
         let chunk = &mut self.buffer[before..wanted];

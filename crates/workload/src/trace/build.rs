@@ -192,6 +192,7 @@ impl TraceBuilder {
 
     /// Returns the sizes of the files, which all have to be there.
     fn size_files(&mut self) -> Vec<u64> {
+        // Bound: the names that the trace holds, which are in memory.
         let mut sizes = vec![1; self.names.count() as usize];
         for op in &self.ops {
             let size = &mut sizes[op.object as usize];

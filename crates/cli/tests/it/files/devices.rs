@@ -114,7 +114,8 @@ fn a_device_that_is_written_cannot_be_mounted_meanwhile() {
     // A claim of somebody else is heeded, wherever it comes from, and ours is seen by the kernel.
     let script = "mkfs.ext4 -q $FREE >&2; mkdir other
         $PLIMSOLL file iops --dir . --on $FREE --op write --i-know-this-destroys-data \
-        --file-size 64KiB --jobs 1 --rps-limit 1/s --duration 600s --run-dir record >/dev/null 2>&1 &
+        --file-size 64KiB --jobs 1 --rps-limit 1/s --duration 600s \
+        --run-dir record >/dev/null 2>&1 &
         RUNNING=$!
         until grep -qs '\"stages\": \\[$' record/run.json; do kill -0 $RUNNING || exit 9; done
         mount $FREE other 2>&1; echo \"= $?\"

@@ -180,7 +180,6 @@ fn what_is_known_of_stages_on_files_adds_up() {
             unverified_bytes: Some(7),
             look_gap_max_ns: gap,
             uncertain_count: gap.map(|_| 2),
-            ..FilesStage::default()
         });
         part
     };
