@@ -91,7 +91,13 @@ fn a_run_of_before_the_first_release_is_refused_in_one_sentence() {
     );
     for language in ["plimsoll.files/1", "plimsoll.workload/2", "plimsoll.workload/1"] {
         let workload = serde_json::json!({"schema": language, "concurrency": 20});
-        directory.write_manifest(&Manifest { workload: workload.into(), ..manifest() }).unwrap();
+        directory
+            .write_manifest(&Manifest {
+                workload: workload.into(),
+                merged: Vec::new(),
+                ..manifest()
+            })
+            .unwrap();
         assert_eq!(directory.read_manifest().unwrap_err().to_string(), sentence, "{language}");
     }
     // As today's manifest in all but the jobs of its stages, with a checksum that fits.
