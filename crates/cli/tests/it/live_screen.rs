@@ -6,7 +6,8 @@ use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command};
 
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, waitpid};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use crate::safety::forged_record;
@@ -36,6 +37,8 @@ fn terminal(columns: u16, rows: u16) -> (File, OwnedFd) {
 /// A run on a terminal of its own.
 struct OnTerminal {
     child: Child,
+    /// Readable when the child has ended.
+    ended: OwnedFd,
     master: File,
     /// Kept open, so that its modes can be read when the run is over.
     tty: Option<OwnedFd>,
@@ -67,7 +70,8 @@ impl OnTerminal {
             });
         }
         let child = command.spawn().unwrap();
-        Self { child, master, tty: Some(tty), seen: String::new(), directory }
+        let ended = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).unwrap();
+        Self { child, ended, master, tty: Some(tty), seen: String::new(), directory }
     }
 
     /// Reads until a text has come that had not been seen before, and returns all up to its end.
@@ -77,8 +81,13 @@ impl OnTerminal {
                 let rest = self.seen.split_off(at + text.len());
                 return std::mem::replace(&mut self.seen, rest);
             }
+            // The test holds the terminal as well, so that its end is no end of reading.
+            let mut either =
+                [PollFd::new(&self.master, PollFlags::IN), PollFd::new(&self.ended, PollFlags::IN)];
+            poll(&mut either, None).unwrap();
+            let has_more = !either[0].revents().is_empty();
             let mut bytes = [0; 4_096];
-            let count = self.master.read(&mut bytes).unwrap_or(0);
+            let count = if has_more { self.master.read(&mut bytes).unwrap_or(0) } else { 0 };
             assert!(count > 0, "it ended without {text:?}: {}", self.seen);
             self.seen.push_str(&String::from_utf8_lossy(&bytes[..count]));
         }
