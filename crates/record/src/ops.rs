@@ -7,11 +7,11 @@ mod columns;
 mod decoded;
 mod found;
 mod packed;
-mod pages;
 mod part;
 mod reader;
 mod row_group;
 mod texts;
+mod thrift;
 mod writer;
 
 use std::sync::Arc;

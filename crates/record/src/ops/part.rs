@@ -11,7 +11,7 @@ use parquet::file::metadata::{
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescPtr;
 
-use super::pages::unfolded_bytes;
+use super::thrift::{has_footer, unfolded_bytes};
 use super::{
     KEY_ENDPOINTS, KEY_RUN_ID, KEY_SCHEMA, OPS_SCHEMA, PART_ROWS_MAX, TAIL_DIGITS, has_written,
     is_closed, open_name, part_name, tail_name,
@@ -81,6 +81,9 @@ impl Part {
     fn of(bytes: Bytes, path: &Path) -> Result<Self, RecordError> {
         if Seal::of(&bytes) == Seal::Broken {
             return Err(RecordError::damaged(path, Seal::BROKEN));
+        }
+        if !has_footer(&bytes) {
+            return Err(RecordError::damaged(path, "its footer is not that of an op log"));
         }
         let footer = guarded(path, || ParquetMetaDataReader::new().parse_and_finish(&bytes))?;
         let endpoints = endpoints(path, footer.file_metadata())?;
@@ -181,6 +184,13 @@ fn check_sizes(bytes: &[u8], metadata: &ParquetMetaData) -> Result<(), String> {
     });
     if sum != Some(rows) || rows as u64 > PART_ROWS_MAX {
         return Err(format!("it says that it has {rows} rows"));
+    }
+    // Pages that several columns share would be walked once for each of them.
+    let columns = groups.iter().flat_map(RowGroupMetaData::columns);
+    let mut stored = columns.map(|column| u64::try_from(column.compressed_size()).ok());
+    let sum = stored.try_fold(0u64, |sum, size| sum.checked_add(size?));
+    if sum.is_none_or(|sum| sum > bytes.len() as u64) {
+        return Err("its columns take more bytes than it has".to_owned());
     }
     for index in 0..metadata.file_metadata().schema_descr().num_columns() {
         let chunks = groups.iter().filter_map(|group| group.columns().get(index));

@@ -5,6 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use parquet::file::metadata::{
+    FileMetaData, ParquetMetaData, ParquetMetaDataReader, ParquetMetaDataWriter,
+};
 use parquet::file::reader::SerializedFileReader;
 use parquet::record::{Field, Row};
 use plimsoll_model::{
@@ -420,9 +423,9 @@ fn no_flipped_bit_of_a_part_goes_unseen() {
     writer.finish().unwrap();
     let path = part(&directory, "part-000000.parquet");
     let whole = fs::read(&path).unwrap();
-    let footer = u32::from_le_bytes(*whole[..whole.len() - 4].last_chunk().unwrap()) as usize + 8;
     // Every bit of the footer, and one of every byte before it.
-    let bits = (0..whole.len()).flat_map(|at| match at < whole.len() - footer {
+    let pages = parted(&whole).0.len();
+    let bits = (0..whole.len()).flat_map(|at| match at < pages {
         true => at * 8 + at % 8..at * 8 + at % 8 + 1,
         false => at * 8..at * 8 + 8,
     });
@@ -436,6 +439,62 @@ fn no_flipped_bit_of_a_part_goes_unseen() {
         let left = OpLog::salvage(&directory).unwrap();
         assert!(!left.losses.is_empty() || !left.remarks.is_empty(), "bit {bit}");
     }
+}
+
+/// Returns the bytes of a part before its footer, and the footer.
+fn parted(part: &[u8]) -> (&[u8], &[u8]) {
+    let (rest, end) = part.split_last_chunk::<8>().unwrap();
+    rest.split_at(rest.len() - u32::from_le_bytes(*end.first_chunk().unwrap()) as usize)
+}
+
+#[test]
+fn a_footer_of_nested_lists_is_refused_at_once() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = three_parts(place.path());
+    let path = part(&directory, "part-000001.parquet");
+    let whole = fs::read(&path).unwrap();
+    let (pages, footer) = parted(&whole);
+    // Field 0, which nobody knows: a list of 10,000 lists of 2^31 - 1 truth values, which take no
+    // byte. The Parquet library counts them all.
+    let lists = [0xf1, 0xff, 0xff, 0xff, 0xff, 0x07].repeat(10_000);
+    let footer = [&[0x09, 0x00, 0xf9, 0x90, 0x4e][..], &lists, footer].concat();
+    let size = (footer.len() as u32).to_le_bytes();
+    let mut bomb = [pages, &footer, &size, b"PAR1"].concat();
+    seal_anew(&mut bomb);
+    fs::write(&path, bomb).unwrap();
+    let refused = OpLog::open(&directory).unwrap().scan(&mut |_| ()).unwrap_err().to_string();
+    assert!(refused.ends_with("is damaged: its footer is not that of an op log"), "{refused}");
+    let left = OpLog::salvage(&directory).unwrap();
+    assert_eq!((left.log.scan(&mut |_| ()).unwrap(), left.losses.len()), (100, 1));
+}
+
+#[test]
+fn pages_that_several_row_groups_share_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = three_parts(place.path());
+    let path = part(&directory, "part-000001.parquet");
+    let whole = fs::read(&path).unwrap();
+    let (pages, _) = parted(&whole);
+    let read =
+        ParquetMetaDataReader::new().parse_and_finish(&fs::File::open(&path).unwrap()).unwrap();
+    let of = read.file_metadata();
+    let groups = [read.row_groups(); 9].concat();
+    let of = FileMetaData::new(
+        of.version(),
+        of.num_rows() * 9,
+        of.created_by().map(str::to_owned),
+        of.key_value_metadata().cloned(),
+        of.schema_descr_ptr(),
+        None,
+    );
+    let mut shared = pages.to_vec();
+    let footer = ParquetMetaData::new(of, groups);
+    ParquetMetaDataWriter::new(&mut shared, &footer).finish().unwrap();
+    seal_anew(&mut shared);
+    fs::write(&path, shared).unwrap();
+    let refused = OpLog::open(&directory).unwrap().scan(&mut |_| ()).unwrap_err().to_string();
+    let expected = "is damaged: its columns take more bytes than it has";
+    assert!(refused.ends_with(expected), "{refused}");
 }
 
 #[test]
