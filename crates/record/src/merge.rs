@@ -7,7 +7,7 @@ mod events;
 mod stages;
 mod unite;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -367,13 +367,8 @@ fn first_errors<E>(parts: &[MergePart<'_, E>], columns: &[Column], epoch: u64) -
 }
 
 fn distinct<'a>(texts: impl Iterator<Item = &'a String>) -> Vec<String> {
-    let mut seen: Vec<String> = Vec::new();
-    for text in texts {
-        if !seen.contains(text) {
-            seen.push(text.clone());
-        }
-    }
-    seen
+    let mut seen = HashSet::new();
+    texts.filter(|text| seen.insert(*text)).cloned().collect()
 }
 
 /// Gives the whole all endpoints: in the order of the parts where it is the same in all, otherwise

@@ -435,6 +435,17 @@ fn what_the_parts_differ_in_is_not_claimed_of_the_whole() {
     assert_eq!(whole.notes.len(), own.notes.len() + 1);
 }
 
+/// Each compared with all before it, a million of them take hours.
+#[test]
+fn a_million_notes_are_united_in_one_pass() {
+    let place = tempfile::tempdir().unwrap();
+    let mut parts = pair(Vec::new());
+    let notes: Vec<String> = (0..1_000_000).map(|number| format!("n{number}")).collect();
+    parts.iter_mut().for_each(|part| part.manifest.notes = notes.clone());
+    let whole = merged(parts, &place.path().join("whole")).unwrap().read_manifest().unwrap();
+    assert!(whole.notes == notes);
+}
+
 #[test]
 fn what_stores_told_of_themselves_stays_with_the_parts_and_is_said_once() {
     let place = tempfile::tempdir().unwrap();
