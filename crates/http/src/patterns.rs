@@ -11,6 +11,8 @@ use crate::Endpoint;
 pub const ENDPOINTS_COUNT_MAX: usize = EndpointId::COUNT_MAX;
 /// The most that are named, those named again included.
 const NAMED_MAX: usize = 4 * ENDPOINTS_COUNT_MAX;
+/// How long a host or a pattern may be; each of its hosts takes as much.
+const PATTERN_BYTES_MAX: usize = 1_024;
 
 /// Why a text is no list of hosts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,6 +61,9 @@ pub enum PatternError {
     /// More endpoints than [`ENDPOINTS_COUNT_MAX`].
     #[error("`{0}` expands to more than {ENDPOINTS_COUNT_MAX} hosts")]
     TooMany(String),
+    /// Longer than any name with its ranges.
+    #[error("`{0}...` is longer than {PATTERN_BYTES_MAX} characters, which no host is")]
+    Long(String),
     /// A port that is no number from 1 to 65535.
     #[error("the port of `{0}` is not a number from 1 to 65535")]
     Port(String),
@@ -202,8 +207,11 @@ impl EndpointList {
     }
 }
 
-/// Returns every text that `pattern` stands for.
+/// Returns every text that `pattern` stands for, each at most as long as it.
 fn expand(pattern: &str) -> Result<Vec<String>, PatternError> {
+    if pattern.len() > PATTERN_BYTES_MAX {
+        return Err(PatternError::Long(pattern.chars().take(80).collect()));
+    }
     let mut texts = vec![String::new()];
     let mut rest = pattern;
     let braces = || PatternError::Braces(pattern.to_owned());
@@ -337,6 +345,14 @@ mod tests {
 
     fn hosts(text: &str) -> Vec<String> {
         expand_hosts(text, 9000).unwrap().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_pattern_does_not_stand_for_more_text_than_memory_holds() {
+        let rest = "x".repeat(16 << 20);
+        for text in [format!("{{1...60000}}{rest}"), format!("{{1...{}9}}", "0".repeat(16 << 20))] {
+            assert!(matches!(expand_hosts(&text, 1), Err(PatternError::Long(_))));
+        }
     }
 
     #[test]
