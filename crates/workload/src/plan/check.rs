@@ -40,6 +40,9 @@ const ALL_BUCKETS_MAX: u64 = 10 * BUCKETS_MAX;
 /// Sets are compared with each other.
 const SETS_MAX: usize = 4_096;
 
+/// The most masters of a SeaweedFS, which are asked one after the other who leads; it runs with
+/// three or five.
+const MASTERS_MAX: usize = 64;
 /// The most file ids that SeaweedFS is asked for at once.
 const IDS_MAX: u32 = 10_000;
 /// The most volumes that are made before a run.
@@ -271,6 +274,11 @@ fn of_s3(path: &FieldPath, s3: &S3Target) -> Checked<()> {
 
 /// Checks what is said of a SeaweedFS that is reached by its masters.
 fn of_masters(path: &FieldPath, seaweed: &SeaweedTarget) -> Checked<()> {
+    let masters = seaweed.master.0.iter().flat_map(|text| text.split(','));
+    if masters.take(MASTERS_MAX + 1).count() > MASTERS_MAX {
+        let reason = format!("must be at most {MASTERS_MAX} addresses");
+        return Err(path.field("master").refuse(reason));
+    }
     if seaweed.directory.is_some() {
         let reason = "only a filer has directories; name one (`filer`) instead of masters";
         return Err(path.field("directory").refuse(reason));

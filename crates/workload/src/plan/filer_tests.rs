@@ -33,6 +33,27 @@ fn a_filer_has_keys_where_masters_give_names() {
 }
 
 #[test]
+fn a_cluster_has_no_more_masters_than_are_asked_in_turn() {
+    let checked = |masters: String| {
+        let target = format!("targets: {{seaweedfs: {{master: {masters}}}}}\n{FILLED}");
+        let text = format!("schema: plimsoll.workload/2\nname: t\n{target}");
+        WorkloadFile::from_yaml("t.yaml", &text).unwrap().check().map(drop)
+    };
+    let list = |count: u32| {
+        let masters: Vec<String> = (1..=count).map(|port| format!("a:{port}.1")).collect();
+        masters.join(",")
+    };
+    assert!(checked(format!("'{}'", list(64))).is_ok());
+    // A million would be compared with each other.
+    for masters in
+        [format!("'{}'", list(65)), format!("[{}]", list(65)), format!("'{}'", list(50_000))]
+    {
+        let refused = checked(masters).unwrap_err().to_string();
+        assert_eq!(refused, "targets.seaweedfs.master: must be at most 64 addresses");
+    }
+}
+
+#[test]
 fn what_masters_or_filers_alone_know_is_refused() {
     let of = |target: &str| format!("targets: {{seaweedfs: {target}}}\n{FILLED}");
     let only = "is for masters (`master`), not for filers";
