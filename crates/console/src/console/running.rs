@@ -1,5 +1,6 @@
 //! A workload of the queue from its turn to its end.
 
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -109,7 +110,8 @@ fn warn_of_shared(console: &Console, running: &Running) {
         if !own.targets.iter().any(|target| theirs.targets.contains(target)) {
             continue;
         }
-        let shared = own.touches.iter().filter(|name| theirs.touches.contains(name));
+        let theirs: HashSet<&String> = theirs.touches.iter().collect();
+        let shared = own.touches.iter().filter(|name| theirs.contains(name));
         let shared: Vec<&str> = shared.map(|name| &**name).collect();
         if let [first, ..] = *shared {
             let more = match shared.len() {
