@@ -69,15 +69,17 @@ impl Archive {
         root.join(format!("{number}-{}", safe(name)))
     }
 
-    /// Begins the archive of a workload with its text, from which secrets were taken.
+    /// Begins the archive of a workload with its text, from which secrets were taken. `is_begun`
+    /// tells whether an earlier process has.
     pub(crate) fn begin(
         root: &Path,
-        number: Number,
-        name: &str,
+        (number, name, is_begun): (Number, &str, bool),
         (kind, text): (SourceKind, &str),
     ) -> io::Result<Self> {
         let directory = Self::place(root, number, name);
-        disk::make(&directory)?;
+        if !(is_begun && disk::is_directory(&directory)) {
+            disk::make_new(&directory)?;
+        }
         disk::write(&directory.join(kind.file_name()), text.as_bytes())?;
         let log = disk::appended(&directory.join("workload.log"))?;
         let open = Mutex::new(Open { log, stages: BTreeMap::new(), failed: None });

@@ -182,7 +182,7 @@ impl Console {
         }
         let mut held = Vec::new();
         for path in [&directory, &settings.archive] {
-            disk::try_writing(path).map_err(failed(path))?;
+            disk::check_writable(path).map_err(failed(path))?;
             let taken = || ConsoleError::Taken(path.clone());
             held.push(disk::hold(path).map_err(failed(path))?.ok_or_else(taken)?);
         }

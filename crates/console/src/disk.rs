@@ -1,14 +1,13 @@
 //! The console's own files: made, appended to and read here alone.
 #![expect(clippy::disallowed_methods, reason = "the console owns its directory and its archive")]
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use plimsoll_record::removal;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{Access, FlockOperation, OFlags, access, flock};
 
 /// Makes a directory that only its owner looks into, and those above it.
 pub(crate) fn make_private(path: &Path) -> io::Result<()> {
@@ -18,6 +17,16 @@ pub(crate) fn make_private(path: &Path) -> io::Result<()> {
 /// Makes a directory and those above it.
 pub(crate) fn make(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)
+}
+
+/// Tells whether a directory is there, and no link to one.
+pub(crate) fn is_directory(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}
+
+/// Makes a directory that is not there yet.
+pub(crate) fn make_new(path: &Path) -> io::Result<()> {
+    DirBuilder::new().create(path)
 }
 
 /// Holds a directory for this process alone; `None` where another one does.
@@ -31,10 +40,8 @@ pub(crate) fn hold(path: &Path) -> io::Result<Option<File>> {
 }
 
 /// Finds out whether files can be made in a directory.
-pub(crate) fn try_writing(path: &Path) -> io::Result<()> {
-    let probe = path.join(format!(".plimsoll-{}", std::process::id()));
-    File::create(&probe)?;
-    removal::file(&probe)
+pub(crate) fn check_writable(path: &Path) -> io::Result<()> {
+    Ok(access(path, Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
 /// Writes a file that only its owner reads, and has it on the disk when it returns.
@@ -49,17 +56,17 @@ pub(crate) fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a file whole: it is there with all of its content, or not at all.
+/// Writes a file whole: it is there with all of its content, or not at all. Until then it has a
+/// name that no other file has: the directory may hold files of others.
 pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    let mut file = File::create(&beside)?;
-    let written = file.write_all(content).and_then(|()| file.sync_all());
-    let done = written.and_then(|()| fs::rename(&beside, path));
-    if done.is_err() {
-        let _ = removal::file(Path::new(&beside));
-    }
-    done
+    let directory = path.parent().unwrap_or(Path::new(""));
+    let as_usual = Permissions::from_mode(0o666);
+    let file = tempfile::Builder::new().prefix(".plimsoll-").permissions(as_usual);
+    let mut file = file.tempfile_in(directory)?;
+    file.write_all(content)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
 }
 
 /// Opens a file that only its owner reads, to append to it.
@@ -67,9 +74,10 @@ pub(crate) fn appended_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }
 
-/// Opens a file to append to it.
+/// Opens a file to append to it; a link is refused.
 pub(crate) fn appended(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).open(path)
+    let no_link = OFlags::NOFOLLOW.bits().cast_signed();
+    OpenOptions::new().append(true).create(true).custom_flags(no_link).open(path)
 }
 
 /// Returns what a file holds.
@@ -133,4 +141,32 @@ fn collect(directory: &Path, before: &str, depth: u32, found: &mut Vec<Found>) -
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_others_in_an_archive_stay_as_they_are() {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(name);
+        let probe = format!(".plimsoll-{}", std::process::id());
+        let foreign = ["outside", "table.csv.new", &probe];
+        foreign.iter().for_each(|name| fs::write(path(name), "FOREIGN").unwrap());
+        for link in ["workload.log", "table.csv"] {
+            std::os::unix::fs::symlink(path("outside"), path(link)).unwrap();
+        }
+        check_writable(place.path()).unwrap();
+        write(&path("table.csv"), b"own").unwrap();
+        assert_eq!(read(&path("table.csv")).unwrap(), b"own");
+        assert!(open_plain(&path("table.csv")).is_ok(), "the link is gone");
+        assert!(appended(&path("workload.log")).is_err());
+        make_new(&path("w1-demo")).unwrap();
+        assert_eq!(make_new(&path("w1-demo")).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        for name in foreign {
+            assert_eq!(read(&path(name)).unwrap(), b"FOREIGN", "{name}");
+        }
+        assert_eq!(names_in(place.path()).unwrap().len(), 6, "nothing else is left");
+    }
 }

@@ -40,7 +40,7 @@ impl ArchiveRoot {
     /// is refused.
     pub fn open(path: &Path) -> io::Result<Self> {
         disk::make(path)?;
-        disk::try_writing(path)?;
+        disk::check_writable(path)?;
         let held = disk::hold(path)?.ok_or_else(|| {
             io::Error::other("another plimsoll is writing to it; wait until that has ended")
         })?;
@@ -55,7 +55,7 @@ impl ArchiveRoot {
     /// Writes all of a workload that has run, and returns in which directory.
     pub fn keep(&self, archive: &Archive, workload: &Workload) -> io::Result<PathBuf> {
         let directory = self.path.join(safe(&archive.directory()));
-        disk::make(&directory)?;
+        disk::make_new(&directory)?;
         write_files(&directory, archive, workload)?;
         append(&self.path.join(ALL), WORKLOADS_HEADER, &workloads_rows(archive))?;
         append(&self.path.join(HISTORY), HISTORY_HEADER, &history_row(archive))?;

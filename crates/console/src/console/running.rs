@@ -72,7 +72,7 @@ pub(super) fn enter(console: &Arc<Console>, entry: Entry) -> Turn {
         Err(_) => (Facts::default(), String::new()),
     };
     let root = &console.settings.archive;
-    let archive = Archive::begin(root, number, &entry.name, (entry.kind, &text));
+    let archive = Archive::begin(root, (number, &entry.name, false), (entry.kind, &text));
     let (archive, refused) = match archive {
         Ok(archive) => (Some(Arc::new(archive)), None),
         Err(error) => (None, Some(error.to_string())),
@@ -320,7 +320,7 @@ pub(super) fn settle_orphan(console: &Console, number: Number) {
     let Ok(entry) = console.store.entry(number) else { return };
     let source = console.store.source(number).map(|source| source.text).unwrap_or_default();
     let root = &console.settings.archive;
-    let archive = Archive::begin(root, number, &entry.name, (entry.kind, &source));
+    let archive = Archive::begin(root, (number, &entry.name, true), (entry.kind, &source));
     let changes = console.store.changes(number).unwrap_or_default();
     let ended = archive.map_err(|error| error.to_string()).and_then(|archive| {
         let level = "error".to_owned();
