@@ -84,6 +84,8 @@ pub(crate) struct Answer {
     pub(crate) content_length: Option<u64>,
     /// The token that a master sends along; empty for none.
     pub(crate) token: String,
+    /// Whether the server says that it is SeaweedFS.
+    pub(crate) is_named: bool,
     /// The dates in the response's headers, if the caller asked for them.
     pub(crate) dates: Option<Dates>,
     pub(crate) body: Vec<u8>,
@@ -99,6 +101,7 @@ impl Default for Answer {
             may_be_compressed: false,
             content_length: None,
             token: String::new(),
+            is_named: false,
             dates: None,
             body: Vec::new(),
             body_bytes_max: ANSWER_BYTES_MAX,
@@ -153,6 +156,7 @@ impl ResponseSink for Answer {
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.clear();
         self.status = head.status;
+        self.is_named = error::is_named(head);
         self.content_length = head.content_length;
         let etag = head.header("etag").map(|etag| etag.trim_matches('"'));
         self.states_etag = etag.is_some();

@@ -26,11 +26,21 @@ const ANSWER_BYTES_MAX: usize = 64 << 20;
 pub(crate) struct Said {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
+    /// Whether the server says that it is SeaweedFS.
+    is_named: bool,
+}
+
+impl Said {
+    /// Returns the meaning of an answer that is none of success.
+    pub(crate) fn refusal(&self) -> DriverError {
+        error::of_answer(self.status, &self.body, self.is_named)
+    }
 }
 
 impl ResponseSink for Said {
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.status = head.status;
+        self.is_named = error::is_named(head);
         self.body.clear();
     }
 
@@ -80,7 +90,7 @@ pub(crate) async fn read<T: for<'de> Deserialize<'de>>(
 ) -> Result<T, DriverError> {
     let said = ask(config, clock, server, path).await?;
     if said.status != 200 {
-        return Err(error::of_answer(said.status, &said.body));
+        return Err(said.refusal());
     }
     serde_json::from_slice(&said.body).map_err(|_| {
         let what = path.split('?').next().unwrap_or(path);

@@ -13,6 +13,13 @@ use crate::messages::{Location, VolumeNews};
 /// A volume server, by its place in [`View::servers`].
 pub(crate) type ServerIndex = u16;
 
+/// How many volume servers are known at most; those that come later are left out.
+const SERVERS_MAX: usize = 16_384;
+/// How many volumes are known at most; at 30 GB each they hold 30 PB.
+const VOLUMES_MAX: usize = 1 << 20;
+/// How many servers of one volume are known at most; an erasure-coded one lies on up to 32.
+const HOLDERS_MAX: usize = 64;
+
 /// A cluster as it was at one moment.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
@@ -35,6 +42,11 @@ impl View {
         self.by_address.get(address).copied()
     }
 
+    /// Tells whether no more volumes are taken note of.
+    pub(crate) fn is_full(&self) -> bool {
+        self.volumes.len() >= VOLUMES_MAX
+    }
+
     /// Tells whether a volume is known that no server has now.
     pub(crate) fn is_away(&self, volume: u32) -> bool {
         self.volumes.get(&volume).is_some_and(Vec::is_empty)
@@ -50,7 +62,11 @@ impl View {
             return Some(index);
         }
         let server = ServerAddress::of_volume_server(address, named_port)?;
-        let index = ServerIndex::try_from(self.servers.len()).ok()?;
+        let index = self.servers.len();
+        if index >= SERVERS_MAX {
+            return None;
+        }
+        let index = index as ServerIndex;
         self.servers.push(server);
         self.by_address.insert(address.to_owned(), index);
         Some(index)
@@ -65,11 +81,20 @@ impl View {
             }
         }
         for volume in news.new_volumes.iter().chain(&news.new_coded_volumes) {
-            let of_volume = self.volumes.entry(*volume).or_default();
-            if !of_volume.contains(&server) {
+            let Some(of_volume) = self.holders(*volume) else { continue };
+            if !of_volume.contains(&server) && of_volume.len() < HOLDERS_MAX {
                 of_volume.push(server);
             }
         }
+    }
+
+    /// Returns the list of servers that have a volume; `None` if it is a new one and too many are
+    /// known already.
+    fn holders(&mut self, volume: u32) -> Option<&mut Vec<ServerIndex>> {
+        if self.is_full() && !self.volumes.contains_key(&volume) {
+            return None;
+        }
+        Some(self.volumes.entry(volume).or_default())
     }
 }
 
@@ -174,8 +199,10 @@ impl Cluster {
     pub(crate) fn found(&self, volume: u32, locations: &[Location]) {
         self.change(|view| {
             let found = locations.iter().filter_map(|of| view.learn(&of.url, of.grpc_port));
-            let found = found.collect();
-            view.volumes.insert(volume, found);
+            let found: Vec<_> = found.take(HOLDERS_MAX).collect();
+            if let Some(of_volume) = view.holders(volume) {
+                *of_volume = found;
+            }
         });
     }
 }
@@ -258,6 +285,29 @@ mod tests {
         );
         let numbers: Vec<u16> = (0..4).map(|server| cluster.endpoint(server).0).collect();
         assert_eq!(numbers, [1, 2, 3, 3]);
+    }
+
+    #[test]
+    fn what_masters_may_tell_without_end_is_kept_up_to_a_limit() {
+        let leader: ServerAddress = "m:9333".parse().unwrap();
+        let servers: Vec<String> = (1..=u16::MAX).map(|port| format!("h:{port}")).collect();
+        let cluster = Arc::new(Cluster::new(leader.clone(), &servers));
+        let mut local = Local::new(Arc::clone(&cluster));
+        assert_eq!(local.view().servers.len(), SERVERS_MAX);
+        let last = local.view().server("h:16384").unwrap();
+        assert_eq!(usize::from(cluster.endpoint(last).0), SERVERS_MAX);
+        assert_eq!(cluster.endpoints(&[leader]).len(), SERVERS_MAX + 2);
+        servers.iter().take(200).for_each(|server| cluster.apply(&news(server, &[7], &[])));
+        assert_eq!(local.view().servers_of(7).len(), HOLDERS_MAX);
+        let many: Vec<u32> = (0..2 << 20).collect();
+        cluster.apply(&news("h:1", &many, &[]));
+        assert!(local.view().is_full() && local.view().volumes.len() == VOLUMES_MAX);
+        let at = Location { url: "h:1".to_owned(), ..Location::default() };
+        cluster.found(u32::MAX, std::slice::from_ref(&at));
+        assert_eq!(local.view().servers_of(u32::MAX), [0; 0]);
+        // What is known stays so.
+        cluster.found(9, &[at]);
+        assert_eq!(local.view().servers_of(9), [0]);
     }
 
     #[test]

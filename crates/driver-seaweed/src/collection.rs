@@ -7,8 +7,8 @@ use plimsoll_driver::DriverError;
 use plimsoll_model::ErrorClass;
 use serde::Deserialize;
 
+use crate::calls;
 use crate::thread::Thread;
-use crate::{calls, error};
 
 /// What a volume server holds.
 #[derive(Deserialize)]
@@ -42,7 +42,7 @@ pub(crate) async fn exists(thread: &Thread, name: &str) -> Result<bool, DriverEr
         200 => Ok(true),
         // The words are all that tells it from other refusals.
         400 if String::from_utf8_lossy(&said.body).contains("does not exist") => Ok(false),
-        status => Err(error::of_answer(status, &said.body)),
+        _ => Err(said.refusal()),
     }
 }
 
@@ -55,8 +55,8 @@ pub(crate) async fn grow(thread: &Thread, name: &str, count: u32) -> Result<(), 
     let said = calls::ask(config, &thread.clock, &leader, &path).await?;
     match said.status {
         200 => Ok(()),
-        status => {
-            let refused = error::of_answer(status, &said.body);
+        _ => {
+            let refused = said.refusal();
             let why = format!("{count} volumes (`grow`) were not made: {}", refused.message);
             Err(DriverError { message: why, ..refused })
         }
@@ -105,6 +105,6 @@ pub(crate) async fn drop_empty(thread: &Thread, name: &str) -> Result<(), Driver
     match said.status {
         200 | 204 => Ok(()),
         400 if String::from_utf8_lossy(&said.body).contains("does not exist") => Ok(()),
-        status => Err(error::of_answer(status, &said.body)),
+        _ => Err(said.refusal()),
     }
 }

@@ -1,9 +1,16 @@
 //! What failed calls and error answers mean.
 
 use plimsoll_driver::{DriverError, one_line};
-use plimsoll_http::ExchangeError;
 use plimsoll_http::grpc::{GrpcError, status};
+use plimsoll_http::{ExchangeError, ResponseHead};
 use plimsoll_model::ErrorClass;
+
+/// How volume servers and filers name themselves (`Server`). Masters do not.
+const NAME: &str = "SeaweedFS";
+
+/// What the words of servers are about that do not name themselves: masters, and all by gRPC.
+const TOPICS: [&str; 7] =
+    ["collection", "data node", "jwt", "leader", "replica", "volume", "warming up"];
 
 /// What a master says while it makes volumes, and while no volume server has come yet.
 const SOON: [&str; 2] = ["volume growth in progress", "no volume server capacity registered yet"];
@@ -47,14 +54,37 @@ pub(crate) fn of_call(error: &GrpcError) -> DriverError {
                 status::INVALID_ARGUMENT | status::UNIMPLEMENTED => ErrorClass::Client,
                 _ => ErrorClass::Server,
             };
-            DriverError::new(class_of_words(message, class), of_master(message))
+            let shown = match own_words(message) {
+                "" if *code == status::UNIMPLEMENTED => {
+                    "the server does not know the call; is it a server of SeaweedFS?".to_owned()
+                }
+                "" => format!("the server answered with the gRPC status {code}"),
+                words => of_master(words),
+            };
+            DriverError::new(class_of_words(message, class), shown)
         }
     }
 }
 
 /// Returns the meaning of words that a master sent instead of a file id.
 pub(crate) fn of_words(words: &str) -> DriverError {
-    DriverError::new(class_of_words(words, ErrorClass::Server), of_master(words))
+    let shown = match own_words(words) {
+        "" => "the master assigns no file id, and not in words of SeaweedFS".to_owned(),
+        words => of_master(words),
+    };
+    DriverError::new(class_of_words(words, ErrorClass::Server), shown)
+}
+
+/// Returns whether an answer says that it is from a volume server or a filer.
+pub(crate) fn is_named(head: &ResponseHead<'_>) -> bool {
+    head.header("server").is_some_and(|server| server.starts_with(NAME))
+}
+
+/// Returns words that a server of SeaweedFS may have said, and nothing of others: they may be those
+/// of another service, which whoever submitted a workload to a console must not read.
+fn own_words(words: &str) -> &str {
+    let lower = words.to_ascii_lowercase();
+    if TOPICS.iter().any(|topic| lower.contains(topic)) { words } else { "" }
 }
 
 /// Tells whether an id was refused for a reason that passes by itself, so that asking again at once
@@ -83,16 +113,17 @@ fn class_of_words(words: &str, otherwise: ErrorClass) -> ErrorClass {
 }
 
 /// Returns the meaning of an answer whose status is not one of success. `body` holds
-/// `{"error": "..."}`, or nothing. Anything else is not quoted: it may be of another service, which
-/// whoever submitted a workload to a console must not read.
-pub(crate) fn of_answer(status: u16, body: &[u8]) -> DriverError {
+/// `{"error": "..."}`, or nothing. Anything else is not quoted, nor is that of a server that is not
+/// named ([`is_named`]) and speaks of other things than SeaweedFS does.
+pub(crate) fn of_answer(status: u16, body: &[u8], is_named: bool) -> DriverError {
     #[derive(serde::Deserialize)]
     struct Refusal {
         error: String,
     }
 
     let said = serde_json::from_slice::<Refusal>(body).map(|refusal| refusal.error);
-    of_refusal(status, &said.unwrap_or_default())
+    let said = said.unwrap_or_default();
+    of_refusal(status, if is_named { &said } else { own_words(&said) })
 }
 
 /// Returns the meaning of a status with the words beside it.
@@ -123,4 +154,30 @@ pub(crate) fn of_refusal(status: u16, words: &str) -> DriverError {
 /// Returns the error of an answer of success that does not say what it should.
 pub(crate) fn of_success(status: u16, message: impl Into<String>) -> DriverError {
     DriverError::with_status(ErrorClass::Protocol, status, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_other_services_are_not_repeated() {
+        const INNER: &str = "token of user admin is invalid for db-7.internal";
+        let body = format!("{{\"error\": \"{INNER}\"}}");
+        let of_grpc = |code| {
+            let refused = GrpcError::Status { code, message: INNER.to_owned() };
+            of_call(&refused).message
+        };
+        assert_eq!(of_answer(403, body.as_bytes(), false).message, "the server answered 403");
+        assert!(of_grpc(status::UNIMPLEMENTED).contains("is it a server of SeaweedFS?"));
+        assert_eq!(of_grpc(2), "the server answered with the gRPC status 2");
+        assert!(!of_words(INNER).message.contains("db-7"));
+        // A volume server or a filer says who it is, and a master speaks of its own affairs.
+        assert_eq!(of_answer(500, body.as_bytes(), true).message, INNER);
+        let full = "No free volumes left for collection: x";
+        let refused = GrpcError::Status { code: 2, message: full.to_owned() };
+        for error in [of_words(full), of_call(&refused)] {
+            assert_eq!((error.class, &*error.message), (ErrorClass::Server, full));
+        }
+    }
 }

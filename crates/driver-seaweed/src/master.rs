@@ -267,6 +267,10 @@ pub(crate) fn no_server(view: &View, volume: u32) -> DriverError {
     if view.is_away(volume) {
         return away(volume);
     }
+    if view.is_full() {
+        let why = format!("the cluster has more volumes than are kept, and {volume} is not known");
+        return DriverError::new(ErrorClass::Server, why);
+    }
     let why = format!("no server has volume {volume}");
     DriverError::new(ErrorClass::NotFound, why)
 }

@@ -63,26 +63,59 @@ impl News {
 
 /// Follows the leader, whoever it is, until the cluster is gone.
 async fn follow_all(config: &SeaweedConfig, cluster: &Weak<Cluster>) {
-    let mut next = cluster.upgrade().map(|cluster| cluster.leader());
-    let (mut turn, mut pause) = (0, PAUSE_MIN);
+    let mut course =
+        Course { next: cluster.upgrade().map(|cluster| cluster.leader()), ..Course::new() };
     loop {
-        let master = next.take().unwrap_or_else(|| {
-            turn += 1;
-            config.masters[turn % config.masters.len()].clone()
-        });
+        let master = course.master(&config.masters);
         let ended = follow(config, cluster, &master, PATIENCE).await;
-        let Some(cluster) = cluster.upgrade() else { return };
-        match ended {
-            Ended::Leads(other) => {
-                (next, pause) = (Some(other), PAUSE_MIN);
-                continue;
-            }
-            Ended::Broke { had_news: true } => pause = PAUSE_MIN,
-            Ended::Broke { had_news: false } => pause = (pause * 2).min(PAUSE_MAX),
+        if cluster.strong_count() == 0 {
+            return;
         }
-        drop(cluster);
+        let pause = course.pause(ended);
         #[expect(clippy::disallowed_methods, reason = "a thread of its own, of no run's time")]
         tokio::time::sleep(pause).await;
+    }
+}
+
+/// Which master is followed next, and how long after the one before.
+struct Course {
+    /// The one that another has named as the leader.
+    next: Option<ServerAddress>,
+    /// Whether the one that is followed was named by another.
+    is_named: bool,
+    turn: usize,
+    pause: Duration,
+}
+
+impl Course {
+    fn new() -> Self {
+        Self { next: None, is_named: false, turn: 0, pause: PAUSE_MIN }
+    }
+
+    fn master(&mut self, masters: &[ServerAddress]) -> ServerAddress {
+        self.is_named = self.next.is_some();
+        self.next.take().unwrap_or_else(|| {
+            self.turn += 1;
+            masters[self.turn % masters.len()].clone()
+        })
+    }
+
+    /// Returns how long to wait before the next. The first master that names a leader is believed
+    /// at once; two that name each other would otherwise be asked without a pause.
+    fn pause(&mut self, ended: Ended) -> Duration {
+        match ended {
+            Ended::Leads(other) => {
+                self.next = Some(other);
+                if !self.is_named {
+                    self.pause = PAUSE_MIN;
+                    return Duration::ZERO;
+                }
+                self.pause = (self.pause * 2).min(PAUSE_MAX);
+            }
+            Ended::Broke { had_news: true } => self.pause = PAUSE_MIN,
+            Ended::Broke { had_news: false } => self.pause = (self.pause * 2).min(PAUSE_MAX),
+        }
+        self.pause
     }
 }
 
@@ -157,6 +190,30 @@ mod tests {
     /// The first frames of a server whose call has begun: SETTINGS, then HEADERS of stream 1 with
     /// `:status: 200` (RFC 7541, appendix A, entry 8).
     const BEGUN: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 1, 1, 4, 0, 0, 0, 1, 0x88];
+
+    #[test]
+    fn masters_that_name_each_other_are_asked_ever_more_slowly() {
+        let [a, b]: [ServerAddress; 2] = ["a:9333", "b:9333"].map(|of| of.parse().unwrap());
+        let masters = [a.clone(), b.clone()];
+        let mut course = Course::new();
+        let leads = |other: &ServerAddress| Ended::Leads(other.clone());
+        assert_eq!(course.master(&masters), b);
+        assert_eq!(course.pause(leads(&a)), Duration::ZERO);
+        let mut pauses = Vec::new();
+        for _ in 0..4 {
+            assert_eq!(course.master(&masters), a);
+            pauses.push(course.pause(leads(&b)));
+            assert_eq!(course.master(&masters), b);
+            pauses.push(course.pause(leads(&a)));
+        }
+        assert!(pauses[0] > Duration::ZERO && pauses.is_sorted(), "{pauses:?}");
+        assert_eq!(pauses[7], PAUSE_MAX);
+        // One that has news leads.
+        assert_eq!(course.master(&masters), a);
+        assert_eq!(course.pause(Ended::Broke { had_news: true }), PAUSE_MIN);
+        assert_eq!(course.master(&masters), a);
+        assert_eq!(course.pause(leads(&b)), Duration::ZERO);
+    }
 
     #[test]
     fn a_master_that_falls_silent_is_left() {

@@ -156,7 +156,7 @@ impl Wire {
         let status = exchange.status;
         let result = match expected.contains(&status) {
             true => exchange.in_time().map_err(|why| error::of_success(status, why)),
-            false => Err(error::of_answer(status, &self.answer.body)),
+            false => Err(error::of_answer(status, &self.answer.body, self.answer.is_named)),
         };
         Completion {
             first_byte: match first_byte {

@@ -29,8 +29,8 @@ impl Stranger {
                 kept.lock().unwrap_or_else(PoisonError::into_inner).extend(request);
                 // Whoever has gone by then has heard enough.
                 let _ = stream.write_all(
-                    b"HTTP/1.1 403 No\r\nContent-Length: 14\r\nConnection: close\r\n\r\n\
-                      INNER-MACHINE\n",
+                    b"HTTP/1.1 403 No\r\nContent-Length: 25\r\nConnection: close\r\n\r\n\
+                      {\"error\":\"INNER-MACHINE\"}",
                 );
             }
         });
@@ -203,6 +203,7 @@ fn heard_of_owner(directory: &Path, stranger: &Stranger, settings: &str) -> Stri
         format!("{{swift: {{auth: 'http://{host}/auth/v1.0', container: c}}}}"),
         format!("{{swift: {{auth: 'http://{host}/v3', container: c}}}}"),
         format!("{{seaweedfs: {{filer: '{host}'}}}}"),
+        format!("{{seaweedfs: {{master: '{host}'}}}}"),
         format!("{{s3: {{hosts: '{host}', bucket: b}}}}"),
         format!("{{s3: {{bucket: b, hosts: '127.0.0.1:1', proxy: 'http://{host}'}}}}"),
     ]

@@ -6,6 +6,10 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+/// How many bytes names and directories may have that are held at one time. Of a directory that is
+/// a page, and the few whose turn has not come.
+const HELD_BYTES_MAX: usize = 64 << 20;
+
 /// A name of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Name {
@@ -57,13 +61,21 @@ pub(super) struct Walk {
     /// The directories that the walk is in, the deepest last.
     levels: Vec<Level>,
     goes_down: bool,
+    /// How many bytes all levels hold.
+    held_bytes: usize,
+}
+
+/// Returns how many bytes a name takes, about.
+fn bytes_of(name: &str) -> usize {
+    name.len() + size_of::<Name>()
 }
 
 impl Walk {
     /// Begins a walk; one that does not go down passes directories over.
     pub(super) fn below(prefix: &str, goes_down: bool) -> Self {
         let (base, wanted) = prefix.split_at(prefix.rfind('/').map_or(0, |slash| slash + 1));
-        Self { levels: vec![Level::new(base.to_owned(), wanted.to_owned())], goes_down }
+        let levels = vec![Level::new(base.to_owned(), wanted.to_owned())];
+        Self { levels, goes_down, held_bytes: 0 }
     }
 
     /// Returns the directory of the page that has to be read, what its names begin with, and the
@@ -86,8 +98,14 @@ impl Walk {
             return Err(format!("the list of `{}` repeats itself", level.base));
         }
         last.clone_into(&mut level.last);
-        level.page.extend(names.filter(|name| name.name.starts_with(&level.wanted)));
-        Ok(())
+        for name in names.filter(|name| name.name.starts_with(&level.wanted)) {
+            self.held_bytes += bytes_of(&name.name);
+            level.page.push_back(name);
+        }
+        match self.held_bytes > HELD_BYTES_MAX {
+            true => Err(format!("the names in and above `{}` are too many to be held", level.base)),
+            false => Ok(()),
+        }
     }
 
     pub(super) fn next(&mut self) -> Next {
@@ -100,16 +118,26 @@ impl Walk {
             if level.waiting.first().is_some_and(is_due) {
                 let down = level.waiting.pop_first().expect("it was looked at");
                 let base = format!("{}{down}", level.base);
+                // In its list it had no `/`.
+                self.held_bytes -= bytes_of(&down) - 1;
+                self.held_bytes += bytes_of(&base);
                 self.levels.push(Level::new(base, String::new()));
                 continue;
             }
-            match level.page.pop_front() {
-                None => drop(self.levels.pop()),
-                Some(name) if name.is_directory && self.goes_down => {
-                    level.waiting.insert(name.name + "/");
+            let Some(name) = level.page.pop_front() else {
+                let left = self.levels.pop().expect("it is looked at");
+                if !self.levels.is_empty() {
+                    self.held_bytes -= bytes_of(&left.base);
                 }
-                Some(name) if name.is_directory => {}
-                Some(name) => return Next::File(level.base.clone() + &name.name, name.size),
+                continue;
+            };
+            if name.is_directory && self.goes_down {
+                level.waiting.insert(name.name + "/");
+                continue;
+            }
+            self.held_bytes -= bytes_of(&name.name);
+            if !name.is_directory {
+                return Next::File(level.base.clone() + &name.name, name.size);
             }
         }
         Next::End
@@ -181,5 +209,24 @@ mod tests {
         assert_eq!(walk.next(), Next::Page);
         let why = walk.take([name()].into_iter(), "x", true).unwrap_err();
         assert_eq!(why, "the list of `d/` repeats itself");
+    }
+
+    #[test]
+    fn a_list_that_leads_ever_deeper_ends() {
+        let long = "x".repeat(255);
+        let mut walk = Walk::below("", true);
+        let mut taken = Ok(());
+        let mut depth = 0;
+        while taken.is_ok() {
+            assert_eq!(walk.next(), Next::Page);
+            depth += 1;
+            let down = Name { name: long.clone(), is_directory: true, size: 0 };
+            // Those beside it are to be looked into later.
+            let beside = |number| Name { name: format!("{long}{number}"), ..down.clone() };
+            let others = (0..1_000).map(beside);
+            taken = walk.take(std::iter::once(down.clone()).chain(others), "z", false);
+        }
+        assert!(taken.unwrap_err().ends_with("too many to be held"));
+        assert!(depth > 100, "{depth}");
     }
 }

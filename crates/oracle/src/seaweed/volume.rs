@@ -8,7 +8,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper::header::{
     ACCEPT_RANGES, AUTHORIZATION, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE,
-    ETAG, HeaderValue, RANGE,
+    ETAG, HeaderValue, RANGE, SERVER,
 };
 use hyper::http::request::Parts;
 use hyper::http::response::Parts as ResponseParts;
@@ -74,6 +74,13 @@ enum Told {
     Before(Option<Arc<Stored>>),
 }
 
+/// Returns an answer that says whose it is.
+fn named<B>(mut response: Response<B>) -> Response<B> {
+    let name = HeaderValue::from_static("SeaweedFS Volume");
+    response.headers_mut().insert(SERVER, name);
+    response
+}
+
 impl Serving for VolumeServer {
     async fn answer(&self, request: Request<Incoming>) -> Result<Response<Body>, BoxError> {
         let (head, body) = request.into_parts();
@@ -82,21 +89,21 @@ impl Serving for VolumeServer {
         let path = head.uri.path().trim_start_matches('/');
         let asked = Asked { head: &head, path, ruling };
         let mut state = self.cluster.state();
-        Ok(match &head.method {
+        Ok(named(match &head.method {
             _ if matches!(path, "status" | "healthz") => json_of(StatusCode::OK, &json!({})),
             &Method::PUT | &Method::POST => self.put(&mut state, &asked, body),
             &Method::GET => self.read(&state, OpKind::Get, &asked),
             &Method::HEAD => self.read(&state, OpKind::Stat, &asked),
             &Method::DELETE => self.delete(&mut state, &asked),
             _ => error(405, "method not allowed"),
-        })
+        }))
     }
 
     fn error(status: StatusCode, code: &str) -> Response<String> {
         // A volume server sheds load by this status, and never by 503.
         let is_shed = Act::SLOW_DOWN == Act::Status { status: status.as_u16(), code: "SlowDown" };
         let status = if is_shed && code == "SlowDown" { 429 } else { status.as_u16() };
-        error_text(status, &format!("the script of this oracle says so ({code})"))
+        named(error_text(status, &format!("the script of this oracle says so ({code})")))
     }
 
     /// A file of another length has another checksum.
