@@ -88,6 +88,8 @@ pub(crate) struct SecurityDoc {
     filer_keys: SigningKeysDoc,
     grpc: Option<TrustDoc>,
     https: Option<TrustDoc>,
+    #[serde(default)]
+    masters_are_plain: bool,
 }
 
 /// The keys that tokens are signed with.
@@ -306,6 +308,7 @@ impl SecurityDoc {
             filer_keys: keys(&said.filer_keys),
             grpc: trust(&said.grpc)?,
             https: trust(&said.https)?,
+            masters_are_plain: said.masters_are_plain,
         })
     }
 
@@ -322,6 +325,7 @@ impl SecurityDoc {
             filer_keys: keys(&self.filer_keys),
             grpc: trust(&self.grpc)?,
             https: trust(&self.https)?,
+            masters_are_plain: self.masters_are_plain,
         })
     }
 }

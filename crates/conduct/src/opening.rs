@@ -397,7 +397,7 @@ pub(crate) fn seaweed_config(
         let path = if spec.master.0.len() == 1 { path } else { path.index(index) };
         masters.extend(masters_of(text).map_err(|error| path.refuse(error.to_string()))?);
     }
-    let Security { keys, grpc, https, .. } = security;
+    let Security { keys, grpc, https, masters_are_plain, .. } = security;
     Ok(SeaweedConfig {
         replication: given(&spec.replication),
         data_center: given(&spec.data_center),
@@ -419,6 +419,7 @@ pub(crate) fn seaweed_config(
         ttl: ttl(path, spec)?,
         keys,
         tls: tls(path, https)?,
+        masters_are_plain,
         grpc_tls: tls(path, grpc)?,
         ..SeaweedConfig::new(masters, given(&spec.collection))
     })

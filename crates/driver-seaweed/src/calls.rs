@@ -119,24 +119,8 @@ pub(crate) struct DirStatus {
     pub(crate) topology: Topology,
 }
 
-/// Returns the leader of the masters, and notes whether they speak TLS: `security.toml` says to a
-/// client only that volume servers do.
-pub(crate) async fn find_leader_and_tls(
-    config: &mut SeaweedConfig,
-    clock: &SharedClock,
-) -> Result<ServerAddress, DriverError> {
-    match find_leader(config, clock).await {
-        Err(error) if config.tls.is_some() && error.class == ErrorClass::Connect => {
-            config.masters_are_plain = true;
-            // The port of a master that speaks TLS, but with a wrong certificate, refuses this.
-            find_leader(config, clock).await.map_err(|_| error)
-        }
-        found => found,
-    }
-}
-
 /// Returns the leader of the masters: the first that answers knows it.
-async fn find_leader(
+pub(crate) async fn find_leader(
     config: &SeaweedConfig,
     clock: &SharedClock,
 ) -> Result<ServerAddress, DriverError> {

@@ -78,10 +78,9 @@ pub struct SeaweedConfig {
     pub drop_collection: bool,
     /// The keys of tokens.
     pub keys: SigningKeys,
-    /// TLS to volume servers, and to masters' HTTP if they speak it; `None` for plain.
+    /// TLS to volume servers and to masters' HTTP; `None` for plain.
     pub tls: Option<TlsConfig>,
-    /// Masters speak plain HTTP although volume servers speak TLS; where it is not said, opening
-    /// finds it out.
+    /// Masters speak plain HTTP although volume servers speak TLS.
     pub masters_are_plain: bool,
     /// TLS of gRPC, `None` for plain.
     pub grpc_tls: Option<TlsConfig>,

@@ -20,6 +20,9 @@ pub struct Security {
     pub grpc: Option<TlsOptions>,
     /// TLS of HTTP; `None` for plain.
     pub https: Option<TlsOptions>,
+    /// Whether masters speak plain HTTP all the same: volume servers have a certificate
+    /// (`[https.volume]`), and masters have none (`[https.master]`).
+    pub masters_are_plain: bool,
 }
 
 /// Why a `security.toml` is refused.
@@ -86,6 +89,8 @@ impl Security {
             filer_keys: keys("jwt.filer_signing")?,
             grpc: fields.grpc()?,
             https: fields.https()?,
+            masters_are_plain: fields.text("https.volume.cert")?.is_some()
+                && fields.text("https.master.cert")?.is_none(),
         })
     }
 }

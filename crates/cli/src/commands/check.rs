@@ -107,14 +107,22 @@ fn check_seaweed(place: &str, args: &CheckArgs) -> Result<ExitCode> {
     };
     let masters = masters_of(masters)?;
     let time = RunTime::machine();
-    let Security { keys, grpc, https, .. } =
+    let Security { keys, grpc, https, masters_are_plain, .. } =
         store::security(args.security.as_deref(), &AllowedDirs::ANY)?;
     let tls =
         |options: Option<TlsOptions>| options.map(|options| TlsConfig::load(&options)).transpose();
     let (tls, grpc_tls) = (tls(https)?, tls(grpc)?);
     let plain = SeaweedConfig::new(masters, collection);
     let transport = Transport::from(args.transport).direct(tls.is_some(), true)?;
-    let config = SeaweedConfig { replication, keys, tls, grpc_tls, transport, ..plain };
+    let config = SeaweedConfig {
+        replication,
+        keys,
+        tls,
+        masters_are_plain,
+        grpc_tls,
+        transport,
+        ..plain
+    };
     let driver = SeaweedDriver::open(config, &time.clock, time.wall_epoch)?;
     let list = PathBuf::from(format!("plimsoll-check-{}-files.txt", std::process::id()));
     if list.symlink_metadata().is_ok() {

@@ -68,6 +68,7 @@ cert = "/etc/weed/volume.crt"
 fn what_a_client_needs_is_read_and_the_rest_passed_over() {
     let bytes = |text: &str| Some(text.as_bytes().to_vec());
     let expected = Security {
+        masters_are_plain: false,
         keys: SigningKeys { write: bytes("write-secret"), read: bytes("read-secret") },
         filer_keys: SigningKeys { write: bytes("filer-secret"), read: None },
         grpc: Some(TlsOptions {
@@ -199,4 +200,14 @@ fn what_is_no_toml_is_refused_by_its_line_without_its_text() {
     let deep = "[".repeat(100_000);
     assert!(refusal(&deep).starts_with("line 1: "));
     assert!(refusal(&format!("a = {deep}")).starts_with("line 1: "));
+}
+
+#[test]
+fn masters_are_plain_where_only_volume_servers_have_a_certificate() {
+    let of = |sections: &str| read(sections).unwrap().masters_are_plain;
+    let volume = "[https.volume]\ncert = \"v.crt\"\nkey = \"v.key\"\n";
+    assert!(of(volume) && of(&format!("{volume}[https.master]\ncert = \"\"\n")));
+    assert!(!of(&format!("{volume}[https.master]\ncert = \"m.crt\"\n")));
+    // A client's own file does not say what servers have.
+    assert!(!of("[https.client]\nenabled = true\n"));
 }

@@ -95,6 +95,7 @@ fn told_by(text: &str) -> impl Fn(&mut SeaweedConfig) {
         config.tls = told.https.as_ref().map(|tls| TlsConfig::load(tls).unwrap());
         config.grpc_tls = told.grpc.as_ref().map(|tls| TlsConfig::load(tls).unwrap());
         config.keys = told.keys.clone();
+        config.masters_are_plain = told.masters_are_plain;
     }
 }
 

@@ -6,7 +6,7 @@ mod masters;
 
 use plimsoll_driver::{ByteRange, Completion, Driver as _, Operation};
 use plimsoll_driver_seaweed::{AssignBy, FileId, SeaweedConfig, SigningKeys, UploadBy};
-use plimsoll_http::{AllowedHosts, NamedHosts};
+use plimsoll_http::{AllowedHosts, NamedHosts, TlsConfig, TlsOptions};
 use plimsoll_model::{ErrorClass, OpKind};
 use plimsoll_oracle::{Script, SeaweedOracle, SeaweedOracleConfig, Site};
 
@@ -137,6 +137,19 @@ fn no_server_is_connected_to_that_is_not_allowed() {
     let done = try_put(&mut client, 2, 100);
     assert_eq!(class_of(&done), ErrorClass::Connect);
     assert!(done.result.unwrap_err().message.contains("does not allow load on 127.0.0.1:"));
+}
+
+#[test]
+fn masters_that_are_to_speak_tls_are_not_asked_without_it() {
+    let oracle = start(SeaweedOracleConfig::default());
+    let tls = Some(TlsConfig::load(&TlsOptions::default()).unwrap());
+    let open = |masters_are_plain| {
+        let config = SeaweedConfig { tls: tls.clone(), masters_are_plain, ..config_of(&oracle) };
+        Client::try_open(config)
+    };
+    let refused = open(false).err().unwrap();
+    assert_eq!(refused.class, ErrorClass::Connect, "{refused}");
+    assert!(open(true).is_ok());
 }
 
 #[test]
