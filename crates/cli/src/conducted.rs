@@ -232,8 +232,8 @@ impl<'a> Settings<'a> {
             false => environment::no_variable,
         };
         let (seed, security) = (seed.0, None);
-        let files = self.allowed.clone();
-        Stores { args, transport, time, seed, found, security, secrets, variable, files }
+        let (files, stop) = (self.allowed.clone(), self.stop.clone().unwrap_or_default());
+        Stores { args, transport, time, seed, found, security, secrets, variable, files, stop }
     }
 
     /// Tells whether nothing of the run is real.
@@ -316,8 +316,11 @@ pub(crate) fn judge(file: &WorkloadFile, settings: &Settings<'_>) -> Result<Arc<
 pub(crate) fn foreign_buckets(plan: &Plan, settings: &Settings<'_>) -> Result<BTreeSet<String>> {
     let (time, seed) = (settings.time(), plan.seed.unwrap_or(Seed(0)));
     let mut reached = settings.stores(&time, seed, false);
-    let on = Targets::of(plan, &mut reached, &settings.stand_in, seed, &time)?;
-    Ok(plimsoll_conduct::foreign_buckets(plan, &on.all, &settings.consent, &time)?)
+    let open = |stop| {
+        reached.stop = stop;
+        Targets::of(plan, &mut reached, &settings.stand_in, seed, &time)
+    };
+    Ok(plimsoll_conduct::foreign_buckets(plan, open, &settings.consent, &time)?)
 }
 
 /// Runs a workload, records it, has it shown and cleans up behind it.

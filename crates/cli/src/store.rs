@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use plimsoll_conduct::{AskedStore, CallerError, Reach, Reached, RunTime, embedded, input};
+use plimsoll_conduct::{AskedStore, CallerError, Reach, Reached, RunTime, Stop, embedded, input};
 use plimsoll_driver::MissingRoot;
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_driver_s3::{
@@ -66,6 +66,8 @@ pub(crate) struct Stores<'a> {
     pub(crate) variable: fn(&str) -> Option<String>,
     /// Where the files may lie that the workload names.
     pub(crate) files: AllowedDirs,
+    /// Gives opening up.
+    pub(crate) stop: Stop,
 }
 
 impl Reach for Stores<'_> {
@@ -98,6 +100,10 @@ impl Reach for Stores<'_> {
 
     fn swift(&mut self, target: &str) -> Result<Access, CallerError> {
         Ok(swift(self.args, self.secrets.of(target), self.variable))
+    }
+
+    fn stop(&self) -> Stop {
+        self.stop.clone()
     }
 
     fn on_buckets(&self) -> (bool, bool) {
@@ -452,6 +458,7 @@ mod tests {
             secrets,
             variable,
             files,
+            stop: Stop::default(),
         };
         let mut reach = |target: &str, spec: S3Target| {
             let reached = stores.store(target, AskedStore::Named(&spec));

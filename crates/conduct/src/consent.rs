@@ -22,7 +22,7 @@ use plimsoll_workload::plan::{
 
 pub(crate) use self::buckets::{buckets_of, listed};
 pub use self::glob::BucketGlob;
-use crate::{ConductError, Observer, RunAdmin, RunTime, Stop, Target};
+use crate::{ConductError, Observer, RunAdmin, RunTime, Stop, Target, Targets};
 
 /// How long stores are asked whose buckets a plan would change, before it runs.
 const ASKED_FOR: Duration = Duration::from_secs(10);
@@ -92,10 +92,10 @@ impl Permit {
 
 /// Returns existing buckets that a plan would change, that no run of plimsoll made and that no
 /// permission covers. A missing bucket may be made before the plan runs. Of many buckets only the
-/// first are looked up, and a store that takes long to answer is left alone.
+/// first are looked up, and a store that takes long to open or to answer is left alone.
 pub fn foreign_buckets(
     plan: &Plan,
-    targets: &[Target],
+    open: impl FnOnce(Stop) -> Result<Targets, ConductError>,
     consent: &Consent,
     time: &RunTime,
 ) -> Result<BTreeSet<String>, ConductError> {
@@ -106,7 +106,8 @@ pub fn foreign_buckets(
             stop.request();
         }
     });
-    let foreign = buckets::foreign(plan, targets, consent, &admin);
+    let targets = open(stop);
+    let foreign = targets.and_then(|on| buckets::foreign(plan, &on.all, consent, &admin));
     drop(over);
     foreign
 }

@@ -17,7 +17,7 @@ use plimsoll_workload::plan::{FieldPath, Placed, Placing, TargetIndex};
 
 use crate::error::refused;
 use crate::opening::{AskedStore, Reach, filer_config, seaweed_config};
-use crate::{ConductError, RunTime, Store, lease, opening};
+use crate::{ConductError, RunTime, Stop, Store, lease, opening};
 
 /// Below it every run has a prefix of its own.
 const HOME: &str = "plimsoll/";
@@ -329,7 +329,7 @@ impl NamedFiles {
     pub fn remove(&self, security: Security, time: &RunTime) -> Result<u64, ConductError> {
         let path = FieldPath::root().field("targets").field(SEAWEEDFS);
         let config = seaweed_config(&path, &self.spec, security)?;
-        let store = Store::seaweed(config, time)?;
+        let store = Store::seaweed(config, time, &Stop::default())?;
         // Nothing is added to the list; it is what the sweep goes by.
         store.driver.keep_names(&self.list, self.run.open_names(self.target)?);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -22,7 +22,8 @@ use plimsoll_workload::plan::spec::{
 use plimsoll_workload::plan::{FieldPath, Members, Plan, Target as PlanTarget, TargetIndex, Time};
 
 use crate::{
-    CallerError, ConductError, FilesOn, RunTime, Scripted, Store, Target, in_one_line, input, swift,
+    CallerError, ConductError, FilesOn, RunTime, Scripted, Stop, Store, Target, in_one_line, input,
+    swift,
 };
 
 /// What a scripted store does that nobody has described.
@@ -90,6 +91,11 @@ pub trait Reach {
         (false, false)
     }
 
+    /// Returns what gives opening up: a target may name servers that take long to answer.
+    fn stop(&self) -> Stop {
+        Stop::default()
+    }
+
     /// Returns what carries connections to stores.
     fn transport(&self) -> Transport;
 
@@ -133,9 +139,13 @@ impl Targets {
         time: &RunTime,
     ) -> Result<Self, ConductError> {
         let mut targets = Self::default();
+        let stop = reach.stop();
         match stand_in {
             StandIn::Nobody => {
                 for index in 0..plan.targets.len() {
+                    if stop.is_step_stopped() {
+                        return Err(ConductError::StoppedBefore);
+                    }
                     let opened = targets.open(plan, TargetIndex(index), reach, time)?;
                     targets.all.push(opened);
                 }
@@ -280,7 +290,7 @@ fn open_seaweed(
     let config = SeaweedConfig { transport, allowed: reach.allowed(), ..config };
     match only_judges {
         true => Ok(Store::judged(SEAWEEDFS, config.collection)),
-        false => Store::seaweed(config, time),
+        false => Store::seaweed(config, time, &reach.stop()),
     }
 }
 
@@ -311,7 +321,7 @@ pub(crate) fn open_swift(
     let (create, keep) = reach.on_buckets();
     config.missing_container =
         MissingRoot::asked(create || spec.create_bucket, keep || spec.keep_bucket);
-    Store::swift(config, time)
+    Store::swift(config, time, &reach.stop())
 }
 
 /// Returns what an embedded store is to do; `None`: answer as fast as it can.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use plimsoll_driver::mock::MockDriver;
 use plimsoll_driver::null::NullDriver;
-use plimsoll_driver::{Admin, Completion, Driver, Operation, Session, Settled};
+use plimsoll_driver::{Admin, Completion, Driver, DriverError, Operation, Session, Settled};
 use plimsoll_driver_s3::{Lookup, S3Config, S3Driver};
 use plimsoll_driver_seaweed::{FilerConfig, FilerDriver, SeaweedConfig, SeaweedDriver};
 use plimsoll_driver_swift::{SwiftConfig, SwiftDriver};
@@ -15,7 +15,7 @@ use plimsoll_model::{Ability, EndpointId, SharedClock, SocketsSeen};
 use plimsoll_oracle::{ScriptedDriver, ScriptedFiles};
 use plimsoll_record::schema;
 
-use crate::{ConductError, RunTime};
+use crate::{ConductError, RunTime, Stop, Stopped};
 
 /// Makes a driver and a session of any kind out of the drivers there are: a line each.
 macro_rules! drivers {
@@ -179,11 +179,14 @@ impl Store {
         Ok(Self { driver: driver.into(), admin: Some(admin), bucket, is_shared, record })
     }
 
-    /// Opens the SeaweedFS of that configuration.
-    pub fn seaweed(config: SeaweedConfig, time: &RunTime) -> Result<Self, ConductError> {
+    /// Opens the SeaweedFS of that configuration, which a request to stop gives up.
+    pub fn seaweed(
+        config: SeaweedConfig,
+        time: &RunTime,
+        stop: &Stop,
+    ) -> Result<Self, ConductError> {
         let bucket = config.collection.clone();
-        let driver = SeaweedDriver::open(config, &time.clock, time.wall_epoch);
-        let driver = driver.map_err(ConductError::Target)?;
+        let driver = opened(SeaweedDriver::open(config, &time.clock, time.wall_epoch), stop)?;
         let record = schema::Target {
             bucket: Some(bucket.clone()).filter(|name| !name.is_empty()),
             ..schema::Target::bare(schema::SEAWEEDFS, driver.endpoints())
@@ -213,10 +216,11 @@ impl Store {
         Self { driver: driver.into(), admin: Some(admin), bucket, is_shared: true, record }
     }
 
-    /// Opens the Swift of that configuration: signs in where somebody has to.
-    pub fn swift(config: SwiftConfig, time: &RunTime) -> Result<Self, ConductError> {
+    /// Opens the Swift of that configuration: signs in where somebody has to. A request to stop
+    /// gives it up.
+    pub fn swift(config: SwiftConfig, time: &RunTime, stop: &Stop) -> Result<Self, ConductError> {
         let bucket = config.container.clone();
-        let driver = SwiftDriver::open(config, &time.clock).map_err(ConductError::Target)?;
+        let driver = opened(SwiftDriver::open(config, &time.clock), stop)?;
         let record = schema::Target {
             bucket: Some(bucket.clone()),
             tls: Some(driver.speaks_tls()),
@@ -247,6 +251,22 @@ impl Store {
         let driver = driver.into();
         let record = schema::Target::bare(kind, driver.endpoints());
         Self { driver, admin: None, bucket: String::new(), is_shared: false, record }
+    }
+}
+
+/// Carries out what opens a driver, which a request to stop gives up.
+fn opened<T>(
+    opening: impl Future<Output = Result<T, DriverError>>,
+    stop: &Stop,
+) -> Result<T, ConductError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(ConductError::event_loop)?;
+    let opened = stop.unless_stopped(&runtime, opening);
+    // A lookup of a name that was given up goes on for as long as the resolver takes.
+    runtime.shutdown_background();
+    match opened {
+        Ok(opened) => opened.map_err(ConductError::Target),
+        Err(Stopped) => Err(ConductError::StoppedBefore),
     }
 }
 
@@ -292,5 +312,29 @@ impl Target {
 impl From<Store> for Target {
     fn from(store: Store) -> Self {
         Self::Store(Box::new(store))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_request_to_stop_gives_opening_up() {
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let master = format!("{}.1", silent.local_addr().unwrap()).parse().unwrap();
+        let stop = Stop::default();
+        let asked = stop.clone();
+        let server = std::thread::spawn(move || {
+            let connection = silent.accept().unwrap();
+            asked.request();
+            connection
+        });
+        let config = SeaweedConfig::new(vec![master], "c");
+        let opened = Store::seaweed(config, &RunTime::machine(), &stop);
+        assert!(matches!(opened, Err(ConductError::StoppedBefore)));
+        drop(server.join().unwrap());
     }
 }

@@ -73,17 +73,13 @@ pub struct SeaweedDriver {
 impl SeaweedDriver {
     /// Finds the leader and the volume servers, and begins to follow what becomes of them.
     /// `wall_epoch` is the wall time of the clock's epoch.
-    pub fn open(
+    pub async fn open(
         config: SeaweedConfig,
         clock: &SharedClock,
         wall_epoch: WallTime,
     ) -> Result<Self, DriverError> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let (leader, status) = runtime.map_err(of_io)?.block_on(async {
-            let leader = calls::find_leader(&config, clock).await?;
-            let status: DirStatus = calls::read(&config, clock, &leader, "/dir/status").await?;
-            Ok::<_, DriverError>((leader, status))
-        })?;
+        let leader = calls::find_leader(&config, clock).await?;
+        let status: DirStatus = calls::read(&config, clock, &leader, "/dir/status").await?;
         let config = Arc::new(config);
         let cluster = Arc::new(Cluster::new(leader, &status.topology.servers()));
         let servers = cluster.servers();

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use plimsoll_http::grpc::{GrpcChannel, GrpcStream};
 use prost::Message as _;
+use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -48,8 +49,10 @@ impl News {
     ) -> std::io::Result<Self> {
         let (sender, ended) = oneshot::channel();
         let cluster = Arc::downgrade(cluster);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        // A runtime must not be dropped within another, which would happen here without a thread.
+        let (give, given) = std::sync::mpsc::channel::<Runtime>();
         std::thread::Builder::new().name("seaweed-news".to_owned()).spawn(move || {
+            let Ok(runtime) = given.recv() else { return };
             runtime.block_on(async {
                 tokio::select! {
                     _ = ended => {}
@@ -57,6 +60,8 @@ impl News {
                 }
             });
         })?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        give.send(runtime).expect("the thread waits for it");
         Ok(Self { _ends: sender })
     }
 }

@@ -81,13 +81,12 @@ impl fmt::Debug for SwiftDriver {
 
 impl SwiftDriver {
     /// Signs in, where somebody has to, and finds the account.
-    pub fn open(config: SwiftConfig, clock: &SharedClock) -> Result<Self, DriverError> {
+    pub async fn open(config: SwiftConfig, clock: &SharedClock) -> Result<Self, DriverError> {
         config::check_container(&config.container)?;
         let (token, storage) = match &config.sign_in {
             SignIn::Known { token } => (token.clone(), None),
             _ => {
-                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-                let found = runtime.map_err(of_io)?.block_on(login::sign_in(&config, clock))?;
+                let found = login::sign_in(&config, clock).await?;
                 (Some(found.token), found.storage)
             }
         };

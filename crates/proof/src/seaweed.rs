@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use plimsoll_conduct::{Recording, RunTime, Store, embedded};
+use plimsoll_conduct::{Recording, RunTime, Stop, Store, embedded};
 use plimsoll_driver_seaweed::{AddressError, SeaweedConfig, ServerAddress};
 use plimsoll_engine::EngineConfig;
 use plimsoll_model::OpKind;
@@ -120,7 +120,7 @@ fn measure(
     };
     let engine =
         EngineConfig { threads: embedded::cores_free(true), op_timeout: OP_TIMEOUT, retries: 0 };
-    let target = Store::seaweed(config, &time)?.into();
+    let target = Store::seaweed(config, &time, &Stop::default())?.into();
     let measurement = Measurement { file, target, time, engine, run_dir: None };
     let prepared = RefCell::new(SeaweedLedger::default());
     let begin = |_: &Recording| {

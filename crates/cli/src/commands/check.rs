@@ -123,7 +123,8 @@ fn check_seaweed(place: &str, args: &CheckArgs) -> Result<ExitCode> {
         transport,
         ..plain
     };
-    let driver = SeaweedDriver::open(config, &time.clock, time.wall_epoch)?;
+    let runtime = event_loop()?;
+    let driver = runtime.block_on(SeaweedDriver::open(config, &time.clock, time.wall_epoch))?;
     let list = PathBuf::from(format!("plimsoll-check-{}-files.txt", std::process::id()));
     if list.symlink_metadata().is_ok() {
         let list = list.display();
@@ -189,8 +190,7 @@ fn check<D: Driver>(
     let seed = args.seed.unwrap_or_else(|| fresh_seed(time.wall_epoch));
     let entropy = mix64(seed ^ time.wall_epoch.as_unix_ns());
     let id = RunId::new("check", time.wall_epoch, entropy);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.context("cannot start the event loop")?;
+    let runtime = event_loop()?;
     let place = root.to_string();
     ensure_root(&mut *admin, &runtime, names.as_deref())?;
     if !is_embedded && admin.has_created() {
@@ -246,6 +246,11 @@ fn check<D: Driver>(
         removal::file(list).with_context(|| format!("cannot remove {}", list.display()))?;
     }
     found.map(|found| shown::exit_code(!found && is_clean))
+}
+
+fn event_loop() -> Result<tokio::runtime::Runtime> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.context("cannot start the event loop")
 }
 
 /// Makes sure that there is something to check. `names` is the list of what will be written.

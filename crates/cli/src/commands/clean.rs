@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use plimsoll_conduct::leftovers::{NamedFiles, Root, id_of, named_files, open_target, own_roots};
-use plimsoll_conduct::{RunTime, Store, in_one_line, lease};
+use plimsoll_conduct::{RunTime, Stop, Store, in_one_line, lease};
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_driver_file::work_dir::{Leftovers, find, is_alive, sweep};
 use plimsoll_engine::RunClock;
@@ -155,9 +155,9 @@ fn open(
     let secrets = &TargetSecrets::default();
     let (args, transport, found) = (Some(args), TransportArg::default(), Vec::new());
     let variable = environment::variable as fn(&str) -> _;
-    let files = AllowedDirs::ANY;
+    let (files, stop) = (AllowedDirs::ANY, Stop::default());
     let mut reach =
-        Stores { args, transport, time, seed: 0, found, security, secrets, variable, files };
+        Stores { args, transport, time, seed: 0, found, security, secrets, variable, files, stop };
     let store = open_target(manifest, target, &hosts, &mut reach, time);
     Ok((store.map_err(lower::with_advice)?, hosts))
 }

@@ -241,6 +241,30 @@ fn credentials_of_the_owner_go_to_hosts_that_the_owner_named() {
     assert!(proxied.all(|head| !head.contains("OWNER")), "{heard}");
 }
 
+/// Each of these servers takes half a minute to be given up.
+#[test]
+fn a_run_whose_servers_do_not_answer_can_be_cancelled() {
+    let directory = tempfile::tempdir().unwrap();
+    let served = Served::start(directory.path(), "");
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = silent.local_addr().unwrap();
+    let (set, put) = ("{o: {count: 1, size: 1B}}", "{objects: [{put: o}]}");
+    for (number, targets) in [
+        format!("{{seaweedfs: {{master: '{host}.1'}}}}"),
+        format!("{{swift: {{auth: 'http://{host}/auth/v1.0', container: c}}}}"),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let id = format!("w{}", number + 1);
+        assert_eq!(served.submit(&on(targets, set, put)), format!("Accepted with ID: {id}\n"));
+        let asked = silent.accept().unwrap();
+        served.ask("POST", &format!("/controller/cli/cancel.action?id={id}"), "text/plain", "");
+        served.wait(&id, &["cancelled"]);
+        drop(asked);
+    }
+}
+
 #[test]
 fn a_workload_that_needs_touch_is_refused_when_it_is_submitted() {
     let target = Target { bucket: "pool1".to_owned(), ..oracle() };

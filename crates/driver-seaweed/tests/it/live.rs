@@ -1,16 +1,12 @@
 //! Files written to, read from and removed from a real SeaweedFS.
 
 use std::net::TcpListener;
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use plimsoll_driver::{ByteRange, Driver as _, Operation, Session as _};
-use plimsoll_driver_seaweed::{
-    AssignBy, FileId, SeaweedConfig, SeaweedDriver, ServerAddress, UploadBy,
-};
-use plimsoll_engine::RunClock;
-use plimsoll_model::{ErrorClass, SharedClock, WallTime};
+use plimsoll_driver_seaweed::{AssignBy, FileId, SeaweedConfig, ServerAddress, UploadBy};
+use plimsoll_model::ErrorClass;
 use plimsoll_testkit::LiveKind;
 
 use crate::support::{Client, Numbered};
@@ -150,9 +146,7 @@ fn ranges_beyond_the_end_and_names_of_nothing_fail_in_their_classes() {
 fn masters_that_are_away_are_named() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let master: ServerAddress = format!("127.0.0.1:{closed}.1").parse().unwrap();
-    let clock: SharedClock = Arc::new(RunClock::start());
-    let config = SeaweedConfig::new(vec![master], "x");
-    let error = SeaweedDriver::open(config, &clock, WallTime::from_unix_ns(0)).unwrap_err();
+    let error = Client::try_open(SeaweedConfig::new(vec![master], "x")).err().unwrap();
     assert_eq!(error.class, ErrorClass::Connect);
     assert!(error.message.contains(&format!("127.0.0.1:{closed}")), "{error}");
 }

@@ -115,9 +115,9 @@ fn a_cluster_that_talks_tls_is_asked_as_its_security_toml_says() {
         let mut config = SeaweedConfig::new(vec![weed.master().parse().unwrap()], "secured");
         told_by(&text)(&mut config);
         change(&mut config);
-        let driver = SeaweedDriver::open(config, &clock, wall_epoch).unwrap();
-        let mut session = driver.open_sessions(&clock, 1).pop().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let opened = runtime.block_on(SeaweedDriver::open(config, &clock, wall_epoch));
+        let mut session = opened.unwrap().open_sessions(&clock, 1).pop().unwrap();
         let content = &mut Numbered { file: 1, size: 10 };
         let put = Operation::Put { key: "", content };
         runtime.block_on(session.execute(None, put)).result.unwrap_err()
@@ -153,10 +153,11 @@ fn masters_that_talk_https_too_are_asked_so() {
     let started = clock.now();
     let wall_epoch = clock.wall_epoch();
     let clock: SharedClock = Arc::new(clock);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     loop {
         let mut config = SeaweedConfig::new(vec![weed.master().parse().unwrap()], "secured");
         change(&mut config);
-        match SeaweedDriver::open(config, &clock, wall_epoch) {
+        match runtime.block_on(SeaweedDriver::open(config, &clock, wall_epoch)) {
             Ok(driver) if driver.endpoints().len() == 4 => break,
             opened => {
                 let waited = clock.now().since(started);

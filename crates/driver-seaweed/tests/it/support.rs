@@ -62,9 +62,9 @@ impl Client {
         let clock = RunClock::start();
         let wall_epoch = clock.wall_epoch();
         let clock: SharedClock = Arc::new(clock);
-        let driver = SeaweedDriver::open(config, &clock, wall_epoch)?;
-        let session = driver.open_sessions(&clock, 1).pop().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let driver = runtime.block_on(SeaweedDriver::open(config, &clock, wall_epoch))?;
+        let session = driver.open_sessions(&clock, 1).pop().unwrap();
         Ok(Self { runtime, clock, driver, session })
     }
 

@@ -106,7 +106,8 @@ fn expiring() -> (Fake, Arc<AtomicU32>) {
 fn a_token_that_has_expired_is_renewed_once_for_all_sessions() {
     let (fake, given) = expiring();
     let clock = clock();
-    let driver = SwiftDriver::open(v1(&fake), &clock).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let driver = runtime.block_on(SwiftDriver::open(v1(&fake), &clock)).unwrap();
     assert_eq!(given.load(Ordering::SeqCst), 1, "one sign-in opens all");
     // All tokens that were given are refused from now on.
     given.fetch_add(1, Ordering::SeqCst);

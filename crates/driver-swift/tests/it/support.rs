@@ -105,10 +105,10 @@ impl Client {
 
     pub(crate) fn open(config: SwiftConfig) -> Result<Self, DriverError> {
         let clock = clock();
-        let driver = SwiftDriver::open(config, &clock)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let driver = runtime.block_on(SwiftDriver::open(config, &clock))?;
         let session = driver.open_sessions(&clock, 1).pop().unwrap();
         let admin = driver.admin(&clock, None)?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         Ok(Self { runtime, clock, driver, session, admin })
     }
 

@@ -40,7 +40,7 @@ fn containers(server: &LiveServer) -> Vec<String> {
     let auth = Address::parse(&format!("{}/auth/v1.0", server.url)).unwrap();
     let (user, key) = (server.access_key.clone(), server.secret_key.clone().into());
     let config = SwiftConfig::new(SignIn::V1 { auth, user, key }, "unused");
-    let driver = SwiftDriver::open(config, &clock()).unwrap();
+    let driver = block_on(SwiftDriver::open(config, &clock())).unwrap();
     block_on(async {
         driver.admin(&clock(), None).unwrap().containers("mycontainers").await.unwrap()
     })

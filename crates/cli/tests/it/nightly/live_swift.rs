@@ -31,7 +31,7 @@ impl Container {
             missing_container: MissingRoot::CreateAndKeep,
             ..SwiftConfig::new(SignIn::V1 { auth, user, key }, name)
         };
-        let driver = SwiftDriver::open(config, &clock()).unwrap();
+        let driver = block_on(SwiftDriver::open(config, &clock())).unwrap();
         // Some lie where runs write, beside what is theirs.
         let key = |number| match number % 3 {
             0 => format!("f{number}"),

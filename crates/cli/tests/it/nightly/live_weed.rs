@@ -56,7 +56,8 @@ impl Collection {
         let config = SeaweedConfig::new(vec![self.master.parse().unwrap()], &*self.name);
         let clock = RunClock::start();
         let wall_epoch = clock.wall_epoch();
-        SeaweedDriver::open(config, &(Arc::new(clock) as SharedClock), wall_epoch).unwrap()
+        let clock = Arc::new(clock) as SharedClock;
+        block_on(SeaweedDriver::open(config, &clock, wall_epoch)).unwrap()
     }
 
     /// Returns how many files the collection holds, by the word of its volume server.
