@@ -8,6 +8,7 @@ use plimsoll_conduct::leftovers::{NamedFiles, Root, id_of, named_files, open_tar
 use plimsoll_conduct::{RunTime, Stop, Store, in_one_line, lease};
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_driver_file::work_dir::{Leftovers, find, is_alive, sweep};
+use plimsoll_driver_seaweed::{Security, SigningKeys};
 use plimsoll_engine::RunClock;
 use plimsoll_http::Url;
 use plimsoll_model::Clock;
@@ -77,9 +78,9 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
         let is_named = names_host(args, target);
         // What is refused as a host may be a secret, and is not shown.
         let store_args = store_args(args, target, is_named)?;
-        let sign_in = sign_in_host(args, &manifest, roots[0].target, is_named);
-        if !is_named || sign_in.is_some() {
-            confirm(args, target, &roots, sign_in.as_deref(), &ui)?;
+        let sent = secret_sent(args, &manifest, (roots[0].target, target), is_named)?;
+        if !is_named || sent.is_some() {
+            confirm(args, target, &roots, sent.as_ref(), &ui)?;
         }
         reached.push((open(&manifest, roots[0].target, &store_args, args)?, roots));
     }
@@ -202,22 +203,42 @@ fn clean_objects(
     Ok(removed_count)
 }
 
+/// A secret of the user's that a host would be sent which only the record names.
+struct Sent {
+    secret: &'static str,
+    host: String,
+}
+
+impl Sent {
+    /// Refuses it where nobody is asked: the host gets no secret, whatever --yes allows.
+    fn refuse_unasked(&self, args: &CleanArgs) -> Result<()> {
+        let Self { secret, host } = self;
+        if args.yes {
+            bail!(
+                "this would send {host} {secret}, as run.json says; name the host with --host if \
+                 it may have it"
+            );
+        }
+        Ok(())
+    }
+
+    /// Returns what is said of it after what is asked.
+    fn words(sent: Option<&Self>) -> String {
+        sent.map(|Self { secret, host }| format!(", and send {host} {secret}")).unwrap_or_default()
+    }
+}
+
 /// Asks whether requests may go to the hosts that the record names. Somebody else may have written
-/// it, and these hosts receive signatures and the session token or, with Swift, the password.
+/// it, and these hosts receive signatures and the session token, with Swift the password, and with
+/// SeaweedFS tokens.
 fn confirm(
     args: &CleanArgs,
     target: &Target,
     roots: &[&Root],
-    sign_in: Option<&str>,
+    sent: Option<&Sent>,
     ui: &Ui,
 ) -> Result<()> {
-    if let Some(host) = sign_in.filter(|_| args.yes) {
-        // A host that only the record names gets no password, whatever --yes allows.
-        bail!(
-            "this would send {host} the user's password to sign in, as run.json says; name the \
-             host with --host if it may have it"
-        );
-    }
+    sent.map_or(Ok(()), |sent| sent.refuse_unasked(args))?;
     let hosts = format::known_hosts(&target.endpoints).cloned().collect::<Vec<_>>().join(", ");
     let Root { bucket, prefix, .. } = roots[0];
     let more = match roots.len() {
@@ -227,29 +248,53 @@ fn confirm(
     };
     let place = format!("{} `{}`", target.root_word(), target.root_name(bucket));
     let what = format!("remove what lies below `{prefix}` in {place}{more} on {hosts}");
-    let what = match sign_in {
-        Some(host) => format!("{what}, and send {host} the user's password to sign in"),
-        None => what,
-    };
-    ask(args, &what, ", or name the host with --host", ui)
+    ask(args, &(what + &Sent::words(sent)), ", or name the host with --host", ui)
 }
 
-/// Returns the host that a run on a Swift signed in at, where its workload names it and the user
-/// does not.
-fn sign_in_host(
+/// Returns the secret that a target of the record would be sent: the password of a Swift, at the
+/// host that its workload signs in at, or tokens of a filer. `is_named` tells whether the user names
+/// the hosts of the target.
+fn secret_sent(
     args: &CleanArgs,
     manifest: &Manifest,
-    target: usize,
+    (index, recorded): (usize, &Target),
     is_named: bool,
-) -> Option<String> {
-    let plan = manifest.workload.plan()?;
-    let Some(TargetSpec::Swift(spec)) = &plan.targets.get(target)?.spec else { return None };
-    let auth = spec.auth.as_deref()?;
-    // What is no address is shown as it is, and refused once it is used.
-    let host = Url::parse(auth).map_or_else(|_| auth.to_owned(), |url| url.endpoint.to_string());
-    let named = args.store.host.as_deref().unwrap_or_default();
-    let names_it = is_named && named.split(',').any(|name| name.trim() == host);
-    (!names_it).then_some(host)
+) -> Result<Option<Sent>> {
+    let plan = manifest.workload.plan();
+    let spec = plan.as_ref().and_then(|plan| plan.targets.get(index)?.spec.as_ref());
+    Ok(match spec {
+        Some(TargetSpec::Swift(spec)) => spec.auth.as_deref().and_then(|auth| {
+            // What is no address is shown as it is, and refused once it is used.
+            let host =
+                Url::parse(auth).map_or_else(|_| auth.to_owned(), |url| url.endpoint.to_string());
+            let is_sent = !(is_named && hosts_named(args).any(|name| name == host));
+            is_sent.then(|| Sent { secret: "the user's password to sign in", host })
+        }),
+        Some(TargetSpec::Seaweedfs(_)) if !is_named => {
+            tokens_sent(args, |keys| &keys.filer_keys, recorded_hosts(recorded))?
+        }
+        _ => None,
+    })
+}
+
+/// Returns the tokens that a SeaweedFS at `host` would be sent, signed with keys of the environment.
+/// Those of a file are used where the user names it for this very record (--security).
+fn tokens_sent(
+    args: &CleanArgs,
+    of: fn(&Security) -> &SigningKeys,
+    host: String,
+) -> Result<Option<Sent>> {
+    if args.security.is_some() {
+        return Ok(None);
+    }
+    let keys = store::security(None, &AllowedDirs::ANY)?;
+    let secret = "tokens signed with the user's keys (WEED_JWT_...)";
+    Ok((*of(&keys) != SigningKeys::default()).then_some(Sent { secret, host }))
+}
+
+/// Returns the hosts that `--host` names.
+fn hosts_named(args: &CleanArgs) -> impl Iterator<Item = &str> {
+    args.store.host.iter().flat_map(|hosts| hosts.split(',')).map(str::trim)
 }
 
 /// Refuses to go on without the keys of a run. The record says where they are and which host they
@@ -276,12 +321,17 @@ fn check_security(args: &CleanArgs, manifest: &Manifest) -> Result<()> {
 /// The same of a SeaweedFS.
 fn confirm_named(args: &CleanArgs, files: &NamedFiles, ui: &Ui) -> Result<()> {
     let NamedFiles { count, masters, .. } = files;
+    if masters.split(',').all(|master| hosts_named(args).any(|name| name == master.trim())) {
+        return Ok(());
+    }
+    let sent = tokens_sent(args, |keys| &keys.keys, masters.clone())?;
+    sent.as_ref().map_or(Ok(()), |sent| sent.refuse_unasked(args))?;
     let list = files.list.display();
     let dropped =
         files.dropped().map(|name| format!(", and the collection `{name}` if it made it,"));
     let dropped = dropped.unwrap_or_default();
     let what = format!("remove the {count} files that {list} lists{dropped} on {masters}");
-    ask(args, &what, "", ui)
+    ask(args, &(what + &Sent::words(sent.as_ref())), ", or name the masters with --host", ui)
 }
 
 /// Removes what a run wrote to a SeaweedFS that gave it names.

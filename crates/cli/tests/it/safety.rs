@@ -233,6 +233,41 @@ fn clean_reads_no_file_that_a_record_links_to() {
 }
 
 #[test]
+fn keys_of_the_environment_sign_for_no_host_that_only_the_record_names() {
+    let directory = tempfile::tempdir().unwrap();
+    for kind in ["seaweedfs-filer", "seaweedfs"] {
+        let stranger = Stranger::start();
+        let host = &stranger.host;
+        let place = tempfile::tempdir_in(directory.path()).unwrap();
+        let server = if kind == "seaweedfs" { "master" } else { "filer" };
+        forged_record(place.path(), kind, host, &json!({ "seaweedfs": { server: host } }));
+        std::fs::write(place.path().join("record/names-0.txt"), "3,01637037d6\n").unwrap();
+        let clean = |args: &[&str]| {
+            let mut clean = plimsoll(place.path());
+            for name in ["WEED_JWT_SIGNING_KEY", "WEED_JWT_FILER_SIGNING_READ_KEY"] {
+                clean.env(name, "OWNER");
+            }
+            clean.args(["clean", "record"]).args(args);
+            let output = run(clean);
+            assert_ne!(output.status.code(), Some(0));
+            stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let sent = format!("send {host} tokens signed with the user's keys (WEED_JWT_...)");
+        for args in [&[][..], &["--yes"]] {
+            let said = clean(args);
+            assert!(said.contains(&sent) && said.contains("--host"), "{kind} {args:?}: {said}");
+            assert_eq!(stranger.heard(), "", "{kind} {args:?}");
+        }
+        // Who names the host has it asked.
+        clean(&["--host", host]);
+        let heard = stranger.heard().to_lowercase();
+        let has_token = heard.contains("authorization: bearer ");
+        assert_eq!(has_token, kind != "seaweedfs", "{kind}: {heard}");
+        assert_ne!(heard, "", "{kind}");
+    }
+}
+
+#[test]
 fn clean_signs_with_no_key_that_only_the_record_names() {
     let directory = tempfile::tempdir().unwrap();
     let key = "[jwt.filer_signing.read]\nkey = \"OWNER\"\n[jwt.signing]\nkey = \"OWNER\"\n";
