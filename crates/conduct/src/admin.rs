@@ -211,7 +211,7 @@ impl RunAdmin {
                 let mut root = Root { admin, bases: bases.clone(), name, is_marked: false };
                 let marks_at = store.is_shared.then_some(time);
                 let ready = self.make_root_ready(&mut root, (&needs, &wishes), marks_at);
-                if store.is_shared && root.admin.has_created() {
+                if !store.record.embedded && root.admin.has_created() {
                     observer.note(&format!("created {}", root.name));
                 }
                 self.roots.push(root);

@@ -281,13 +281,19 @@ fn open_seaweed(
         let config = FilerConfig { transport, ..config };
         return Ok(match only_judges {
             true => Store::judged(SEAWEEDFS_FILER, config.directory),
-            false => Store::filer(FilerConfig { sums_reads: checks, ..config }, time),
+            false => {
+                let creates_directory = spec.create_bucket || reach.on_buckets().0;
+                let config = FilerConfig { sums_reads: checks, creates_directory, ..config };
+                Store::filer(config, time)
+            }
         });
     }
     let config = seaweed_config(&target.path, spec, security)?;
     check(reach, config.masters.iter().map(|master| &master.http))?;
     let transport = carried(reach, config.tls.is_some())?;
-    let config = SeaweedConfig { transport, allowed: reach.allowed(), ..config };
+    let creates_collection = spec.create_bucket || reach.on_buckets().0;
+    let allowed = reach.allowed();
+    let config = SeaweedConfig { transport, allowed, creates_collection, ..config };
     match only_judges {
         true => Ok(Store::judged(SEAWEEDFS, config.collection)),
         false => Store::seaweed(config, time, &reach.stop()),

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use plimsoll_driver::{Admin, DriverError, FoundObject, Lack, LackReason, RootState, Step};
+use plimsoll_driver::{
+    Admin, CreatedRoot, DriverError, FoundObject, Lack, LackReason, RootState, Step,
+};
 use plimsoll_model::{Ability, ErrorClass};
 
 use crate::journal::{made_collection, read_list};
@@ -20,11 +22,14 @@ pub struct SeaweedAdmin {
     /// `None` is the driver's own.
     collection: Option<Box<str>>,
     removed: Arc<AtomicU64>,
+    /// Whether the collection did not exist before.
+    has_created: bool,
 }
 
 impl SeaweedAdmin {
     pub(crate) fn new(session: SeaweedSession, collection: Option<&str>) -> Self {
-        Self { session, collection: collection.map(Into::into), removed: Arc::default() }
+        let collection = collection.map(Into::into);
+        Self { session, collection, removed: Arc::default(), has_created: false }
     }
 
     fn collection(&self) -> &str {
@@ -37,6 +42,12 @@ impl SeaweedAdmin {
         let thread = &self.session.thread;
         let name = self.collection();
         let is_new = !name.is_empty() && !collection::exists(thread, name).await?;
+        if is_new && !thread.master.config.creates_collection {
+            let why = format!(
+                "collection `{name}` does not exist; name one that does, or add `create_bucket`"
+            );
+            return Err(DriverError::with_status(ErrorClass::NotFound, 404, why));
+        }
         if is_new {
             let noted = thread.journal.note_made(name);
             noted.map_err(|error| DriverError::new(ErrorClass::Io, error.to_string()))?;
@@ -45,7 +56,9 @@ impl SeaweedAdmin {
             collection::grow(thread, name, count).await?;
         }
         let collection = self.collection.clone();
-        self.session.await_volumes(collection.as_deref()).await.map(|()| is_new)
+        self.session.await_volumes(collection.as_deref()).await?;
+        self.has_created |= is_new;
+        Ok(is_new)
     }
 
     async fn remove_journal(&mut self) -> Result<u64, DriverError> {
@@ -103,6 +116,19 @@ impl Admin for SeaweedAdmin {
             let made = self.make_collection().await?;
             Ok(if made { RootState::Created } else { RootState::Existed })
         })
+    }
+
+    fn has_created(&self) -> bool {
+        self.has_created
+    }
+
+    /// Leaves the collection, unless the sweep was to drop it: nothing keeps another run from
+    /// writing to it between a look at its files and its removal.
+    fn remove_created(&mut self) -> Step<'_, Option<CreatedRoot>> {
+        const WHY: &str = "SeaweedFS deletes a collection with all that is in it";
+        let drops = self.session.thread.master.config.drop_collection;
+        let stays = (self.has_created && !drops).then(|| CreatedRoot::Stays(WHY.to_owned()));
+        Box::pin(std::future::ready(Ok(stays)))
     }
 
     /// Has volumes made that can be written to, so that this is in no figure.

@@ -74,6 +74,8 @@ pub struct SeaweedConfig {
     pub upload_by: UploadBy,
     /// How many volumes are made before a run.
     pub grow: Option<u32>,
+    /// Whether a collection that does not exist is created.
+    pub creates_collection: bool,
     /// Whether a collection that the run made is dropped with what the run wrote.
     pub drop_collection: bool,
     /// The keys of tokens.
@@ -110,6 +112,7 @@ impl SeaweedConfig {
             assign_count: 1,
             upload_by: UploadBy::default(),
             grow: None,
+            creates_collection: false,
             drop_collection: false,
             keys: SigningKeys::default(),
             tls: None,

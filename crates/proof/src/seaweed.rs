@@ -116,6 +116,7 @@ fn measure(
         replication: "001".to_owned(),
         connect_timeout: OP_TIMEOUT,
         transport: prover.transport,
+        creates_collection: true,
         ..SeaweedConfig::new(masters.context("the stand-in's addresses")?, COLLECTION)
     };
     let engine =

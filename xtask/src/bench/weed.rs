@@ -37,7 +37,7 @@ pub(crate) fn weed(plan: &Plan) -> Result<()> {
             {
                 let mut command = Command::new(plimsoll::program());
                 command.args(["weed", verb, "--master", master, "--concurrent", WORKERS]);
-                command.args(["--obj.size", SIZES]);
+                command.args(["--obj.size", SIZES, "--create-bucket"]);
                 command.args(["--duration", &format!("{}s", plan.duration.as_secs())]);
                 if verb == "read" {
                     command.args(["--objects", FILES]);

@@ -90,6 +90,10 @@ pub(crate) struct ClusterArgs {
     /// Preallocate this many volumes, so that no figure includes volume growth
     #[arg(long, value_name = "N")]
     pub(crate) grow: Option<u32>,
+    /// Create the collection (with --filer: the directory) if it does not exist. It stays, as
+    /// SeaweedFS removes neither without what others may write there meanwhile
+    #[arg(long)]
+    pub(crate) create_bucket: bool,
     /// Drop the collection at the end, if this run made it and nobody else wrote to it
     #[arg(long, conflicts_with = "keep_data")]
     pub(crate) drop_collection: bool,

@@ -66,7 +66,8 @@ fn check_filer(place: &str, args: &CheckArgs) -> Result<ExitCode> {
     let tls = https.map(|options| TlsConfig::load(&options)).transpose()?;
     let plain = FilerConfig::new(expand_hosts(filers, FILER_PORT)?, directory)?;
     let transport = Transport::from(args.transport).direct(tls.is_some(), true)?;
-    let config = FilerConfig { keys: filer_keys, tls, transport, ..plain };
+    let creates_directory = args.store.create_bucket;
+    let config = FilerConfig { keys: filer_keys, tls, transport, creates_directory, ..plain };
     let time = RunTime::machine();
     let root = CheckRoot::Directory(config.directory.clone());
     let driver = FilerDriver::new(config.clone(), time.wall_epoch);
@@ -121,6 +122,7 @@ fn check_seaweed(place: &str, args: &CheckArgs) -> Result<ExitCode> {
         masters_are_plain,
         grpc_tls,
         transport,
+        creates_collection: args.store.create_bucket,
         ..plain
     };
     let runtime = event_loop()?;

@@ -199,6 +199,7 @@ fn target(args: &ClusterArgs) -> Result<SeaweedTarget> {
         ids_per_assign: args.ids_per_assign,
         upload: args.upload.into(),
         grow: args.grow,
+        create_bucket: args.create_bucket,
         drop_collection: args.drop_collection,
         security: args.security.as_ref().map(|path| path.display().to_string()),
         ..plain

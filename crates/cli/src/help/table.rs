@@ -144,7 +144,7 @@ pub(super) const SHORT: [(&str, &str); 51] = [
     ("bucket", "Bucket; --create-bucket creates it if missing"),
     ("budget", "Time for all probes together [default: 10m]"),
     ("check", "Check the file, then exit"),
-    ("collection", "Collection to write to [default: plimsoll]"),
+    ("collection", "Collection; --create-bucket creates it if missing"),
     ("concurrent", "Workers"),
     ("depth", "Operations in flight per job"),
     ("dir", "Directory to work in"),

@@ -3,9 +3,10 @@
 
 use std::path::Path;
 
+use plimsoll_oracle::{SeaweedOracle, SeaweedOracleConfig};
 use rustix::process::Signal;
 
-use crate::harness::{Background, Target, oracle, run, stderr};
+use crate::harness::{Background, Target, oracle, plimsoll, run, stderr};
 
 const SMALL: &str = "--objects 8 --obj.size 1KiB --concurrent 2";
 const FOREIGN: u64 = 12;
@@ -159,7 +160,7 @@ fn other_tools_create_their_bucket_say_so_and_leave_it() {
     for line in [&of_warp as &dyn Fn(&str) -> String, &of_wasabi] {
         let target = oracle();
         let line = line(&target.host);
-        let mut command = crate::harness::plimsoll(place.path());
+        let mut command = plimsoll(place.path());
         command.args(line.split(' '));
         target.credentials(&mut command);
         if line.contains("s3-benchmark") {
@@ -171,4 +172,58 @@ fn other_tools_create_their_bucket_say_so_and_leave_it() {
         assert!(text.contains("created bucket `bench`"), "{line}: {text}");
         assert_eq!(target.listed(), Vec::<String>::new(), "{line}");
     }
+}
+
+#[test]
+fn the_default_bucket_bears_our_own_name() {
+    let (target, place) = (oracle(), tempfile::tempdir().unwrap());
+    let mut command = plimsoll(place.path());
+    command.args(["s3", "get", "--host", &target.host]);
+    target.credentials(&mut command);
+    let said = stderr(&run(command));
+    assert!(said.contains("bucket `plimsoll` does not exist"), "{said}");
+}
+
+#[test]
+fn a_collection_on_a_typo_is_refused_and_one_that_is_created_stays() {
+    let place = tempfile::tempdir().unwrap();
+    let cluster = SeaweedOracle::start(SeaweedOracleConfig::default()).unwrap();
+    let master = &cluster.masters()[0];
+    let workload =
+        workload(&format!("targets: {{seaweedfs: {{master: '{master}', collection: c}}}}\n"));
+    std::fs::write(place.path().join("w.yaml"), workload).unwrap();
+    let said = |line: &str| {
+        let mut command = plimsoll(place.path());
+        command.args(line.split(' '));
+        let output = run(command);
+        (output.status.code(), stderr(&output))
+    };
+    let write = format!("weed write --master {master} --duration 100ms --concurrent 2");
+    let lines = [
+        (&*write, "plimsoll"),
+        (&format!("check weed://{master}/typo --ops 20"), "typo"),
+        ("run w.yaml", "c"),
+    ];
+    for (line, name) in lines {
+        let (code, text) = said(line);
+        assert_eq!(code, Some(2), "{line}: {text}");
+        let sentence = format!(
+            "collection `{name}` does not exist; name one that does, or add --create-bucket"
+        );
+        assert!(text.trim_end().ends_with(&sentence), "{line}: {text}");
+    }
+    for (line, name) in lines {
+        let (code, text) = said(&format!("{line} --create-bucket"));
+        assert_eq!(code, Some(0), "{line}: {text}");
+        assert!(text.contains(&format!("created collection `{name}`")), "{line}: {text}");
+        let stays =
+            format!("collection `{name}`, which this run created, stays: SeaweedFS deletes");
+        assert!(text.contains(&stays), "{line}: {text}");
+        // It is there now, whoever made it.
+        assert_eq!(said(line).0, Some(0), "{line}");
+    }
+    let line = format!("as weed-benchmark -master {master} -n 5 -c 2 -list l.txt");
+    let (code, text) = said(&line);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("created collection `benchmark`"), "{text}");
 }

@@ -51,10 +51,12 @@ fn s3_on_minio_versitygw_and_seaweedfs() {
 #[test]
 fn volume_servers_and_filer_of_seaweedfs() {
     if let Some(server) = live(LiveKind::SeaweedFs) {
-        holds(&server, &format!("seaweedfs: {{master: '{}', collection: smoke}}", server.host()));
+        let place = format!("master: '{}', collection: smoke", server.host());
+        holds(&server, &format!("seaweedfs: {{{place}, create_bucket: true}}"));
     }
     if let Some(server) = live(LiveKind::SeaweedFiler) {
-        holds(&server, &format!("seaweedfs: {{filer: '{}', directory: /smoke}}", server.host()));
+        let place = format!("filer: '{}', directory: /smoke", server.host());
+        holds(&server, &format!("seaweedfs: {{{place}, create_bucket: true}}"));
     }
 }
 

@@ -187,6 +187,7 @@ impl Benchmark {
             // What is taken where none is named.
             disk: given(&self.disk).filter(|disk| disk != "hdd"),
             fsync: self.fsync,
+            create_bucket: true,
             ..SeaweedTarget::of(self.masters.clone())
         }
     }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use plimsoll_driver::{
-    Admin, Completion, ContentSource, Dates, DriverError, FoundObject, Lack, LackReason, Operation,
-    RootState, Session as _, Step,
+    Admin, Completion, ContentSource, CreatedRoot, Dates, DriverError, FoundObject, Lack,
+    LackReason, Operation, RootState, Session as _, Step,
 };
 use plimsoll_model::{Ability, ErrorClass};
 
@@ -43,6 +43,8 @@ pub struct FilerAdmin {
     /// For removals, which take longer.
     remover: FilerSession,
     removed: Arc<AtomicU64>,
+    /// Whether the directory did not exist before.
+    has_created: bool,
 }
 
 /// What a path is.
@@ -68,7 +70,7 @@ impl FilerAdmin {
     /// Returns the admin that asks by sessions whose requests may stall for so long.
     pub(super) fn new(session: impl Fn(Duration) -> FilerSession) -> Self {
         let (session, remover) = (session(STALL_TIMEOUT), session(REMOVAL_TIMEOUT));
-        Self { session, remover, removed: Arc::default() }
+        Self { session, remover, removed: Arc::default(), has_created: false }
     }
 
     fn directory(&self) -> &str {
@@ -129,13 +131,23 @@ impl FilerAdmin {
             return Ok(RootState::Existed);
         }
         let session = &mut self.session;
+        if !session.thread.config.creates_directory {
+            let why = format!(
+                "directory `/{directory}` does not exist; create it, or add `create_bucket`"
+            );
+            return Err(DriverError::with_status(ErrorClass::NotFound, 404, why));
+        }
         session.set_directory(None, "")?;
         session.begin("POST", "/", TokenFor::Write, Follows::NoBytes);
         let (client, host) = (&mut session.client, session.host);
         // 409: somebody was faster.
         let done = session.wire.ask(client, host, false, &[201, 409]).await;
         done.result?;
-        Ok(if session.wire.answer.status == 201 { RootState::Created } else { RootState::Existed })
+        if session.wire.answer.status != 201 {
+            return Ok(RootState::Existed);
+        }
+        self.has_created = true;
+        Ok(RootState::Created)
     }
 
     async fn ready(&mut self, needs: &[Ability], base: &str) -> Result<Option<Lack>, DriverError> {
@@ -230,6 +242,19 @@ impl FilerAdmin {
 impl Admin for FilerAdmin {
     fn ensure_root(&mut self) -> Step<'_, RootState> {
         Box::pin(self.ensure())
+    }
+
+    fn has_created(&self) -> bool {
+        self.has_created
+    }
+
+    /// Leaves the directory. A filer of SeaweedFS 4.48 that removes an empty one removes with it
+    /// what is written into it meanwhile (`DeleteFolderChildren` in its
+    /// `weed/filer/filer_delete_entry.go`).
+    fn remove_created(&mut self) -> Step<'_, Option<CreatedRoot>> {
+        const WHY: &str = "SeaweedFS may delete with it what somebody has begun to write into it";
+        let stays = self.has_created.then(|| CreatedRoot::Stays(WHY.to_owned()));
+        Box::pin(std::future::ready(Ok(stays)))
     }
 
     /// Makes sure that nothing of others is in the way of what is written.

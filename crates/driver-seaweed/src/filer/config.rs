@@ -29,6 +29,8 @@ pub struct FilerConfig {
     pub data_center: String,
     /// The rack where it is to be.
     pub rack: String,
+    /// Whether a directory that does not exist is created.
+    pub creates_directory: bool,
     /// Whether content is on the disk before its upload is answered.
     pub fsync: bool,
     /// Whether whole files that are read are compared with the MD5 that the filer states: what
@@ -57,6 +59,7 @@ impl FilerConfig {
             disk: String::new(),
             data_center: String::new(),
             rack: String::new(),
+            creates_directory: false,
             fsync: false,
             sums_reads: false,
             keys: SigningKeys::default(),

@@ -25,6 +25,7 @@ impl Client {
     ) -> Self {
         let master: ServerAddress = master.parse().unwrap();
         let mut config = SeaweedConfig::new(vec![master], collection);
+        config.creates_collection = true;
         change(&mut config);
         let client = Self::open(config);
         let version = client.driver.version();

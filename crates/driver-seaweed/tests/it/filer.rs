@@ -42,6 +42,7 @@ impl Filer {
         let server = live(LiveKind::SeaweedFiler)?;
         let filers = expand_hosts(server.host(), 1).unwrap();
         let mut config = FilerConfig::new(filers, directory).unwrap();
+        config.creates_directory = true;
         change(&mut config);
         let mut filer = Self::open(config);
         let mut above = filer.driver.admin(&filer.clock, Some("")).unwrap();

@@ -4,10 +4,12 @@ mod faults;
 mod lies;
 mod masters;
 
-use plimsoll_driver::{ByteRange, Completion, Driver as _, Operation};
+use plimsoll_driver::{
+    Admin as _, ByteRange, Completion, CreatedRoot, Driver as _, Operation, RootState,
+};
 use plimsoll_driver_seaweed::{AssignBy, FileId, SeaweedConfig, SigningKeys, UploadBy};
 use plimsoll_http::{AllowedHosts, NamedHosts, TlsConfig, TlsOptions};
-use plimsoll_model::{ErrorClass, OpKind};
+use plimsoll_model::{Ability, ErrorClass, OpKind};
 use plimsoll_oracle::{Script, SeaweedOracle, SeaweedOracleConfig, Site};
 
 use crate::support::{Client, Numbered};
@@ -35,7 +37,7 @@ pub(crate) fn scripted(rest: &str) -> SeaweedOracle {
 
 fn config_of(oracle: &SeaweedOracle) -> SeaweedConfig {
     let masters = oracle.masters().iter().map(|master| master.parse().unwrap()).collect();
-    SeaweedConfig::new(masters, COLLECTION)
+    SeaweedConfig { creates_collection: true, ..SeaweedConfig::new(masters, COLLECTION) }
 }
 
 pub(crate) fn connect(oracle: &SeaweedOracle, change: impl FnOnce(&mut SeaweedConfig)) -> Client {
@@ -137,6 +139,36 @@ fn no_server_is_connected_to_that_is_not_allowed() {
     let done = try_put(&mut client, 2, 100);
     assert_eq!(class_of(&done), ErrorClass::Connect);
     assert!(done.result.unwrap_err().message.contains("does not allow load on 127.0.0.1:"));
+}
+
+#[test]
+fn a_collection_is_created_only_as_it_was_asked_for() {
+    let oracle = start(SeaweedOracleConfig::default());
+    let opened = |creates_collection, drop_collection| {
+        let config = SeaweedConfig { creates_collection, drop_collection, ..config_of(&oracle) };
+        let client = Client::open(config);
+        let admin = client.driver.admin(&client.clock, None);
+        (client, admin)
+    };
+    let (client, mut admin) = opened(false, false);
+    for ready in [
+        client.runtime.block_on(admin.ensure_root()).map(drop),
+        client.runtime.block_on(admin.make_ready(&[Ability::Put], "")).map(drop),
+    ] {
+        let refused = ready.unwrap_err();
+        assert_eq!((refused.class, refused.status), (ErrorClass::NotFound, Some(404)));
+        let words = "collection `mine` does not exist; name one that does, or add `create_bucket`";
+        assert_eq!(refused.message, words);
+    }
+    // Nothing was made by the looks at it.
+    let (client, mut admin) = opened(true, false);
+    assert_eq!(client.runtime.block_on(admin.ensure_root()), Ok(RootState::Created));
+    assert!(admin.has_created());
+    let left = client.runtime.block_on(admin.remove_created()).unwrap();
+    assert!(matches!(left, Some(CreatedRoot::Stays(_))), "{left:?}");
+    let (client, mut admin) = opened(false, true);
+    assert_eq!(client.runtime.block_on(admin.ensure_root()), Ok(RootState::Existed));
+    assert_eq!(client.runtime.block_on(admin.remove_created()), Ok(None));
 }
 
 #[test]

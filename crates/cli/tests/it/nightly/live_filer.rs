@@ -79,7 +79,7 @@ impl Directory {
     fn command(&self, directory: &Path, line: &str) -> Command {
         let mut command = plimsoll(directory);
         command.arg("weed").args(line.split_whitespace());
-        command.args(["--filer", &self.filer, "--directory", self.name]);
+        command.args(["--filer", &self.filer, "--directory", self.name, "--create-bucket"]);
         command
     }
 }
@@ -198,8 +198,8 @@ fn a_store_a_cluster_and_a_filer_are_loaded_in_one_stage() {
     let workload = format!(
         "schema: plimsoll.workload/2\nname: beside\ntargets:\n  \
          a: {{s3: {{hosts: '{}', bucket: {}, create_bucket: true}}}}\n  \
-         b: {{seaweedfs: {{filer: '{}', directory: /filer-beside}}}}\n  \
-         c: {{seaweedfs: {{master: '{}', collection: beside}}}}\nsets:\n  \
+         b: {{seaweedfs: {{filer: '{}', directory: /filer-beside, create_bucket: true}}}}\n  \
+         c: {{seaweedfs: {{master: '{}', collection: beside, create_bucket: true}}}}\nsets:\n  \
          x: {{on: a, count: 50, size: 1KiB}}\n  \
          y: {{on: b, count: 50, size: 1KiB, keys: {{buckets: 3}}}}\n  \
          z: {{on: c, count: 50, size: 1KiB}}\n  \

@@ -100,7 +100,7 @@ impl Collection {
     fn command(&self, directory: &Path, line: &str) -> Command {
         let mut command = plimsoll(directory);
         command.arg("weed").args(line.split_whitespace());
-        command.args(["--master", &self.master, "--collection", &self.name]);
+        command.args(["--master", &self.master, "--collection", &self.name, "--create-bucket"]);
         command
     }
 }

@@ -43,6 +43,7 @@ impl Place {
     fn weed(&self, collection: &str, line: &str) -> Command {
         let mut command = self.command(&format!("weed {line} --collection {collection}"));
         command.args(["--master", &self.master, "--concurrent", "4", "--run-dir", "record"]);
+        command.arg("--create-bucket");
         command
     }
 

@@ -245,6 +245,9 @@ pub struct SeaweedTarget {
     /// Has so many volumes made in the collection before the first stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grow: Option<u32>,
+    /// Whether the collection, or the directory of filers, is created where it does not exist.
+    #[serde(default, skip_serializing_if = "super::is_false")]
+    pub create_bucket: bool,
     /// Has the collection dropped at the end if the run made it and nobody else wrote to it.
     #[serde(default, skip_serializing_if = "super::is_false")]
     pub drop_collection: bool,
@@ -288,6 +291,7 @@ impl SeaweedTarget {
             ids_per_assign: 1,
             upload: SeaweedUpload::default(),
             grow: None,
+            create_bucket: false,
             drop_collection: false,
             security: None,
         }
