@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
-use plimsoll_conduct::{Reached, input};
-use plimsoll_driver_file::allowed_dirs::AllowedDirs;
+use anyhow::{Context, Result, anyhow};
+use plimsoll_conduct::{Reach as _, Reached, input};
 use plimsoll_driver_s3::Encryption;
 use plimsoll_driver_seaweed::{Security, SigningKeys};
 use plimsoll_driver_swift::{Access as SwiftAccess, SECRET_VARIABLES};
 use plimsoll_http::{Pem, TlsIdentity, TlsOptions};
 use plimsoll_workload::plan::spec::TargetSpec;
-use plimsoll_workload::plan::{Plan, Secrets, TargetSecrets};
+use plimsoll_workload::plan::{Plan, Secrets};
 use serde::{Deserialize, Serialize};
 
 use crate::args::requests::SignatureArg;
@@ -19,7 +18,7 @@ use crate::args::s3::{StoreArgs, TransportArg};
 use crate::args::{CLIENT_CERT, CLIENT_KEY, TlsArgs};
 use crate::environment;
 use crate::secret::{Secret, secret_text};
-use crate::store::{self, SWIFT_CA};
+use crate::store::{self, SWIFT_CA, Stores};
 
 /// More than any file of credentials or certificates has.
 pub(crate) const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -126,19 +125,19 @@ struct KeysDoc {
 }
 
 impl AccessDoc {
-    /// Returns how agents reach what this process has opened.
+    /// Returns how agents reach what this process has opened by `reach`: with the same credentials,
+    /// so with none of the environment where that lends none.
     pub(crate) fn of(
         plan: &Plan,
-        args: Option<&StoreArgs>,
+        reach: &mut Stores<'_>,
         opened: &[Reached],
-        secrets: &TargetSecrets,
         own_credentials: bool,
-        files: &AllowedDirs,
     ) -> Result<Self> {
         let read = |path: &Path| {
             let text = input::read_text(path, FILE_BYTES_MAX);
             text.with_context(|| format!("cannot read {}", path.display()))
         };
+        let (args, variable, secrets) = (reach.args, reach.variable, reach.secrets);
         let ca_file = args.and_then(|args| args.tls_trust.tls_ca.as_deref());
         let store = args.map(|args| -> Result<StoreArgs> {
             let mut args = store::without_host_file(args)?;
@@ -150,7 +149,8 @@ impl AccessDoc {
             if let Some(TargetSpec::Seaweedfs(spec)) = &target.spec
                 && !own_credentials
             {
-                let said = store::security(spec.security.as_deref().map(Path::new), files)?;
+                let said =
+                    reach.security(spec.security.as_deref()).map_err(|error| anyhow!(error))?;
                 if said != Security::default() {
                     let place = spec.security.clone().unwrap_or_default();
                     security.insert(place, SecurityDoc::of(&said, &read)?);
@@ -162,7 +162,7 @@ impl AccessDoc {
         };
         let (mut swift, mut swift_ca_pem) = (BTreeMap::new(), None);
         if plan.targets.iter().any(is_swift) {
-            swift = swift_variables(own_credentials);
+            swift = swift_variables(variable, own_credentials);
             let of_flags = ca_file.map(Path::to_path_buf);
             let named = of_flags.or_else(|| environment::variable(SWIFT_CA).map(Into::into));
             swift_ca_pem = named.as_deref().map(read).transpose()?;
@@ -172,7 +172,7 @@ impl AccessDoc {
             identity.map(|identity| IdentityDoc::of(&identity, &read)).transpose()
         };
         let identity = args.and_then(|args| store::identity(&args.tls_trust));
-        let of_swift = identity.clone().or_else(|| store::swift_identity(environment::variable));
+        let of_swift = identity.clone().or_else(|| store::swift_identity(variable));
         let of_swift = of_swift.filter(|_| plan.targets.iter().any(is_swift));
         let logins = secrets.iter().filter(|(_, of)| of.has_login() && !own_credentials);
         let secrets = |store: &Reached| StoreSecrets::of(store, own_credentials);
@@ -189,11 +189,6 @@ impl AccessDoc {
             own_credentials,
             transport: TransportArg::default(),
         })
-    }
-
-    /// Returns it without credentials of this process's environment.
-    pub(crate) fn without_environment(self) -> Self {
-        Self { swift: BTreeMap::new(), swift_identity: None, ..self }
     }
 
     /// Tells whether it holds what nobody but the agents of the run may read.
@@ -379,8 +374,11 @@ impl From<&Secrets> for LoginDoc {
 
 /// Returns what the environment says of who signs in to a Swift, without what is secret where each
 /// agent has its own.
-fn swift_variables(own_credentials: bool) -> BTreeMap<String, String> {
-    let access = SwiftAccess::read(&environment::variable);
+fn swift_variables(
+    variable: fn(&str) -> Option<String>,
+    own_credentials: bool,
+) -> BTreeMap<String, String> {
+    let access = SwiftAccess::read(&variable);
     let is_sent =
         |name: &str| name != SWIFT_CA && !(own_credentials && SECRET_VARIABLES.contains(&name));
     let sent = access.variables().filter(|(name, _)| is_sent(name));
@@ -408,9 +406,10 @@ impl StoreSecrets {
 mod tests {
     use clap::Parser as _;
     use plimsoll_conduct::RunTime;
+    use plimsoll_driver_file::allowed_dirs::AllowedDirs;
     use plimsoll_driver_s3::{Credentials, S3Config};
     use plimsoll_http::Endpoint;
-    use plimsoll_workload::plan::WorkloadFile;
+    use plimsoll_workload::plan::{TargetSecrets, WorkloadFile};
 
     use super::*;
     use crate::args::{Cli, Command};
@@ -448,6 +447,24 @@ mod tests {
         }
     }
 
+    /// Returns what agents are told of stores that these flags reach, with nothing of the
+    /// environment.
+    fn told(plan: &Plan, flags: &StoreArgs, opened: &[Reached], own: bool) -> AccessDoc {
+        let (time, secrets) = (RunTime::simulated(), TargetSecrets::default());
+        let mut reach = Stores {
+            args: Some(flags),
+            transport: TransportArg::default(),
+            time: &time,
+            seed: 1,
+            found: Vec::new(),
+            security: None,
+            secrets: &secrets,
+            variable: environment::no_variable,
+            files: AllowedDirs::ANY,
+        };
+        AccessDoc::of(plan, &mut reach, opened, own).unwrap()
+    }
+
     #[test]
     fn agents_are_told_the_keys_of_each_store() {
         let flags = flags();
@@ -459,15 +476,14 @@ mod tests {
             embedded: None,
         };
         let opened = [reached("A1", "S1"), reached("A2", "S2")];
-        let secrets = TargetSecrets::default();
         let file = WorkloadFile::from_yaml(
             "t",
             "schema: plimsoll.workload/2\nname: t\ntargets: {a: {s3: {}}, b: {s3: {}}}\nsets: {o: \
              {on: a, count: 1, size: 1B}}\nstages: [{jobs: [{work: {fill: o}}]}]\n",
         );
         let plan = file.unwrap().check().unwrap();
-        let doc = AccessDoc::of(&plan, Some(&flags), &opened, &secrets, false, &AllowedDirs::ANY)
-            .unwrap();
+        let of = |own| told(&plan, &flags, &opened, own);
+        let doc = of(false);
         assert!(doc.has_secrets());
         let keys = |number: usize| {
             let args = doc.store_args(number, None).unwrap();
@@ -476,8 +492,7 @@ mod tests {
         };
         assert_eq!((keys(0), keys(1)), ("A1 S1".to_owned(), "A2 S2".to_owned()));
         // Who asks with its own is told none.
-        let doc =
-            AccessDoc::of(&plan, Some(&flags), &opened, &secrets, true, &AllowedDirs::ANY).unwrap();
+        let doc = of(true);
         let sent = serde_json::to_string(&doc).unwrap();
         assert!(!doc.has_secrets() && !sent.contains("S1") && !sent.contains("A2"), "{sent}");
     }
@@ -498,10 +513,8 @@ mod tests {
              count: 1, size: 1B}}\nstages: [{jobs: [{work: {fill: o}}]}]\n",
         );
         let plan = file.unwrap().check().unwrap();
-        let secrets = TargetSecrets::default();
         let sent = |own| {
-            let doc =
-                AccessDoc::of(&plan, Some(&flags), &[], &secrets, own, &AllowedDirs::ANY).unwrap();
+            let doc = told(&plan, &flags, &[], own);
             (doc.has_secrets(), serde_json::to_value(&doc).unwrap())
         };
         let (is_secret, doc) = sent(false);

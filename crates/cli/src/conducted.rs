@@ -171,21 +171,13 @@ impl<'a> Settings<'a> {
         &self,
         run: &mut BegunRun,
         plan: &Plan,
-        stores: &[Reached],
+        (mut reached, stores): (Stores<'_>, &[Reached]),
         mustered: Mustered,
         content: ContentFiles,
     ) -> Result<()> {
         let args = &self.output.fleet;
-        let access = AccessDoc::of(
-            plan,
-            self.store,
-            stores,
-            &self.secrets,
-            args.agent_credentials,
-            &self.allowed,
-        )?;
+        let access = AccessDoc::of(plan, &mut reached, stores, args.agent_credentials)?;
         let access = AccessDoc { transport: self.transport, ..access };
-        let access = if self.lends_credentials { access } else { access.without_environment() };
         let driven = (self.threads, self.op_timeout, self.retries);
         mustered.direct(run, args, driven, self.files, &access, content)
     }
@@ -227,13 +219,17 @@ impl<'a> Settings<'a> {
     fn stores<'s>(&'s self, time: &'s RunTime, seed: Seed, is_fleet: bool) -> Stores<'s> {
         let (args, found, secrets) = (self.store, Vec::new(), &self.secrets);
         let transport = if is_fleet { TransportArg::default() } else { self.transport };
-        let variable: fn(&str) -> _ = match self.lends_credentials {
-            true => environment::variable,
-            false => environment::no_variable,
-        };
-        let (seed, security) = (seed.0, None);
+        let (seed, security, variable) = (seed.0, None, self.variable());
         let (files, stop) = (self.allowed.clone(), self.stop.clone().unwrap_or_default());
         Stores { args, transport, time, seed, found, security, secrets, variable, files, stop }
+    }
+
+    /// Returns what reads credentials of the environment, if those may be used.
+    fn variable(&self) -> fn(&str) -> Option<String> {
+        match self.lends_credentials {
+            true => environment::variable,
+            false => environment::no_variable,
+        }
     }
 
     /// Tells whether nothing of the run is real.
@@ -299,8 +295,9 @@ pub(crate) fn judge(file: &WorkloadFile, settings: &Settings<'_>) -> Result<Arc<
     let time = settings.time();
     let secrets = &settings.secrets;
     let (args, transport) = (settings.store, settings.transport);
-    let files = settings.allowed.clone();
-    let mut judged = Judged { args, transport, time: &time, is_embedded: false, secrets, files };
+    let (files, variable) = (settings.allowed.clone(), settings.variable());
+    let is_embedded = false;
+    let mut judged = Judged { args, transport, time: &time, is_embedded, secrets, variable, files };
     let seed = plan.seed.unwrap_or(Seed(0));
     let Targets { all, .. } = Targets::of(&plan, &mut judged, &settings.stand_in, seed, &time)?;
     let is_embedded = judged.is_embedded;
@@ -375,7 +372,8 @@ impl Conducted {
             request.content = ContentFrom::Here(content.clone());
         }
         let Targets { all, stores, scripted } = on;
-        let found = settings.lasting(reached.found, (mustered.is_some(), &plan, &time))?;
+        let found = std::mem::take(&mut reached.found);
+        let found = settings.lasting(found, (mustered.is_some(), &plan, &time))?;
         let is_embedded = stores.iter().any(|store| store.embedded.is_some());
         if is_embedded {
             if mustered.is_some() {
@@ -414,7 +412,8 @@ impl Conducted {
         let mut run = open.begin(directory, manifest, observer, stop)?;
         run.recording.events = settings.events();
         if let Some(mustered) = mustered
-            && let Err(error) = settings.hand_over(&mut run, &plan, &stores, mustered, content)
+            && let Err(error) =
+                settings.hand_over(&mut run, &plan, (reached, &stores), mustered, content)
         {
             run.abandon()?;
             return Err(error);

@@ -2,15 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{BegunRun, ConductError, ContentFiles, RunTime, input};
 use plimsoll_fleet::broker::local_fleet;
-use plimsoll_fleet::fabric::{Arrival, Fabric};
+use plimsoll_fleet::fabric::{Arrivals, Fabric};
 use plimsoll_fleet::lead::{Collected, FleetSettings, Lead, collect};
-use plimsoll_fleet::nats::{Access, Nats, NatsConfig, Side};
+use plimsoll_fleet::nats::{Access, Nats, NatsConfig, ServerAddr, Side};
 use plimsoll_fleet::protocol::About;
 pub(crate) use plimsoll_fleet::protocol::{PLACES_MAX, Place};
 use plimsoll_fleet::roll::{Call, Recruit, Roll, call_roll};
@@ -42,7 +41,7 @@ const KEEPERS_SETTLED: Duration = Duration::from_secs(3);
 /// A fleet that was reached.
 pub(crate) struct Reachable {
     pub(crate) nats: Arc<Nats>,
-    arrivals: Receiver<Arrival>,
+    arrivals: Arrivals,
     coordinator: u64,
 }
 
@@ -63,11 +62,23 @@ pub(crate) fn state_directory(name: &str) -> Result<PathBuf> {
 
 /// Returns how a NATS of others is reached.
 pub(crate) fn others(urls: &str, access: &FabricArgs) -> Result<NatsConfig> {
-    let server =
-        |url: &str| url.trim().parse().map_err(|_| anyhow!("--fabric: `{url}` is not a URL"));
-    let servers = urls.split(',').map(server).collect::<Result<_>>()?;
+    let server = |(index, url): (usize, &str)| {
+        // It may hold a password, however it is written, so it is not repeated.
+        let server: ServerAddr = url
+            .trim()
+            .parse()
+            .map_err(|_| anyhow!("--fabric: address {} of the list is not a URL", index + 1))?;
+        if server.username().is_some() || server.password().is_some() {
+            bail!(
+                "--fabric: everybody on this machine can read a command line: put `USER:PASSWORD`, \
+                 or the token, into a file, and name it with --fabric-credentials"
+            );
+        }
+        Ok(server)
+    };
+    let servers = urls.split(',').enumerate().map(server).collect::<Result<_>>()?;
     let credentials = access.fabric_credentials.as_deref().map(|path| {
-        let text = input::read_text(path, FILE_BYTES_MAX);
+        let text = input::read_secret(path, FILE_BYTES_MAX);
         text.with_context(|| format!("--fabric-credentials: cannot read {}", path.display()))
     });
     let credentials = credentials.transpose()?;

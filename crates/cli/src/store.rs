@@ -176,6 +176,8 @@ pub(crate) struct Judged<'a> {
     pub(crate) is_embedded: bool,
     /// Who asks targets that are named here, whatever the flags say.
     pub(crate) secrets: &'a TargetSecrets,
+    /// Reads credentials of the environment.
+    pub(crate) variable: fn(&str) -> Option<String>,
     /// Where the files may lie that the workload names.
     pub(crate) files: AllowedDirs,
 }
@@ -201,7 +203,7 @@ impl Reach for Judged<'_> {
     }
 
     fn security(&mut self, file: Option<&str>) -> Result<Security, CallerError> {
-        Ok(security(file.map(Path::new), &self.files)?)
+        Ok(security_of(file.map(Path::new), self.variable, &self.files)?)
     }
 
     fn files(&self) -> AllowedDirs {

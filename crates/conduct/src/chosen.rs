@@ -2,7 +2,7 @@
 
 use plimsoll_analysis::load_line::ProbeAsked;
 use plimsoll_stats::ProbeRole;
-use plimsoll_workload::plan::{JobPacing, Plan};
+use plimsoll_workload::plan::{Amount, JobPacing, Plan};
 
 use crate::Done;
 
@@ -25,6 +25,23 @@ impl Chosen {
     /// Returns a stage of the plan as it is.
     pub const fn plain(stage: usize) -> Self {
         Self { stage, name: None, pacing: None, ops: None, probe: None }
+    }
+
+    /// Returns the plan with the stage as it is chosen; `None` where it has no such stage or job.
+    pub fn in_plan(&self, plan: &Plan) -> Option<Plan> {
+        let mut plan = plan.clone();
+        let stage = plan.stages.get_mut(self.stage)?;
+        if let Some((job, pacing)) = &self.pacing {
+            stage.jobs.get_mut(*job)?.pacing = pacing.clone();
+        }
+        if let Some((job, ops)) = self.ops {
+            stage.jobs.get_mut(job)?.ops_max = Some(Amount::All(ops));
+        }
+        if let Some(ProbeAsked { job, lasts, .. }) = self.probe.as_ref().map(|probe| &probe.asked) {
+            stage.jobs.get(usize::from(job.0))?;
+            stage.jobs.iter_mut().for_each(|job| job.duration = Some(*lasts));
+        }
+        Some(plan)
     }
 }
 

@@ -8,9 +8,10 @@ use plimsoll_record::Manifest;
 use plimsoll_record::schema::{self, Cleanup, FilesStage};
 use plimsoll_workload::Share;
 use plimsoll_workload::files::FileChanges;
-use plimsoll_workload::objects::Change;
-use plimsoll_workload::plan::SetIndex;
+use plimsoll_workload::objects::{Change, Members};
+use plimsoll_workload::plan::{Placed, SetIndex};
 
+use crate::files::FilesRun;
 use crate::{CallerError, Chosen, Done, Recording};
 
 /// What a stage has changed.
@@ -100,12 +101,14 @@ pub trait Agents {
 
     /// Has the stage that is ready carried out, and returns what came of it and what it has changed
     /// in all parts, by the clock of this run. Its time line comes when all is gathered. `rules`
-    /// end it where they hold for all parts together.
+    /// end it where they hold for all parts together; `is_possible` tells whether one part can have
+    /// changed that.
     fn run(
         &mut self,
         stage: &DirectedStage<'_>,
         context: &StageContext<'_>,
         rules: Option<&StageRules>,
+        is_possible: &dyn Fn(&Changes) -> bool,
     ) -> Result<(StageOutcome, Changes), CallerError>;
 
     /// Adds to the record of the stage that has ended what the agents know of its files.
@@ -159,6 +162,24 @@ impl Changes {
         let names = outcome.jobs.iter().filter_map(|job| job.server_names.clone());
         let files = FileChanges::default();
         Self { members: members.collect(), names: names.collect(), files }
+    }
+
+    /// Tells whether one part can have changed this in a stage of the plan; `members` are who was in
+    /// the sets before it.
+    pub(crate) fn are_possible(
+        &self,
+        stage: usize,
+        placed: &Placed,
+        members: &[Members],
+        files: Option<&FilesRun>,
+    ) -> bool {
+        let mut named = self.names.iter().flat_map(|names| names.sets());
+        placed.can_change(stage, members, &self.members)
+            && named.all(|set| placed.keeps_names(set))
+            && match files {
+                Some(files) => files.can_change(stage, &self.files),
+                None => self.files.is_empty(),
+            }
     }
 
     /// Adds those of another part.

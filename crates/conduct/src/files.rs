@@ -192,6 +192,11 @@ impl FilesRun {
         self.plan.changes(stage, self.share(), is_whole)
     }
 
+    /// Tells whether workers of one part can have changed this in a stage.
+    pub(crate) fn can_change(&self, stage: usize, changes: &FileChanges) -> bool {
+        self.plan.can_change(stage, changes)
+    }
+
     /// Takes note of what workers everywhere have changed; false where that means nothing.
     pub(crate) fn learn(&self, stage: usize, changes: &FileChanges) -> bool {
         self.plan.learn(stage, self.share(), changes)

@@ -498,8 +498,11 @@ impl Work for PlanWork<'_> {
             let name = chosen.name.as_ref().unwrap_or(&self.placed.plan.stages[chosen.stage].name);
             let before = &self.changed;
             let directed = DirectedStage { number: stage, name, chosen, before, sets_count };
-            let (mut outcome, changed) =
-                agents.run(&directed, context, rules.as_ref()).map_err(EngineError::Elsewhere)?;
+            let (placed, members, files) = (&self.placed, &self.members, self.files.as_deref());
+            let is_possible =
+                |changes: &Changes| changes.are_possible(chosen.stage, placed, members, files);
+            let done = agents.run(&directed, context, rules.as_ref(), &is_possible);
+            let (mut outcome, changed) = done.map_err(EngineError::Elsewhere)?;
             self.changed = changed;
             if let Some(done) = on_buckets {
                 done.note(&mut outcome);

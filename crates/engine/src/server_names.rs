@@ -148,6 +148,11 @@ impl ServerNames {
         })
     }
 
+    /// Returns the sets of whose members there are names, of each once or more.
+    pub fn sets(&self) -> impl Iterator<Item = SetIndex> {
+        self.owners.keys().map(|(set, _)| *set)
+    }
+
     /// Tells whether there are none.
     pub fn is_empty(&self) -> bool {
         self.owners.is_empty()

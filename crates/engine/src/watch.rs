@@ -24,6 +24,12 @@ impl StageRules {
         Watch::new(jobs, rules, Moment::EPOCH).map(Self)
     }
 
+    /// Returns how many series of numbers each part tells of: one for each rule, job and kind.
+    pub fn count(&self) -> usize {
+        let rules = self.0.jobs.iter().flat_map(|job| &job.rules);
+        rules.map(|rule| rule.by_kind.len()).sum()
+    }
+
     /// Returns which rule holds for all parts together, if one does, and why in words. Parts that
     /// mean something else are as if they had not been told.
     pub fn judge(&self, parts: &[&PartSeen]) -> Option<(EndReason, String)> {

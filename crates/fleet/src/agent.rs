@@ -4,7 +4,7 @@ use plimsoll_model::Moment;
 
 use crate::limits::Limits;
 use crate::offset::Echo;
-use crate::protocol::{About, AgentId, Ask, Progress, State, Step, Tell, What};
+use crate::protocol::{About, AgentId, Ask, KEPT_MAX, Progress, State, Step, Tell, What};
 
 /// What whoever runs the agent has to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -204,7 +204,8 @@ impl<A: Clone, L: Clone> Agent<A, L> {
 
     fn here<O>(&mut self, to: Option<u64>) -> AgentDo<O, A, L> {
         let busy = self.part.as_ref().map(|part| part.run.clone());
-        let about = About { busy, ..self.about.clone() };
+        let mut about = About { busy, ..self.about.clone() };
+        about.kept.drain(..about.kept.len().saturating_sub(KEPT_MAX));
         self.say(to, What::Here(about))
     }
 

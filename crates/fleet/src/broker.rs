@@ -5,6 +5,7 @@
 mod config;
 mod desk;
 mod find;
+mod tend;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -30,7 +31,9 @@ pub use desk::{Revoked, RevokedAgent, ask_revoke, ask_token, join};
 pub use find::{Found, NotFound, find_server};
 
 use self::desk::Desk;
+use self::tend::ROOM_BYTES_MIN;
 use crate::fabric::FabricError;
+use crate::limits::free_bytes;
 use crate::nats::{Access, Nats, NatsConfig, Side, inbox_of};
 use crate::pki::{Authority, Fingerprint, Identity, PkiError, client_config};
 use crate::token::Token;
@@ -44,15 +47,9 @@ pub(crate) const JOIN: &str = "join";
 /// How long a server may take until it answers.
 const START_MAX: Duration = Duration::from_secs(15);
 const START_LOOK: Duration = Duration::from_millis(10);
-/// How often it is looked whether the server can keep what is handed in.
-const KEEPS_LOOK: Duration = Duration::from_secs(1);
 /// The server may take an eighth of the machine's memory, and this at least. Above it, it ends and
 /// is started again.
 const SERVER_MEMORY_MIN: u64 = 512 << 20;
-/// With less room its disk is full. Once a write has failed, the server tries none any more.
-const FULL_BYTES: u64 = 1 << 20;
-/// With less room a server that was restarted would fail again at once.
-const ROOM_BYTES_MIN: u64 = 16 << 20;
 /// What is kept for coordinators on this machine.
 const FLEET_FILE: &str = "fleet.json";
 /// More than that file has.
@@ -202,6 +199,8 @@ pub enum Tended {
     Full,
     /// Its disk had been full, and it was started again now that there is room.
     Resumed,
+    /// What had failed was done.
+    Recovered,
 }
 
 /// A fleet that is up.
@@ -211,9 +210,17 @@ pub struct Broker {
     state: Option<StateDirectory>,
     settings: BrokerSettings,
     port: u16,
+    /// How much the server keeps of what is handed in.
+    room_bytes: u64,
     desk: Arc<Desk>,
     /// The agents that the server was told to know no longer.
     told: BTreeSet<u32>,
+    /// Those whose leave was taken back and of whom nothing is kept any more.
+    freed: BTreeSet<u32>,
+    /// When that is tried again which has failed.
+    tries_at: Option<Instant>,
+    /// Whether it was started and did not answer yet.
+    awaits_server: bool,
     /// When it was looked last whether the server can keep what is handed in.
     looked: Instant,
     /// Whether its disk has been full since it was started.
@@ -235,12 +242,27 @@ impl Broker {
         if connect_file(&directory.join(FLEET_FILE)).is_ok() {
             return Err(BrokerError::Up { path: directory.clone() });
         }
-        match Self::start_server(&settings) {
+        // As much as the server takes where nobody says otherwise: what each agent may keep is
+        // worked out of it.
+        let room_bytes = (free_bytes(directory) / 4 * 3).clamp(ROOM_BYTES_MIN, i64::MAX as u64);
+        match Self::start_server(&settings, room_bytes) {
             Ok((child, port, desk)) => {
-                let (state, told) = (Some(state), BTreeSet::new());
-                let (looked, was_full, nats) = (Instant::now(), false, None);
-                let mut broker =
-                    Self { child, state, settings, port, desk, told, looked, was_full, nats };
+                let now = Instant::now();
+                let mut broker = Self {
+                    child,
+                    state: Some(state),
+                    settings,
+                    port,
+                    room_bytes,
+                    desk,
+                    told: BTreeSet::new(),
+                    freed: BTreeSet::new(),
+                    tries_at: None,
+                    awaits_server: false,
+                    looked: now,
+                    was_full: false,
+                    nats: None,
+                };
                 broker.open()?;
                 Ok(broker)
             }
@@ -252,7 +274,10 @@ impl Broker {
         }
     }
 
-    fn start_server(settings: &BrokerSettings) -> Result<(Child, u16, Arc<Desk>), BrokerError> {
+    fn start_server(
+        settings: &BrokerSettings,
+        room_bytes: u64,
+    ) -> Result<(Child, u16, Arc<Desk>), BrokerError> {
         let directory = &settings.directory;
         let authority = Authority::new()?;
         let server = authority.server()?;
@@ -260,7 +285,7 @@ impl Broker {
         write(SERVER_CERTIFICATES, &pem_chain(&server, &authority))?;
         write(SERVER_KEY, &pem("PRIVATE KEY", &server.key))?;
         write(AUTHORITY, &pem("CERTIFICATE", authority.certificate()))?;
-        write(SERVER_CONFIG, &config::text(settings, &BTreeSet::new()))?;
+        write(SERVER_CONFIG, &config::text(settings, room_bytes, &BTreeSet::new()))?;
         let log = directory.join(SERVER_LOG);
         removal::file(&log).map_err(|source| files("remove", &log, source))?;
         let mut child = start_child(settings)?;
@@ -328,51 +353,6 @@ impl Broker {
     /// Returns the process of the server.
     pub fn server_pid(&self) -> u32 {
         self.child.id()
-    }
-
-    /// Does what is due: cuts agents off whose leave was taken back, and starts the server again
-    /// where it has ended by itself, or keeps nothing more since its disk was full; returns what
-    /// happened to the server.
-    pub fn tend(&mut self) -> Result<Option<Tended>, BrokerError> {
-        let mut has_ended = matches!(self.child.try_wait(), Ok(Some(_)));
-        let mut tended = has_ended.then_some(Tended::Restarted);
-        if !has_ended && self.looked.elapsed() >= KEEPS_LOOK {
-            self.looked = Instant::now();
-            let free_bytes = self.free_bytes();
-            if free_bytes < FULL_BYTES && !self.was_full {
-                self.was_full = true;
-                tended = Some(Tended::Full);
-            } else if self.was_full && free_bytes >= ROOM_BYTES_MIN {
-                // It would not begin to keep anything again by itself.
-                self.end_server();
-                (has_ended, self.was_full) = (true, false);
-                tended = Some(Tended::Resumed);
-            }
-        }
-        let revoked = self.desk.members().revoked.clone();
-        if !has_ended && revoked == self.told {
-            return Ok(tended);
-        }
-        // Agents know the port.
-        self.settings.listen.1 = self.port;
-        let path = self.settings.directory.join(SERVER_CONFIG);
-        write_private(&path, &config::text(&self.settings, &revoked))?;
-        self.told = revoked;
-        if !has_ended {
-            let pid = rustix::process::Pid::from_child(&self.child);
-            rustix::process::kill_process(pid, rustix::process::Signal::HUP)
-                .map_err(|error| files("reload", &path, error.into()))?;
-            return Ok(tended);
-        }
-        self.child = start_child(&self.settings)?;
-        wait_for(&mut self.child, &self.settings)?;
-        Ok(tended)
-    }
-
-    /// Returns how much room its disk has for what is handed in.
-    fn free_bytes(&self) -> u64 {
-        let facts = rustix::fs::statvfs(&self.settings.directory);
-        facts.map_or(u64::MAX, |of| of.f_bavail.saturating_mul(of.f_frsize))
     }
 
     fn end_server(&mut self) {

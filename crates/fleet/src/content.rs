@@ -8,7 +8,7 @@ use plimsoll_conduct::ContentFiles;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::contents::{Bounded, ContentError, fetch, hold};
+use crate::contents::{Bounded, ContentError, KEPT_BYTES_MAX, fetch, hold};
 use crate::fabric::{Fabric, FabricError, Kept, Space};
 use crate::wire::Held;
 
@@ -98,7 +98,7 @@ pub(crate) fn receive(
     fabric: &dyn Fabric,
     held: Held<ContentDoc>,
 ) -> Result<ContentFiles, ShipError> {
-    let ContentDoc { pieces, files } = fetch(fabric, &Space::Shared, held)?;
+    let ContentDoc { pieces, files } = fetch(fabric, &Space::Shared, held, KEPT_BYTES_MAX)?;
     let all = files.iter().fold(0u64, |sum, file| sum.saturating_add(file.size_bytes));
     if all > CONTENT_BYTES_MAX || pieces.len() as u64 > all.div_ceil(PIECE_BYTES as u64) {
         return Err(ShipError::Long);

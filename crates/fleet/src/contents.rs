@@ -4,14 +4,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-use crate::fabric::{Fabric, FabricError, Space};
+use crate::fabric::{Fabric, FabricError, Kept, Space};
 use crate::wire::Held;
 
 /// What has more than this does not go in a message.
 const HERE_BYTES_MAX: usize = 1 << 17;
 
-/// More than any of these contents has.
-const KEPT_BYTES_MAX: u64 = 1 << 30;
+/// No content has more of what coordinators have agents read.
+pub(crate) const KEPT_BYTES_MAX: u64 = 1 << 30;
 
 /// Why a content cannot be handed over.
 #[derive(Debug, Error)]
@@ -19,6 +19,18 @@ pub(crate) enum ContentError {
     /// The fabric did not do it.
     #[error(transparent)]
     Fabric(#[from] FabricError),
+    /// It would take more memory than anybody is to have a say in.
+    #[error("`{name}` of {of} has {size_bytes} B, and at most {bytes_max} B are taken of it")]
+    Long {
+        /// Whose.
+        of: Space,
+        /// What it is called.
+        name: String,
+        /// How long it is said to be.
+        size_bytes: u64,
+        /// How long it may be.
+        bytes_max: u64,
+    },
     /// It is not what it should be.
     #[error("`{name}` of {of} is not what it should be")]
     Form {
@@ -50,17 +62,22 @@ pub(crate) fn hold<T: Serialize>(
     Ok(Held::Kept(fabric.put(space, &name, &mut &*bytes)?))
 }
 
-/// Returns the content that a message has brought.
+/// Returns the content that a message has brought; one that is kept has `bytes_max` at most.
 pub(crate) fn fetch<T: DeserializeOwned>(
     fabric: &dyn Fabric,
     space: &Space,
     held: Held<T>,
+    bytes_max: u64,
 ) -> Result<T, ContentError> {
     let kept = match held {
         Held::Here(content) => return Ok(content),
         Held::Kept(kept) => kept,
     };
-    let mut bytes = Bounded::new(KEPT_BYTES_MAX);
+    if kept.size_bytes > bytes_max {
+        let Kept { name, size_bytes, .. } = kept;
+        return Err(ContentError::Long { of: space.clone(), name, size_bytes, bytes_max });
+    }
+    let mut bytes = Bounded::new(bytes_max);
     fabric.get(space, &kept, &mut bytes)?;
     let read = serde_json::from_slice(&bytes.bytes);
     read.map_err(|source| ContentError::Form { of: space.clone(), name: kept.name, source })
@@ -89,5 +106,34 @@ impl std::io::Write for Bounded {
 
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::local::Local;
+    use crate::pki::fresh_word;
+    use crate::protocol::{AgentId, encode};
+    use crate::wire::{Answer, HandedFiles};
+
+    #[test]
+    fn the_list_of_files_of_a_long_run_is_handed_in() {
+        let (fabric, space) = (Local::default(), Space::Of(AgentId::new("a").unwrap()));
+        let (word, sha256) = (fresh_word(), crate::content::sum_of(b""));
+        let file = |number: u32| {
+            let name = format!("ops/part-{number:06}.parquet");
+            let kept = format!("{word}/{name}");
+            let (word, sha256) = (word.clone(), sha256.clone());
+            (name, Kept { name: kept, word, size_bytes: 1 << 20, sha256 })
+        };
+        // One every ten seconds, of a day.
+        let files: HandedFiles = (0..8_640).map(file).collect();
+        let held = hold(&fabric, &space, format!("{word}/files"), files.clone()).unwrap();
+        let answer = Answer::HandedIn { files: held.clone(), losses: Vec::new() };
+        encode(&answer).unwrap();
+        assert!(fetch(&fabric, &space, held.clone(), 1 << 30).unwrap() == files);
+        let long = fetch(&fabric, &space, held, 1 << 20).unwrap_err();
+        assert!(matches!(long, ContentError::Long { .. }), "{long}");
     }
 }

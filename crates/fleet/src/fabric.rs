@@ -2,11 +2,15 @@
 
 use std::fmt;
 use std::io::{Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::protocol::AgentId;
+use crate::protocol::{AgentId, NAME_BYTES_MAX};
 
 /// To whom a message goes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -69,6 +73,69 @@ pub enum Arrival {
     },
 }
 
+/// So many bytes of messages wait to be taken; what comes beyond is dropped, as messages may be. For
+/// minutes nobody takes any, while the targets of a run are opened.
+const WAITING_BYTES_MAX: usize = 64 << 20;
+/// What a message takes besides its bytes.
+const ARRIVAL_BYTES: usize = 256;
+
+/// What has arrived and waits to be taken.
+#[derive(Debug)]
+pub struct Arrivals {
+    queue: Receiver<Arrival>,
+    waiting: Arc<AtomicUsize>,
+}
+
+/// Hands over what arrives.
+#[derive(Clone, Debug)]
+pub struct Deliver {
+    queue: Sender<Arrival>,
+    waiting: Arc<AtomicUsize>,
+}
+
+/// Returns a queue of what arrives.
+pub fn arrivals() -> (Deliver, Arrivals) {
+    let ((to, queue), waiting) = (channel(), Arc::<AtomicUsize>::default());
+    (Deliver { queue: to, waiting: Arc::clone(&waiting) }, Arrivals { queue, waiting })
+}
+
+impl Arrival {
+    fn size(&self) -> usize {
+        ARRIVAL_BYTES
+            + match self {
+                Self::Message { bytes, .. } => bytes.len(),
+                Self::Disconnected { .. } => 0,
+            }
+    }
+}
+
+impl Deliver {
+    /// Hands it over if there is room; returns whether anybody is left who takes it.
+    pub fn deliver(&self, arrival: Arrival) -> bool {
+        let size = arrival.size();
+        if self.waiting.fetch_add(size, Ordering::AcqRel) + size > WAITING_BYTES_MAX {
+            self.waiting.fetch_sub(size, Ordering::AcqRel);
+            return true;
+        }
+        self.queue.send(arrival).is_ok()
+    }
+}
+
+impl Arrivals {
+    /// Takes the next one; waits for it for so long.
+    pub fn recv_timeout(&self, longest: Duration) -> Result<Arrival, RecvTimeoutError> {
+        let arrival = self.queue.recv_timeout(longest)?;
+        self.waiting.fetch_sub(arrival.size(), Ordering::AcqRel);
+        Ok(arrival)
+    }
+}
+
+/// Tells whether a text may be the part of a name that nobody guesses.
+pub(crate) fn is_word(text: &str) -> bool {
+    let is_good = |byte: u8| byte.is_ascii_alphanumeric();
+    (1..=NAME_BYTES_MAX).contains(&text.len()) && text.bytes().all(is_good)
+}
+
 /// Carries messages, which may be lost, come twice or late, and contents, which are there or not.
 ///
 /// What arrives is handed to whoever made the connection.
@@ -76,8 +143,10 @@ pub trait Fabric: Send + Sync {
     /// Sends a message, and does not wait for anybody.
     fn post(&self, to: &Address, message: Vec<u8>) -> Result<(), FabricError>;
 
-    /// Makes a space, if it is not there, so that contents can be kept in it.
-    fn make(&self, of: &Space) -> Result<(), FabricError>;
+    /// Makes the shared space, if it is not there, and that of each of these agents, which keeps
+    /// what lies below a word that nobody else knows: whatever another has a server answer does not
+    /// take its room. Each has the same part of the room that there is.
+    fn make(&self, agents: &[(AgentId, String)]) -> Result<(), FabricError>;
 
     /// Keeps a content under a name, in place of what was there, until it is removed. When this
     /// returns, it is kept. A name is a path of `/` and no empty names.
@@ -110,4 +179,25 @@ pub enum FabricError {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_takes_is_dropped_before_it_fills_the_memory() {
+        let (to, arrivals) = arrivals();
+        let message = |size| Arrival::Message { from: None, bytes: vec![0; size] };
+        let large = WAITING_BYTES_MAX / 4;
+        (0..9).for_each(|_| assert!(to.deliver(message(large))));
+        assert!(to.deliver(message(7)));
+        let taken = || arrivals.recv_timeout(Duration::ZERO).ok();
+        let sizes: Vec<usize> = std::iter::from_fn(taken).map(|of| of.size()).collect();
+        assert_eq!(sizes, [large, large, large, 7].map(|size| size + ARRIVAL_BYTES));
+        assert!(to.deliver(message(9)));
+        assert_eq!(taken(), Some(message(9)), "there is room again");
+        drop(arrivals);
+        assert!(!to.deliver(message(1)));
+    }
 }

@@ -13,7 +13,6 @@ mod remarks;
 mod returning;
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -32,9 +31,9 @@ pub use self::collect::{Collected, collect};
 use self::files::OnFiles;
 use self::hearing::{Hearing, LOOK, News, Shared, State, in_words, perform};
 use self::judging::{Blind, Judge, PartTold, StageWatch, Watching};
-use crate::contents::{fetch, hold};
+use crate::contents::{KEPT_BYTES_MAX, fetch, hold};
 use crate::coordinator::{Coordinator, CoordinatorDo, LossReason, Standing};
-use crate::fabric::{Arrival, Fabric, Space};
+use crate::fabric::{Arrivals, Fabric, Space};
 use crate::limits::Limits;
 use crate::offset::{ClockLine, Offset};
 use crate::roll::Recruit;
@@ -48,6 +47,8 @@ const WATCH_EVERY: Duration = Duration::from_millis(100);
 
 /// No agent says more of why it cannot go on.
 const WHY_CHARS_MAX: usize = 1_000;
+/// An agent may tell so much of what it changed, however little of the load it has.
+const CHANGES_BYTES_MIN: u64 = 1 << 20;
 /// No agent has more threads: there are counters for each.
 const THREADS_MAX: u32 = 1 << 12;
 
@@ -118,7 +119,7 @@ impl Lead {
     /// weight. What arrives for this coordinator comes by `arrivals`.
     pub fn open(
         fabric: Arc<dyn Fabric>,
-        arrivals: Receiver<Arrival>,
+        arrivals: Arrivals,
         recruits: Vec<Recruit>,
         run: &BegunRun,
         settings: FleetSettings,
@@ -141,7 +142,7 @@ impl Lead {
 
     /// Returns a coordinator of these agents, which have been told nothing yet.
     fn connect(
-        (fabric, arrivals): (Arc<dyn Fabric>, Receiver<Arrival>),
+        (fabric, arrivals): (Arc<dyn Fabric>, Arrivals),
         recruits: Vec<Recruit>,
         run: String,
         (clock, observer): (SharedClock, Arc<dyn Observer>),
@@ -310,13 +311,23 @@ impl Lead {
         Ok(())
     }
 
+    /// Returns how many bytes one agent may tell of what it changed: all of them together fill the
+    /// content by which all are told, so each has twice the part of it that it has of the load.
+    fn changes_bytes_max(&self, index: usize) -> u64 {
+        let weight = |agent: &schema::Agent| u64::from(agent.weight);
+        let all: u64 = self.agents.iter().map(weight).sum();
+        let own = 2 * weight(&self.agents[index]);
+        let bytes = u128::from(KEPT_BYTES_MAX) * u128::from(own) / u128::from(all.max(1));
+        (bytes as u64).clamp(CHANGES_BYTES_MIN, KEPT_BYTES_MAX)
+    }
+
     /// Adds up what came of a stage.
     fn add_up(
         &mut self,
-        stage: u8,
+        stage: &DirectedStage<'_>,
         offsets: &[Offset],
-        sets_count: usize,
         bounds: StageBounds,
+        is_possible: &dyn Fn(&Changes) -> bool,
     ) -> Result<(StageOutcome, Changes), CallerError> {
         let mut all: Option<StageOutcome> = None;
         let mut changed = Changes::default();
@@ -341,10 +352,11 @@ impl Lead {
             };
             let offset = offsets[index];
             let space = Space::Of(self.recruits[index].id.clone());
-            let own = fetch(&*self.fabric, &space, changes).map_err(|error| in_one_line(&error));
-            let own = own.and_then(|own| {
+            let own = fetch(&*self.fabric, &space, changes, self.changes_bytes_max(index));
+            let own = own.map_err(|error| in_one_line(&error)).and_then(|own| {
                 let own = own.fit(doc.ops_count()).then_some(own);
-                let own = own.and_then(|own| own.changes(sets_count));
+                let own = own.and_then(|own| own.changes(stage.sets_count));
+                let own = own.filter(is_possible);
                 own.ok_or_else(|| "what it says that it changed means nothing".to_owned())
             });
             let fits = doc.fits(bounds) && are_bounded(&(&files, &seen));
@@ -372,10 +384,11 @@ impl Lead {
             }
             parts[index] = Some(PartOutcome { doc, clock: offset.into(), is_told: true });
         }
-        while self.outcomes.len() <= usize::from(stage) {
+        let number = usize::from(stage.number.0);
+        while self.outcomes.len() <= number {
             self.outcomes.push(Vec::new());
         }
-        self.outcomes[usize::from(stage)] = parts;
+        self.outcomes[number] = parts;
         self.note_losses()?;
         self.files.evidence = evidence;
         self.files.stage = FilesStage::sum(&on_files.iter().collect::<Vec<_>>());
@@ -491,6 +504,7 @@ impl Agents for Lead {
         stage: &DirectedStage<'_>,
         context: &StageContext<'_>,
         rules: Option<&StageRules>,
+        is_possible: &dyn Fn(&Changes) -> bool,
     ) -> Result<(StageOutcome, Changes), CallerError> {
         let (asked, begins, offsets) = (self.clock.now(), self.begins(), self.offsets.clone());
         let at = |index: usize| Order::Start { at_ns: offsets[index].to_agent(begins).as_ns() };
@@ -518,8 +532,7 @@ impl Agents for Lead {
             slos: stage.chosen.probe.as_ref().map(|probe| probe.asked.slos.len()),
             within: context.virtual_time.is_none().then(|| (begins, self.clock.now())),
         };
-        let sets_count = stage.sets_count;
-        let (mut outcome, changed) = self.add_up(stage.number.0, &offsets, sets_count, bounds)?;
+        let (mut outcome, changed) = self.add_up(stage, &offsets, bounds, is_possible)?;
         match verdict {
             _ if context.stop.is_set() => outcome.ended_by = EndReason::Stopped,
             // Agents were told to stop, and not why.

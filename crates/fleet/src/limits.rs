@@ -1,6 +1,13 @@
-//! How long anybody waits for anybody.
+//! How long anybody waits for anybody, and what there is room for.
 
+use std::path::Path;
 use std::time::Duration;
+
+/// Returns how much is free on the disk of a directory; `u64::MAX` where that cannot be told.
+pub(crate) fn free_bytes(directory: &Path) -> u64 {
+    let facts = rustix::fs::statvfs(directory);
+    facts.map_or(u64::MAX, |of| of.f_bavail.saturating_mul(of.f_frsize))
+}
 
 /// How long coordinator and agents wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

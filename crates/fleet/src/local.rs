@@ -2,17 +2,18 @@
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::fabric::{Address, Arrival, Fabric, FabricError, Kept, Space};
+use crate::fabric::{
+    Address, Arrival, Arrivals, Deliver, Fabric, FabricError, Kept, Space, arrivals,
+};
 use crate::protocol::AgentId;
 use crate::simulated::{Contents, failed, read_whole};
 
 #[derive(Debug, Default)]
 struct Ways {
-    agents: HashMap<AgentId, Sender<Arrival>>,
-    coordinators: Vec<Sender<Arrival>>,
+    agents: HashMap<AgentId, Deliver>,
+    coordinators: Vec<Deliver>,
     contents: Contents,
 }
 
@@ -26,22 +27,22 @@ impl Local {
     }
 
     /// Joins an agent, and returns what arrives for it.
-    pub fn join_agent(&self, agent: &AgentId) -> Receiver<Arrival> {
-        let (sender, receiver) = channel();
+    pub fn join_agent(&self, agent: &AgentId) -> Arrivals {
+        let (sender, receiver) = arrivals();
         self.ways().agents.insert(agent.clone(), sender);
         receiver
     }
 
     /// Joins a coordinator, and returns what arrives for it.
-    pub fn join_coordinator(&self) -> Receiver<Arrival> {
-        let (sender, receiver) = channel();
+    pub fn join_coordinator(&self) -> Arrivals {
+        let (sender, receiver) = arrivals();
         self.ways().coordinators.push(sender);
         receiver
     }
 }
 
 impl Fabric for Local {
-    fn make(&self, _: &Space) -> Result<(), FabricError> {
+    fn make(&self, _: &[(AgentId, String)]) -> Result<(), FabricError> {
         Ok(())
     }
 
@@ -51,14 +52,18 @@ impl Fabric for Local {
             |from: Option<&AgentId>| Arrival::Message { from: from.cloned(), bytes: bytes.clone() };
         // Whoever has gone hears nothing more.
         match to {
-            Address::Agents => ways.agents.values().for_each(|way| drop(way.send(message(None)))),
+            Address::Agents => ways.agents.values().for_each(|way| {
+                way.deliver(message(None));
+            }),
             Address::Agent(agent) => {
                 if let Some(way) = ways.agents.get(agent) {
-                    let _ = way.send(message(None));
+                    way.deliver(message(None));
                 }
             }
             Address::Coordinators(from) => {
-                ways.coordinators.iter().for_each(|way| drop(way.send(message(Some(from)))));
+                for way in &ways.coordinators {
+                    way.deliver(message(Some(from)));
+                }
             }
         }
         Ok(())

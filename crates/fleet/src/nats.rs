@@ -7,12 +7,13 @@ mod objects;
 
 use std::io::{Read, Write};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::Duration;
 
+pub use async_nats::ServerAddr;
 use async_nats::jetstream;
-use async_nats::{Client, ConnectOptions, HeaderMap, Message, ServerAddr, Subject};
+use async_nats::{Client, ConnectOptions, HeaderMap, Message, Subject};
 use bytes::Bytes;
 use futures::StreamExt as _;
 use serde::Deserialize;
@@ -20,8 +21,8 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use self::budget::Budgets;
-use self::objects::TakeError;
-use crate::fabric::{Address, Arrival, Fabric, FabricError, Kept, Space};
+use self::objects::{TakeError, Takes};
+use crate::fabric::{Address, Arrival, Arrivals, Fabric, FabricError, Kept, Space, arrivals};
 use crate::protocol::AgentId;
 use crate::simulated::{failed, read_whole};
 
@@ -38,6 +39,14 @@ const CHUNK_BYTES: usize = 1 << 18;
 /// What all agents may read is kept no longer than this, whatever became of its coordinator: none
 /// of them reads it after it has begun a stage.
 const SHARED_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+/// Of all that is kept, what coordinators have agents read takes no more than this part; the rest
+/// is shared out among the agents of a run.
+const SHARED_PART: u64 = 4;
+/// An agent may keep this part of all beyond that, as it is counted in whole pieces and most files
+/// are smaller.
+const FILES_PART: u64 = 8;
+/// How much a fabric is taken to keep that has no limit of its own.
+const ROOM_BYTES: u64 = 1 << 42;
 /// How long a content is tried to be kept or fetched, while the servers come and go.
 const TRY_FOR: Duration = Duration::from_secs(60);
 /// How long is waited before the next try.
@@ -70,7 +79,8 @@ pub enum Access {
     /// As the servers of others want it: what a file of credentials holds, and whether TLS is
     /// demanded.
     Others {
-        /// The text of the file.
+        /// The text of the file: what NATS calls credentials, else a user and a password with `:`
+        /// between them, else a token.
         credentials: Option<String>,
         /// A file of certificates that are trusted besides those of the system.
         ca_file: Option<std::path::PathBuf>,
@@ -147,10 +157,14 @@ fn options(access: &Access) -> Result<ConnectOptions, FabricError> {
                 Some(path) => plain.add_root_certificates(path.clone()).require_tls(true),
                 None => plain,
             };
-            match credentials {
-                Some(text) => plain
+            match credentials.as_deref().map(|text| (text, text.trim().split_once(':'))) {
+                Some((text, _)) if text.contains("-----BEGIN") => plain
                     .credentials(text)
                     .map_err(|error| failed("cannot use the credentials".to_owned(), error)),
+                Some((_, Some((user, password)))) => {
+                    Ok(plain.user_and_password(user.to_owned(), password.to_owned()))
+                }
+                Some((text, None)) => Ok(plain.token(text.trim().to_owned())),
                 None => Ok(plain),
             }
         }
@@ -196,13 +210,10 @@ impl Drop for Loop {
 
 impl Nats {
     /// Joins a fabric, and returns what arrives.
-    pub fn join(
-        config: &NatsConfig,
-        side: Side<'_>,
-    ) -> Result<(Self, Receiver<Arrival>), FabricError> {
-        let (sender, receiver) = channel();
-        let deliver = move |arrival| sender.send(arrival).is_ok();
-        Ok((Self::join_with(config, side, deliver)?, receiver))
+    pub fn join(config: &NatsConfig, side: Side<'_>) -> Result<(Self, Arrivals), FabricError> {
+        let (to, arrivals) = arrivals();
+        let deliver = move |arrival| to.deliver(arrival);
+        Ok((Self::join_with(config, side, deliver)?, arrivals))
     }
 
     /// The same; what arrives is handed over until that is not wanted any more.
@@ -267,13 +278,16 @@ impl Nats {
         self.is_encrypted
     }
 
-    /// Removes the place of an agent with all that is kept there.
-    pub fn remove_space(&self, of: &Space) -> Result<(), FabricError> {
-        let removed =
-            self.loops.block_on(self.jetstream.delete_stream(objects::stream_of(&bucket_of(of))));
-        removed
-            .map(drop)
-            .map_err(|error| failed(format!("cannot remove what {of} has kept"), error))
+    /// Removes the place of an agent with all that is kept there, if there is one.
+    pub(crate) fn remove_space(&self, of: &Space) -> Result<(), FabricError> {
+        let stream = objects::stream_of(&bucket_of(of));
+        let removed = self.loops.block_on(self.jetstream.delete_stream(stream));
+        match removed {
+            Err(error) if !objects::is_missing(&error.kind()) => {
+                Err(failed(format!("cannot remove what {of} has kept"), error))
+            }
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 
     /// Asks somebody once, and returns the answer.
@@ -443,14 +457,25 @@ impl Fabric for Nats {
         Ok(())
     }
 
-    fn make(&self, of: &Space) -> Result<(), FabricError> {
-        let bucket = bucket_of(of);
-        let max_age = match of {
-            Space::Shared => SHARED_FOR,
-            Space::Of(_) => Duration::ZERO,
+    fn make(&self, agents: &[(AgentId, String)]) -> Result<(), FabricError> {
+        let make = |of: Space, takes: Takes| {
+            let bucket = bucket_of(&of);
+            self.keep_trying(format!("cannot make the object store {bucket}"), || {
+                objects::make(&self.jetstream, &bucket, &takes)
+            })
         };
-        self.keep_trying(format!("cannot make the object store {bucket}"), || {
-            objects::make(&self.jetstream, &bucket, max_age)
+        let what = "cannot ask for the room that there is".to_owned();
+        let account = self.keep_trying(what, || self.jetstream.query_account())?;
+        // Who was part of other runs has some of it, too.
+        let agents_count = agents.len().max(account.streams.saturating_sub(1)).max(1) as u64;
+        let limit = account.limits.max_storage.map(i64::unsigned_abs);
+        let shared = limit.map(|room| room / SHARED_PART);
+        make(Space::Shared, Takes::Anything { bytes: shared, max_age: SHARED_FOR })?;
+        let room = limit.unwrap_or(ROOM_BYTES);
+        let own = (room - room / SHARED_PART) / agents_count + room / FILES_PART;
+        let pieces = (own / CHUNK_BYTES as u64).max(1);
+        agents.iter().try_for_each(|(agent, word)| {
+            make(Space::Of(agent.clone()), Takes::Below { word: word.clone(), pieces })
         })
     }
 

@@ -22,13 +22,13 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::content::receive;
-use crate::contents::{ContentError, fetch, hold};
-use crate::fabric::{Fabric, Kept, Space};
+use crate::contents::{ContentError, KEPT_BYTES_MAX, fetch, hold};
+use crate::fabric::{Fabric, Space, is_word};
 use crate::protocol::{AgentId, MachineState, Place};
 use crate::station::Input;
 use crate::wire::{
-    Answer, Assignment, ChangesDoc, ConductDoc, FilesReadyDoc, Order, OutcomeDoc, ProbeDoc,
-    StageEndDoc, StageOrder, found_from,
+    Answer, Assignment, ChangesDoc, ConductDoc, FilesReadyDoc, HandedFiles, Held, Order,
+    OutcomeDoc, ProbeDoc, StageEndDoc, StageOrder, found_from,
 };
 
 /// Where an agent works: what its owner allows, its time, how it reaches targets.
@@ -98,6 +98,9 @@ const OUT_OF_ORDER: &str = "the coordinator wants something else than it said";
 /// The way between a part and the agent that it is of.
 pub(crate) struct Link {
     pub(crate) run: String,
+    /// What the names begin with of all that the agent keeps in its space: nobody but the
+    /// coordinator knows it.
+    pub(crate) below: String,
     pub(crate) agent: AgentId,
     pub(crate) orders: Receiver<(u32, Order)>,
     pub(crate) inputs: Sender<Input>,
@@ -116,25 +119,18 @@ impl Link {
         let _ = self.inputs.send(Input::Answered { run, step, answer: Box::new(answer) });
     }
 
-    fn hold<T: serde::Serialize>(
-        &self,
-        what: &str,
-        content: T,
-    ) -> Result<crate::wire::Held<T>, ContentError> {
+    fn hold<T: serde::Serialize>(&self, what: &str, content: T) -> Result<Held<T>, ContentError> {
         let space = Space::Of(self.agent.clone());
-        hold(&*self.fabric, &space, format!("{}/{what}", self.run), content)
+        hold(&*self.fabric, &space, format!("{}/{what}", self.below), content)
     }
 
-    fn fetch<T: serde::de::DeserializeOwned>(
-        &self,
-        held: crate::wire::Held<T>,
-    ) -> Result<T, ContentError> {
-        fetch(&*self.fabric, &Space::Shared, held)
+    fn fetch<T: serde::de::DeserializeOwned>(&self, held: Held<T>) -> Result<T, ContentError> {
+        fetch(&*self.fabric, &Space::Shared, held, KEPT_BYTES_MAX)
     }
 }
 
 /// Carries a part out, step by step, and tells the agent how it ended.
-pub(crate) fn carry_out(link: Link, workplace: &dyn Workplace, observer: Arc<dyn Observer>) {
+pub(crate) fn carry_out(link: Link, workplace: &Arc<dyn Workplace>, observer: Arc<dyn Observer>) {
     let (run, inputs) = (link.run.clone(), link.inputs.clone());
     let part = Part { link, step: 0 };
     let carried = catch_unwind(AssertUnwindSafe(|| part.run(workplace, observer)));
@@ -172,18 +168,35 @@ struct Part {
 /// A part that is made ready.
 struct Opened {
     begun: BegunRun,
-    share: Share,
+    allowed: Allowed,
     /// What was opened for the targets, for as long as they are used.
-    _targets: (Vec<Reached>, Vec<Scripted>),
+    targets: (Vec<Reached>, Vec<Scripted>),
+}
+
+/// What the owner of the machine was asked for a run, and has allowed.
+struct Allowed {
+    workplace: Arc<dyn Workplace>,
+    plan: Arc<Plan>,
+    share: Share,
+    access: Value,
+}
+
+impl Allowed {
+    /// Refuses a stage that is ordered otherwise than the plan says, where the owner does not allow
+    /// that.
+    fn check(&self, chosen: &Chosen) -> Result<(), CallerError> {
+        let plan = chosen.in_plan(&self.plan).ok_or("there is no such stage or job")?;
+        self.workplace.judge(&plan, self.share, &self.access)
+    }
 }
 
 impl Part {
-    fn run(mut self, workplace: &dyn Workplace, observer: Arc<dyn Observer>) -> Left {
+    fn run(mut self, workplace: &Arc<dyn Workplace>, observer: Arc<dyn Observer>) -> Left {
         let Ok((step, order)) = self.link.next() else { return Left::default() };
         self.step = step;
         let assignment = match order {
             Order::Open(assignment) => assignment,
-            Order::Collect => return self.collect(workplace),
+            Order::Collect => return self.collect(&**workplace),
             _ => {
                 self.fail(&*CallerError::from(OUT_OF_ORDER));
                 return Left::default();
@@ -193,7 +206,7 @@ impl Part {
             Ok((opened, answer)) => {
                 self.link.answer(step, answer);
                 let path = opened.begun.recording.directory.path().to_path_buf();
-                Left::of(path, self.stages(opened, workplace))
+                Left::of(path, self.stages(opened))
             }
             Err(error) => {
                 self.fail(&*error);
@@ -214,9 +227,12 @@ impl Part {
     fn open(
         &self,
         assignment: Assignment,
-        workplace: &dyn Workplace,
+        workplace: &Arc<dyn Workplace>,
         observer: Arc<dyn Observer>,
     ) -> Result<(Opened, Answer), CallerError> {
+        if !is_word(&assignment.receipt) {
+            return Err("the receipt of the part means nothing".into());
+        }
         let share = assignment.share().ok_or("the shares of the agents mean nothing")?;
         let workload: Value = self.link.fetch(assignment.workload)?;
         let file: WorkloadFile = serde_json::from_value(workload)?;
@@ -224,11 +240,11 @@ impl Part {
         let names = assignment.names.iter().map(String::as_str);
         let agents: Vec<_> = names.zip(assignment.weights.iter().copied()).collect();
         plan.pin(&agents)?;
-        let plan = Arc::new(plan);
+        let (plan, access) = (Arc::new(plan), assignment.access);
         refuse_scripts(&plan)?;
-        workplace.judge(&plan, share, &assignment.access)?;
+        workplace.judge(&plan, share, &access)?;
         let (time, seed) = (workplace.time(), Seed(assignment.seed));
-        let targets = workplace.targets(&plan, &assignment.access, seed, &time)?;
+        let targets = workplace.targets(&plan, &access, seed, &time)?;
         let Targets { all, stores, scripted } = targets;
         let found = found_from(self.link.fetch(assignment.found)?);
         let (number, count) = (assignment.part, assignment.weights.len());
@@ -238,6 +254,8 @@ impl Part {
         let id = RunId::parse(&self.link.run)?;
         let path = workplace.record_of(&id, assignment.part);
         let content = ContentFrom::Here(receive(&*self.link.fabric, assignment.content)?);
+        let workplace = Arc::clone(workplace);
+        let allowed = Allowed { workplace, plan: Arc::clone(&plan), share, access };
         let request = RunRequest { plan, seed, id, time, targets: all, settings, content };
         let open = request.lay_out()?;
         let mut manifest = open.manifest(Vec::new(), Default::default(), None);
@@ -249,56 +267,64 @@ impl Part {
         let stop = self.link.stop.clone();
         let begun = open.begin_part(directory, manifest, observer, stop, &found)?;
         let answer = Answer::Opened { threads, endpoints, machine, files };
-        Ok((Opened { begun, share, _targets: (stores, scripted) }, answer))
+        Ok((Opened { begun, allowed, targets: (stores, scripted) }, answer))
     }
 
     /// Carries the stages out, hands the record in, and returns where it stays, if it does.
-    fn stages(
-        self,
-        mut opened: Opened,
-        workplace: &dyn Workplace,
-    ) -> Result<Option<PathBuf>, CallerError> {
-        let begun = &mut opened.begun;
-        let sets_count = begun.placed().plan.sets.len();
+    fn stages(self, opened: Opened) -> Result<Option<PathBuf>, CallerError> {
+        let Opened { mut begun, allowed, targets } = opened;
+        let (share, workplace) = (allowed.share, Arc::clone(&allowed.workplace));
         let clock = Arc::clone(&begun.recording.time.clock);
-        let (next, ended) = (None, Vec::new());
-        let directed = Directed { part: self, sets_count, clock, next, has_begun: false, ended };
+        let directed = Directed {
+            part: self,
+            allowed,
+            clock,
+            next: None,
+            refused: None,
+            has_begun: false,
+            ended: Vec::new(),
+        };
         let directed = Rc::new(RefCell::new(directed));
         let of_crew = Rc::clone(&directed);
-        begun.divide(Box::new(PartCrew { share: opened.share, directed: of_crew }));
+        begun.divide(Box::new(PartCrew { share, directed: of_crew }));
         let of_chooser = Rc::clone(&directed);
         let choose: Chooser<'_> = Box::new(move |_, _| of_chooser.borrow_mut().choose());
         let done = begun.run(None, Some(choose));
+        let done = match directed.borrow_mut().refused.take() {
+            Some(refused) => Err(refused),
+            None => done.map_err(CallerError::from),
+        };
         let settled = done.and_then(|mut recorded| {
             let manifest = &mut begun.recording.manifest;
             for end in &directed.borrow().ended {
                 end.note(&mut recorded.stages, &mut manifest.stages);
             }
-            begun.recording.settle_measured(&recorded)
+            Ok(begun.recording.settle_measured(&recorded)?)
         });
-        let directed = Rc::into_inner(directed).expect("the run is over").into_inner();
+        let Directed { part, has_begun, .. } =
+            Rc::into_inner(directed).expect("the run is over").into_inner();
+        let (directory, files) = (begun.recording.directory.clone(), begun.take_files());
+        // Connections end before the record is read.
+        drop((begun, targets));
         match settled {
-            Ok(()) => {
-                let directory = opened.begun.recording.directory.clone();
-                let files = opened.begun.take_files();
-                // Connections end before the record is read.
-                drop(opened);
-                directed.part.hand_over(directory, Vec::new(), files, workplace)
+            Ok(()) => part.hand_over(directory, Vec::new(), files, &*workplace),
+            Err(error) if has_begun => {
+                part.fail(&*error);
+                Err(error)
             }
             Err(error) => {
-                let files = opened.begun.take_files();
-                if let (Some(files), false) = (files, directed.has_begun) {
-                    // Nothing was written yet; what another one removes at once is gone as well.
-                    let _ = files.sweep(&|| false);
-                }
-                directed.part.fail(&error);
-                Err(error.into())
+                // Nothing was written or recorded yet, so nobody will ask for it; what another one
+                // removes at once is gone as well.
+                let _ = files.map(|files| files.sweep(&|| false));
+                let _ = directory.discard();
+                part.fail(&*error);
+                Ok(None)
             }
         }
     }
 
     /// Hands in what was kept of a run.
-    fn collect(self, workplace: &dyn Workplace) -> Left {
+    fn collect(mut self, workplace: &dyn Workplace) -> Left {
         let run = self.link.run.clone();
         let found = workplace.kept().into_iter().find(|(kept, _)| *kept == run);
         let Some((_, path)) = found else {
@@ -306,7 +332,10 @@ impl Part {
             return Left::default();
         };
         let handed = match opened_again(&path) {
-            Ok((directory, losses, _lease)) => self.hand_over(directory, losses, None, workplace),
+            Ok((directory, receipt, losses, _lease)) => {
+                self.link.below = receipt;
+                self.hand_over(directory, losses, None, workplace)
+            }
             Err(error) => {
                 self.fail(&*error);
                 Err(error)
@@ -325,13 +354,15 @@ impl Part {
         workplace: &dyn Workplace,
     ) -> Result<Option<PathBuf>, CallerError> {
         let space = Space::Of(self.link.agent.clone());
-        let keep = || -> Result<Vec<(String, Kept)>, CallerError> {
+        let keep = || -> Result<Held<HandedFiles>, CallerError> {
             let keep = |RunFile { name, .. }| {
-                let path = format!("{}/{name}", self.link.run);
+                let path = format!("{}/{name}", self.link.below);
                 let kept = self.link.fabric.put(&space, &path, &mut directory.open_file(&name)?)?;
                 Ok((name, kept))
             };
-            directory.files()?.into_iter().map(keep).collect()
+            let files = directory.files()?.into_iter().map(keep);
+            let files = files.collect::<Result<HandedFiles, CallerError>>()?;
+            Ok(self.link.hold("files", files)?)
         };
         match keep() {
             Ok(files) => self.link.answer(self.step, Answer::HandedIn { files, losses }),
@@ -383,19 +414,22 @@ impl Part {
     }
 }
 
-/// Opens the record of a part that nobody writes any more, with what is missing of it, a sentence
-/// each; nobody else changes it as long as the lease is held.
-fn opened_again(path: &Path) -> Result<(RunDirectory, Vec<String>, Lease), CallerError> {
+/// Opens the record of a part that nobody writes any more, with its receipt and with what is
+/// missing of it, a sentence each; nobody else changes it as long as the lease is held.
+fn opened_again(path: &Path) -> Result<(RunDirectory, String, Vec<String>, Lease), CallerError> {
     let lease = Lease::try_take(path)?.ok_or("another process of this machine works on it")?;
     let directory = RunDirectory::open(path)?;
     let mut losses = directory.close_saved_parts()?;
-    let recorded = directory.read_manifest()?.recorder.map_or(0, |recorder| recorder.rows_count);
+    let manifest = directory.read_manifest()?;
+    let receipt = manifest.receipt.filter(|receipt| is_word(receipt));
+    let receipt = receipt.ok_or("it is no part of a run: it has no receipt")?;
+    let recorded = manifest.recorder.map_or(0, |recorder| recorder.rows_count);
     let rows = OpLog::open(&directory)?.scan(&mut |_| {})?;
     // The last parts leave no gap.
     if let Some(missing) = recorded.checked_sub(rows).filter(|missing| *missing > 0) {
         losses.push(format!("{missing} of {recorded} operations are missing"));
     }
-    Ok((directory, losses, lease))
+    Ok((directory, receipt, losses, lease))
 }
 
 /// Refuses targets that a script describes, which lies in a file: an agent opens none that a
@@ -411,10 +445,12 @@ fn refuse_scripts(plan: &Plan) -> Result<(), CallerError> {
 /// What a coordinator has a part do.
 struct Directed {
     part: Part,
-    sets_count: usize,
+    allowed: Allowed,
     clock: plimsoll_model::SharedClock,
     /// The stage that comes next, once that is known; `None` inside: there is none.
     next: Option<Option<Chosen>>,
+    /// Why the first stage is not begun.
+    refused: Option<CallerError>,
     /// Whether any stage has begun.
     has_begun: bool,
     /// Why stages ended that this agent was told to end.
@@ -439,8 +475,10 @@ impl Directed {
                     doc.probe().ok_or("what the stage is to a search means nothing")
                 };
                 let probe = probe.map(known).transpose()?;
-                self.next = Some(Some(Chosen { stage, name, pacing, ops, probe }));
-                let changes = before.changes(self.sets_count);
+                let chosen = Chosen { stage, name, pacing, ops, probe };
+                self.allowed.check(&chosen)?;
+                self.next = Some(Some(chosen));
+                let changes = before.changes(self.allowed.plan.sets.len());
                 Ok(changes.ok_or("what the stage before has changed means nothing")?)
             }
             Order::HandIn { ended } => {
@@ -457,8 +495,8 @@ impl Directed {
     }
 
     fn choose(&mut self) -> Option<Chosen> {
-        if self.next.is_none() && self.hear().is_err() {
-            return None;
+        if self.next.is_none() {
+            self.refused = self.hear().err();
         }
         self.next.take().flatten()
     }
@@ -531,11 +569,13 @@ mod tests {
         let opening = Opening::of_nobody(&id, Target::bare("null", Vec::new()), &time);
         let mut manifest = of_workload(opening, Value::Null, 1);
         manifest.recorder = Some(Recorder { rows_count: 3, parts_count: 1, wait_ns: 0 });
+        manifest.receipt = Some("r1".to_owned());
         let directory = RunDirectory::create(&path, &manifest).unwrap();
         let busy = opened_again(&path).err().unwrap().to_string();
         assert_eq!(busy, "another process of this machine works on it");
         drop(directory);
-        let (_, losses, _lease) = opened_again(&path).unwrap();
+        let (_, receipt, losses, _lease) = opened_again(&path).unwrap();
+        assert_eq!(receipt, "r1");
         assert_eq!(losses, ["3 of 3 operations are missing"]);
     }
 }

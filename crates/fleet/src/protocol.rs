@@ -190,8 +190,11 @@ impl MachineState {
 }
 
 impl About {
-    /// Tells whether it can be shown to people as it is.
+    /// Tells whether it can be shown to people as it is, and is no longer than any.
     pub fn is_printable(&self) -> bool {
+        if self.kept.len() > KEPT_MAX || self.places.len() > PLACES_MAX {
+            return false;
+        }
         let fits = |text: &str| text.len() <= NAME_BYTES_MAX && !text.contains(char::is_control);
         let runs = self.busy.iter().chain(&self.kept);
         let mut texts = [&self.name, &self.version].into_iter().chain(runs);
@@ -217,6 +220,10 @@ pub struct Place {
 
 /// So many places are looked at for one question.
 pub const PLACES_MAX: usize = 256;
+
+/// So many runs an agent tells of whose parts it keeps: the latest, as more do not fit into its
+/// messages.
+pub const KEPT_MAX: usize = 256;
 
 /// How far an agent is with a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

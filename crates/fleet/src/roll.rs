@@ -1,12 +1,11 @@
 //! Who is there.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use plimsoll_model::{Clock, Moment, WallTime};
 
-use crate::fabric::{Address, Arrival, Fabric, FabricError};
+use crate::fabric::{Address, Arrival, Arrivals, Fabric, FabricError};
 use crate::protocol::{About, AgentId, Ask, MessageError, Tell, WEIGHT_MAX, What, decode, encode};
 use crate::wire::{Answer, LiveDoc, Order};
 
@@ -78,7 +77,7 @@ pub struct Call<'a> {
 /// limit.
 pub fn call_roll(
     fabric: &dyn Fabric,
-    arrivals: &Receiver<Arrival>,
+    arrivals: &Arrivals,
     clock: &dyn Clock,
     Call { coordinator, look, limit }: Call<'_>,
     is_enough: &mut dyn FnMut(&[Recruit], Duration) -> bool,
@@ -147,8 +146,11 @@ pub fn call_roll(
     }
 }
 
+/// No more of what was not understood is told.
+const STRANGERS_MAX: usize = 100;
+
 fn note(strangers: &mut Vec<String>, text: String) {
-    if !strangers.contains(&text) {
+    if strangers.len() < STRANGERS_MAX && !strangers.contains(&text) {
         strangers.push(text);
     }
 }
@@ -178,17 +180,15 @@ fn present(found: &BTreeMap<AgentId, Recruit>) -> Vec<Recruit> {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::sync::Mutex;
-    use std::sync::mpsc::{Sender, channel};
 
     use plimsoll_engine::RunClock;
 
     use super::*;
-    use crate::fabric::{Kept, Space};
+    use crate::fabric::{Deliver, Kept, Space, arrivals};
     use crate::protocol::MachineState;
 
     /// Agents that answer each call at once, the second one to another call than it was asked.
-    struct Answers(Mutex<Sender<Arrival>>, SharedEpoch);
+    struct Answers(Deliver, SharedEpoch);
 
     /// What the wall clock shows at the epoch of the clock.
     type SharedEpoch = u64;
@@ -217,12 +217,12 @@ mod tests {
                 };
                 let bytes = encode(&tell).unwrap();
                 let arrival = Arrival::Message { from: Some(id), bytes };
-                self.0.lock().unwrap().send(arrival).unwrap();
+                assert!(self.0.deliver(arrival));
             }
             Ok(())
         }
 
-        fn make(&self, _: &Space) -> Result<(), FabricError> {
+        fn make(&self, _: &[(AgentId, String)]) -> Result<(), FabricError> {
             unreachable!("nothing is kept")
         }
 
@@ -289,9 +289,9 @@ mod tests {
 
     #[test]
     fn clocks_are_told_by_the_exchange_that_they_answer() {
-        let (to, arrivals) = channel();
+        let (to, arrivals) = arrivals();
         let wall_epoch = WallTime::from_unix_ns(1_700_000_000_000_000_000);
-        let fabric = Answers(Mutex::new(to), wall_epoch.as_unix_ns());
+        let fabric = Answers(to, wall_epoch.as_unix_ns());
         let clock = RunClock::start();
         let call = Call { coordinator: 1, look: &[], limit: Duration::from_secs(60) };
         let roll =

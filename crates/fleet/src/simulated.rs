@@ -126,7 +126,7 @@ impl Simulated {
 }
 
 impl Fabric for Simulated {
-    fn make(&self, _: &Space) -> Result<(), FabricError> {
+    fn make(&self, _: &[(AgentId, String)]) -> Result<(), FabricError> {
         Ok(())
     }
 

@@ -114,7 +114,7 @@ pub(crate) struct PartObserver {
     inner: Arc<dyn Observer>,
     fabric: Arc<dyn Fabric>,
     space: Space,
-    run: String,
+    below: String,
 }
 
 impl Observer for PartObserver {
@@ -135,7 +135,7 @@ impl Observer for PartObserver {
             live: Arc::clone(stage.live),
             fabric: Arc::clone(&self.fabric),
             space: self.space.clone(),
-            name: format!("{}/seen", self.run),
+            name: format!("{}/seen", self.below),
             stage: self.board.stages.fetch_add(1, Ordering::AcqRel) + 1,
         };
         // Nobody waits for it: it may hang where the fabric does.
@@ -283,7 +283,11 @@ impl Station {
 
     fn carry_out(&mut self, run: String, step: u32, order: Order) {
         if step == 1 {
-            self.begin(run.clone());
+            let below = match &order {
+                Order::Open(assignment) => assignment.receipt.clone(),
+                _ => String::new(),
+            };
+            self.begin(run.clone(), below);
         }
         let Some(part) = self.part.as_ref().filter(|part| part.run == run) else { return };
         if let Some(orders) = &part.orders {
@@ -291,12 +295,14 @@ impl Station {
         }
     }
 
-    /// Begins a part on a thread of its own.
-    fn begin(&mut self, run: String) {
+    /// Begins a part on a thread of its own, which keeps what it has for the coordinator below a
+    /// name.
+    fn begin(&mut self, run: String, below: String) {
         let (orders, receiver) = channel();
         let (stop, board) = (Stop::default(), Arc::new(Board::default()));
         let link = part::Link {
             run: run.clone(),
+            below: below.clone(),
             agent: self.id.clone(),
             orders: receiver,
             inputs: self.inputs.0.clone(),
@@ -308,10 +314,10 @@ impl Station {
             inner: Arc::clone(&self.observer),
             fabric: Arc::clone(&self.fabric),
             space: Space::Of(self.id.clone()),
-            run: run.clone(),
+            below,
         };
         let workplace = Arc::clone(&self.workplace);
-        thread::spawn(move || part::carry_out(link, &*workplace, Arc::new(observer)));
+        thread::spawn(move || part::carry_out(link, &workplace, Arc::new(observer)));
         self.part = Some(UnderWay { run, orders: Some(orders), stop, board });
     }
 

@@ -45,8 +45,9 @@ struct Batch {
 
 impl Mergeable for Batch {
     fn merge(&mut self, other: &Self) {
-        self.bytes += other.bytes;
-        self.ops_micro += other.ops_micro;
+        // They may be what others claim.
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.ops_micro = self.ops_micro.saturating_add(other.ops_micro);
         if other.latency.count() > 0 {
             self.latency.merge(&other.latency);
         }
@@ -241,18 +242,19 @@ fn figure(
     scratch: &mut Histogram,
 ) -> Option<f64> {
     let seconds = length_ns as f64 / NS_PER_SEC;
-    let samples: u64 = batches.iter().map(|batch| batch.latency.count()).sum();
+    let sum = |of: fn(&Batch) -> u64| {
+        batches.iter().map(of).fold(0, |sum, n| u64::saturating_add(sum, n))
+    };
+    let samples = sum(|batch| batch.latency.count());
     match metric {
         BatchMetric::Rate => {
-            let micro: u64 = batches.iter().map(|batch| batch.ops_micro).sum();
+            let micro = sum(|batch| batch.ops_micro);
             Some(micro as f64 / MICRO as f64 / seconds)
         }
-        BatchMetric::Throughput => {
-            let bytes: u64 = batches.iter().map(|batch| batch.bytes).sum();
-            Some(bytes as f64 / seconds)
-        }
+        BatchMetric::Throughput => Some(sum(|batch| batch.bytes) as f64 / seconds),
         BatchMetric::MeanLatency => {
-            let sum: u128 = batches.iter().map(|batch| batch.latency.sum()).sum();
+            let latencies = batches.iter().map(|batch| batch.latency.sum());
+            let sum = latencies.fold(0, u128::saturating_add);
             (samples > 0).then(|| sum as f64 / samples as f64)
         }
         BatchMetric::Latency(percentile) => {

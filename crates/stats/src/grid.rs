@@ -21,8 +21,8 @@ impl<C: Mergeable> Grid<C> {
         Self { cells_max, cell_ns, cells: Vec::new() }
     }
 
-    /// Returns the grid of these cells; `None` where their length is no doubling of `first_ns`, or
-    /// there are too many of them.
+    /// Returns the grid of these cells; `None` where their length is no doubling of `first_ns`,
+    /// there are too many of them, or as many are longer than any time.
     pub(crate) fn from_parts(
         first_ns: u64,
         cells_max: usize,
@@ -31,6 +31,7 @@ impl<C: Mergeable> Grid<C> {
     ) -> Option<Self> {
         let times = cell_ns / first_ns;
         let is_doubled = cell_ns.is_multiple_of(first_ns) && times.is_power_of_two();
+        cell_ns.checked_mul(cells_max as u64)?;
         (is_doubled && cells.len() <= cells_max).then_some(Self { cells_max, cell_ns, cells })
     }
 

@@ -84,9 +84,10 @@ impl Moments {
     }
 
     fn merge(&mut self, other: &Self) {
-        self.count += other.count;
-        self.sum += other.sum;
-        self.sum_of_squares += other.sum_of_squares;
+        // They may be what others claim.
+        self.count = self.count.saturating_add(other.count);
+        self.sum = self.sum.saturating_add(other.sum);
+        self.sum_of_squares = self.sum_of_squares.saturating_add(other.sum_of_squares);
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
     }
@@ -228,7 +229,7 @@ impl Histogram {
         let scaled = u128::from(n).checked_mul(self.moments.sum_of_squares);
         let square = self.moments.sum.checked_mul(self.moments.sum);
         let numerator = match (scaled, square) {
-            (Some(scaled), Some(square)) => (scaled - square) as f64,
+            (Some(scaled), Some(square)) => scaled.saturating_sub(square) as f64,
             _ => {
                 let sum = self.moments.sum as f64;
                 (n as f64 * self.moments.sum_of_squares as f64 - sum * sum).max(0.0)
@@ -309,8 +310,11 @@ impl CompactHistogram {
     ) -> Option<Self> {
         let mut whole = Histogram::new();
         for bin in bins {
+            if bin.lowest > Histogram::VALUE_MAX {
+                return None;
+            }
             whole.add(bin.lowest, bin.count);
-            whole.moments.count += bin.count;
+            whole.moments.count = whole.moments.count.checked_add(bin.count)?;
         }
         let (min, max) = min_max.unwrap_or((u64::MAX, 0));
         if whole.is_empty() != min_max.is_none() || (min > max && min_max.is_some()) {

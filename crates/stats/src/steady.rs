@@ -26,8 +26,9 @@ struct Amounts {
 
 impl Mergeable for Amounts {
     fn merge(&mut self, other: &Self) {
-        self.bytes += other.bytes;
-        self.objects_micro += other.objects_micro;
+        // They may be what others claim.
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.objects_micro = self.objects_micro.saturating_add(other.objects_micro);
     }
 }
 

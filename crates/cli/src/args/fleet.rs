@@ -124,7 +124,7 @@ impl Default for FleetArgs {
 /// Who asks a NATS that was there before.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct FabricArgs {
-    /// With --fabric: the file of credentials that the NATS wants
+    /// With --fabric: the file of credentials that the NATS wants, or of USER:PASSWORD or a token
     #[arg(long, value_name = "FILE", requires = "fabric")]
     pub(crate) fabric_credentials: Option<PathBuf>,
     /// With --fabric: trust the certificates in this PEM file besides the system's

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -73,7 +73,7 @@ struct Machine {
     clock: SharedClock,
     directory: PathBuf,
     limited: Limited,
-    /// Files that hold certificates, for as long as anybody may read them.
+    /// Files that hold certificates of the part under way, or of the last one.
     certificates: Mutex<Vec<tempfile::NamedTempFile>>,
 }
 
@@ -305,8 +305,12 @@ impl Machine {
         let file = tempfile::NamedTempFile::new()?;
         std::io::Write::write_all(&mut file.as_file(), pem.as_bytes())?;
         let path = file.path().to_path_buf();
-        self.certificates.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+        self.certificates().push(file);
         Ok(path)
+    }
+
+    fn certificates(&self) -> MutexGuard<'_, Vec<tempfile::NamedTempFile>> {
+        self.certificates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -363,6 +367,8 @@ impl Workplace for Machine {
         time: &RunTime,
     ) -> Result<Targets, CallerError> {
         let access: AccessDoc = serde_json::from_value(access.clone())?;
+        // An agent has one part at a time, so nobody reads those of the part before any more.
+        self.certificates().clear();
         if access.own_credentials && !self.limited.hosts.are_named() {
             return Err(NO_HOSTS_NAMED.into());
         }

@@ -34,7 +34,11 @@ pub(crate) fn run(args: &ConsoleArgs) -> Result<ExitCode> {
     let users = users(args, &config)?;
     check_reach(args, &users)?;
     let tls = match (&args.tls_cert, &args.tls_key) {
-        (Some(chain), Some(key)) => Some((read("--tls-cert", chain)?, read("--tls-key", key)?)),
+        (Some(chain), Some(key)) => {
+            let secret = input::read_secret(key, FILE_BYTES_MAX)
+                .with_context(|| format!("--tls-key: cannot read {}", key.display()))?;
+            Some((read("--tls-cert", chain)?, secret.into_bytes()))
+        }
         _ => None,
     };
     let is_encrypted = tls.is_some();

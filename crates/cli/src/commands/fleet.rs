@@ -81,17 +81,22 @@ fn up(args: &UpArgs) -> Result<ExitCode> {
     ));
     ui.result(&joining_line(&token.to_text()))?;
     ui.note("then, here, any benchmark with --fleet; Ctrl-C ends the fleet");
+    let mut trouble: Option<String> = None;
     signals::rest(&stop, || {
-        match broker.tend()? {
-            Some(Tended::Restarted) => {
-                ui.warn("the NATS server stopped by itself and was restarted");
+        match broker.tend() {
+            Ok(None) => {}
+            Ok(Some(tended)) => {
+                trouble = None;
+                say_tended(tended, ui);
             }
-            Some(Tended::Full) => ui.warn(
-                "the disk of the fleet's directory is full: agents can hand nothing in until \
-                 there is room",
-            ),
-            Some(Tended::Resumed) => ui.note("there is room again: the NATS server was restarted"),
-            None => {}
+            // It is tried until it is done, and said once.
+            Err(error) => {
+                let said = format!("{:#}", anyhow!(error));
+                if trouble.as_ref() != Some(&said) {
+                    ui.warn(&format!("{said}; the fleet stays up and tries again"));
+                    trouble = Some(said);
+                }
+            }
         }
         for (id, name) in broker.joined() {
             ui.note(&format!("{name} has joined ({id})"));
@@ -99,6 +104,18 @@ fn up(args: &UpArgs) -> Result<ExitCode> {
         Ok(())
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn say_tended(tended: Tended, ui: Ui) {
+    match tended {
+        Tended::Restarted => ui.warn("the NATS server stopped by itself and was restarted"),
+        Tended::Full => ui.warn(
+            "the disk of the fleet's directory is full: agents can hand nothing in until there is \
+             room",
+        ),
+        Tended::Resumed => ui.note("there is room again: the NATS server was restarted"),
+        Tended::Recovered => ui.note("the fleet is as it should be again"),
+    }
 }
 
 /// Returns the line by which agents join. The token is in the environment, which only the agent's

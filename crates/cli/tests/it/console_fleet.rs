@@ -1,6 +1,7 @@
 //! The console on a fleet: its agents, what each does while a run goes on, and names that no agent
 //! has.
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::console::Served;
@@ -78,4 +79,56 @@ fn a_console_on_a_fleet_shows_its_agents_and_what_each_does() {
     served.ask("POST", "/controller/cli/cancel.action?id=w1", "text/plain", "");
     let run = served.wait("w1", &["cancelled", "failed", "finished", "terminated"]);
     assert_eq!(run["state"], "cancelled");
+}
+
+/// Submits a workload to a console on two agents, and returns once both have done something of its
+/// longest stage.
+fn at_work(fleet: &Fleet, target: &Target, seconds: u32) -> Served {
+    let served = Served::start(fleet.place.path(), &fleet.flag);
+    until(&served, "/agents", |doc| rows(doc, "agents").len() == 2);
+    let workload = pinned(target, "driver2").replace("\"600\"", &format!("\"{seconds}\""));
+    assert_eq!(served.submit(&workload), "Accepted with ID: w1\n");
+    until(&served, "/runs/w1/series", |doc| {
+        let of_main = rows(doc, "agents").iter().filter(|of| of["stage"] == 2);
+        of_main.filter(|of| of["ops_count"].as_u64().unwrap() > 0).count() == 2
+    });
+    served
+}
+
+/// Returns how each agent of the first run was lost, if it was.
+fn lost(served: &Served) -> Vec<bool> {
+    let report = served.json("/runs/w1/report.json");
+    assert_eq!(report["state"], "degraded", "{report}");
+    rows(&report, "agents").iter().map(|agent| agent["lost"].is_object()).collect()
+}
+
+#[test]
+fn a_console_goes_on_without_an_agent_that_dies() {
+    let Some(fleet) = Fleet::start(&["driver1", "driver2"], &[]) else { return };
+    let target = oracle();
+    let served = at_work(&fleet, &target, 5);
+    fleet.agents[1].signal(Signal::KILL);
+    let run = served.wait("w1", &["failed", "finished", "terminated", "cancelled"]);
+    assert_eq!((&run["state"], lost(&served)), (&json!("failed"), vec![false, true]), "{run}");
+    // The one that is left carries out what comes next.
+    until(&served, "/agents", |doc| {
+        rows(doc, "agents").iter().any(|agent| agent["state"] == "ready")
+    });
+    let workload = pinned(&target, "driver1").replace("\"600\"", "\"1\"");
+    assert_eq!(served.submit(&workload), "Accepted with ID: w2\n");
+    let run = served.wait("w2", &["failed", "finished", "terminated"]);
+    assert_eq!(run["state"], "finished", "{run}");
+}
+
+/// Such an agent is there, as far as anybody can tell, and never answers.
+#[test]
+fn a_console_cancels_a_run_of_which_an_agent_no_longer_answers() {
+    let Some(fleet) = Fleet::start(&["driver1", "driver2"], &[]) else { return };
+    let target = oracle();
+    let served = at_work(&fleet, &target, 600);
+    fleet.agents[1].signal(Signal::STOP);
+    served.ask("POST", "/controller/cli/cancel.action?id=w1", "text/plain", "");
+    let run = served.wait("w1", &["failed", "finished", "terminated", "cancelled"]);
+    assert_eq!((&run["state"], lost(&served)), (&json!("cancelled"), vec![false, true]), "{run}");
+    fleet.agents[1].signal(Signal::CONT);
 }

@@ -9,16 +9,33 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use crate::console::Served;
+use crate::fleet::Fleet;
 use crate::harness::{Target, oracle, plimsoll};
 
-/// A server that is no store: it refuses everything and keeps what it was sent.
+/// A server that is not the owner's, and keeps what it was sent.
 pub(crate) struct Stranger {
     pub(crate) host: String,
     heard: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Stranger {
+    /// Starts one that is no store: it refuses everything.
     pub(crate) fn start() -> Self {
+        Self::answering(
+            |_| "HTTP/1.1 403 No\r\nContent-Length: 25\r\nConnection: close\r\n\r\n\
+                 {\"error\":\"INNER-MACHINE\"}",
+        )
+    }
+
+    /// Starts one that takes everything as a filer does in which there is nothing.
+    pub(crate) fn filer() -> Self {
+        Self::answering(|request| match request.starts_with(b"GET ") {
+            true => "HTTP/1.1 404 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            false => "HTTP/1.1 201 Yes\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}",
+        })
+    }
+
+    fn answering(answer: fn(&[u8]) -> &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = listener.local_addr().unwrap().to_string();
         let heard = Arc::<Mutex<Vec<u8>>>::default();
@@ -26,12 +43,10 @@ impl Stranger {
         thread::spawn(move || {
             for mut stream in listener.incoming().map(Result::unwrap) {
                 let request = request(&mut stream);
+                let answer = answer(&request);
                 kept.lock().unwrap_or_else(PoisonError::into_inner).extend(request);
                 // Whoever has gone by then has heard enough.
-                let _ = stream.write_all(
-                    b"HTTP/1.1 403 No\r\nContent-Length: 25\r\nConnection: close\r\n\r\n\
-                      {\"error\":\"INNER-MACHINE\"}",
-                );
+                let _ = stream.write_all(answer.as_bytes());
             }
         });
         Self { host, heard }
@@ -190,13 +205,13 @@ const ENVIRONMENT: [(&str, &str); 9] = [
 ];
 
 /// Submits workloads that name a host, and returns what that host heard.
-fn heard_of_owner(directory: &Path, stranger: &Stranger, settings: &str) -> String {
+fn heard_of_owner(directory: &Path, stranger: &Stranger, settings: &str, flags: &str) -> String {
     let console = directory.join("plimsoll-console");
     std::fs::create_dir_all(&console).unwrap();
     std::fs::write(console.join("console.toml"), settings).unwrap();
     let mut command = plimsoll(directory);
     command.envs(ENVIRONMENT).env("PLIMSOLL_SESSION_TOKEN", "OWNER-TOKEN");
-    let served = Served::of(command, "");
+    let served = Served::of(command, flags);
     let host = &stranger.host;
     let (set, put) = ("{o: {count: 1, size: 1B}}", "{objects: [{put: o}]}");
     for (number, targets) in [
@@ -223,7 +238,7 @@ fn heard_of_owner(directory: &Path, stranger: &Stranger, settings: &str) -> Stri
 #[test]
 fn credentials_of_the_owner_go_to_no_host_that_a_submitter_names() {
     let (directory, stranger) = (tempfile::tempdir().unwrap(), Stranger::start());
-    let heard = heard_of_owner(directory.path(), &stranger, "");
+    let heard = heard_of_owner(directory.path(), &stranger, "", "");
     assert!(!heard.contains("OWNER") && !heard.contains("Bearer"), "{heard}");
     assert!(heard.contains(" /plimsoll-bench"), "the filer was asked as nobody: {heard}");
 }
@@ -232,7 +247,7 @@ fn credentials_of_the_owner_go_to_no_host_that_a_submitter_names() {
 fn credentials_of_the_owner_go_to_hosts_that_the_owner_named() {
     let (directory, stranger) = (tempfile::tempdir().unwrap(), Stranger::start());
     let named = format!("credential_hosts = ['{}']\n", stranger.host);
-    let heard = heard_of_owner(directory.path(), &stranger, &named);
+    let heard = heard_of_owner(directory.path(), &stranger, &named, "");
     for secret in ["OWNER-KEY", "OWNER-PASSWORD", "Bearer ", "Credential=OWNER-ACCESS/"] {
         assert!(heard.contains(secret), "{secret}: {heard}");
     }
@@ -262,6 +277,24 @@ fn a_run_whose_servers_do_not_answer_can_be_cancelled() {
         served.ask("POST", &format!("/controller/cli/cancel.action?id={id}"), "text/plain", "");
         served.wait(&id, &["cancelled"]);
         drop(asked);
+    }
+}
+
+/// Agents are given what the console lends, also of what it does not use itself.
+#[test]
+fn a_console_on_a_fleet_lends_agents_what_it_would_lend_itself() {
+    let Some(fleet) = Fleet::start(&["a"], &[]) else { return };
+    for is_named in [false, true] {
+        let (directory, stranger) = (tempfile::tempdir().unwrap(), Stranger::filer());
+        let settings = match is_named {
+            true => format!("credential_hosts = ['{}']\n", stranger.host),
+            false => String::new(),
+        };
+        let heard = heard_of_owner(directory.path(), &stranger, &settings, &fleet.flag);
+        let (_, put) = heard.split_once("PUT /plimsoll-bench/").expect("the agent was there");
+        let (head, _) = put.split_once("\r\n\r\n").unwrap();
+        assert_eq!(head.contains("Bearer "), is_named, "{head}");
+        assert!(is_named || !heard.contains("OWNER") && !heard.contains("Bearer"), "{heard}");
     }
 }
 

@@ -740,6 +740,41 @@ fn leave_to_take_part_is_given_and_taken_back() {
 }
 
 #[test]
+fn a_fleet_whose_files_cannot_be_written_stays_up_and_tries_again() {
+    let Some(mut fleet) = Fleet::start(&["a"], &[]) else { return };
+    let directory = PathBuf::from(fleet.flag.trim_start_matches("--fleet="));
+    // What stands where a file is written before it gets its name cannot be replaced.
+    let in_the_way = directory.join("nats.conf.tmp");
+    std::fs::create_dir(&in_the_way).unwrap();
+    let place = fleet.place.path().to_path_buf();
+    let asks = |words: &[&str]| {
+        let output = plimsoll(&place).args(words).arg(&fleet.flag).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    asks(&["fleet", "revoke", "a"]);
+    let said = fleet.up.hear("nats.conf");
+    assert!(said.contains("warning: ") && said.contains("tries again"), "{said}");
+    assert!(asks(&["fleet", "agents", "--json"]).contains("a0001"), "it is still served");
+    std::fs::remove_dir(&in_the_way).unwrap();
+    fleet.up.hear("as it should be again");
+    assert!((0..20).any(|_| !asks(&["fleet", "agents", "--json"]).contains("a0001")));
+}
+
+#[test]
+fn a_password_in_the_address_of_a_fabric_is_not_repeated() {
+    let place = tempfile::tempdir().unwrap();
+    for url in ["nats://user:hush@[::1", "nats://user:hush@host:port", "user:hush@ho st"] {
+        for words in [&["agent", "--fabric", url][..], &["fleet", "agents", "--fabric", url]] {
+            let output = plimsoll(place.path()).args(words).output().unwrap();
+            let said = stderr(&output);
+            assert_eq!(output.status.code(), Some(2), "{said}");
+            assert!(said.contains("--fabric: ") && !said.contains("hush"), "{said}");
+        }
+    }
+}
+
+#[test]
 fn a_stage_ends_by_what_all_agents_measure_together() {
     let Some(fleet) = Fleet::start(&["a", "b"], &[]) else { return };
     let target = oracle();

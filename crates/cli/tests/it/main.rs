@@ -34,6 +34,7 @@ mod fleet_files;
 mod fleet_partitions;
 mod fleet_phases;
 mod fleet_secrets;
+mod fleet_weed;
 mod foreign;
 mod harness;
 mod help;

@@ -166,7 +166,8 @@ pub(crate) fn collect(plan: &Plan) -> Vec<Row> {
         })
         .collect();
     let lead = fleet.coordinator();
-    agents.iter().for_each(|agent| lead.make(&Space::Of(agent.id.clone())).unwrap());
+    let owners = agents.iter().map(|agent| (agent.id.clone(), "run".to_owned()));
+    lead.make(&owners.collect::<Vec<_>>()).unwrap();
     let files = plan.files();
     let megabytes = (AGENTS * files) as f64 * FILE_BYTES as f64 / 1e6;
     let block = block();

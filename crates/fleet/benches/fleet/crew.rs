@@ -121,8 +121,8 @@ impl Watched {
 }
 
 impl Fabric for Watched {
-    fn make(&self, of: &Space) -> Result<(), FabricError> {
-        self.nats.make(of)
+    fn make(&self, agents: &[(AgentId, String)]) -> Result<(), FabricError> {
+        self.nats.make(agents)
     }
 
     fn post(&self, to: &Address, message: Vec<u8>) -> Result<(), FabricError> {

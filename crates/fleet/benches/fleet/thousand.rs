@@ -3,14 +3,15 @@
 
 use std::io::{Read, Write};
 use std::sync::Mutex;
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use plimsoll_conduct::{Changes, RunTime};
 use plimsoll_fleet::Limits;
 use plimsoll_fleet::agent::{Agent, AgentDo};
 use plimsoll_fleet::coordinator::{Coordinator, CoordinatorDo};
-use plimsoll_fleet::fabric::{Address, Arrival, Fabric, FabricError, Kept, Space};
+use plimsoll_fleet::fabric::{
+    Address, Arrival, Arrivals, Deliver, Fabric, FabricError, Kept, Space, arrivals,
+};
 use plimsoll_fleet::protocol::{About, AgentId, Ask, Tell, decode, encode};
 use plimsoll_fleet::roll::{Call, call_roll};
 use plimsoll_fleet::wire::{
@@ -33,7 +34,7 @@ type Machine = Coordinator<Order, Answer, LiveDoc>;
 struct AtOnce {
     clock: SharedClock,
     agents: Mutex<Vec<Agent<Answer, LiveDoc>>>,
-    to: Sender<Arrival>,
+    to: Deliver,
 }
 
 fn id_of(index: usize) -> AgentId {
@@ -57,7 +58,7 @@ fn answer_to(order: &Order) -> Answer {
 }
 
 impl AtOnce {
-    fn new(clock: &SharedClock) -> (Self, Receiver<Arrival>) {
+    fn new(clock: &SharedClock) -> (Self, Arrivals) {
         let agent = |index: usize| {
             let about = About {
                 name: format!("node{index:04}"),
@@ -72,7 +73,7 @@ impl AtOnce {
             Agent::new(id_of(index), 7, about, Limits::DEFAULT, clock.now())
         };
         let agents = Mutex::new((0..AGENTS).map(agent).collect());
-        let (to, arrivals) = channel();
+        let (to, arrivals) = arrivals();
         (Self { clock: SharedClock::clone(clock), agents, to }, arrivals)
     }
 
@@ -85,7 +86,7 @@ impl AtOnce {
                 match each {
                     AgentDo::Say(tell) => {
                         let (from, bytes) = (Some(id.clone()), encode(&tell).unwrap());
-                        let _ = self.to.send(Arrival::Message { from, bytes });
+                        self.to.deliver(Arrival::Message { from, bytes });
                     }
                     AgentDo::CarryOut { run, step, order } => {
                         agent.count(LiveDoc::default());
@@ -100,7 +101,7 @@ impl AtOnce {
 }
 
 impl Fabric for AtOnce {
-    fn make(&self, _: &Space) -> Result<(), FabricError> {
+    fn make(&self, _: &[(AgentId, String)]) -> Result<(), FabricError> {
         Ok(())
     }
 
@@ -133,7 +134,7 @@ impl Fabric for AtOnce {
 struct Head<'a> {
     machine: Machine,
     fabric: &'a AtOnce,
-    arrivals: &'a Receiver<Arrival>,
+    arrivals: &'a Arrivals,
     clock: &'a SharedClock,
 }
 

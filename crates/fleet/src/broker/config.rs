@@ -48,10 +48,11 @@ fn agent(id: &str) -> String {
     user(id, &publish, &subscribe)
 }
 
-/// Returns the configuration of the server; `revoked` are agents that it no longer knows. What
+/// Returns the configuration of the server, which keeps so many bytes; `revoked` are agents that it
+/// no longer knows. What
 /// waits for a client that does not read is bound: by its subscriptions, as each is sent a message,
 /// by the length of subjects, by bytes and by time.
-pub(super) fn text(settings: &BrokerSettings, revoked: &BTreeSet<u32>) -> String {
+pub(super) fn text(settings: &BrokerSettings, room_bytes: u64, revoked: &BTreeSet<u32>) -> String {
     let (host, port) = &settings.listen;
     let port = if *port == 0 { -1 } else { i32::from(*port) };
     let directory = &settings.directory;
@@ -67,7 +68,7 @@ pub(super) fn text(settings: &BrokerSettings, revoked: &BTreeSet<u32>) -> String
         "$O.>".to_owned(),
     ];
     users += &user(COORDINATOR, &coordinator, &[format!("{SUBJECTS}.tell.*"), inbox(COORDINATOR)]);
-    let up_says = [format!("{ANSWERS}.>"), inbox(COORDINATOR)];
+    let up_says = words(&[&format!("{ANSWERS}.>"), &inbox(COORDINATOR), "$JS.API.STREAM.DELETE.*"]);
     let up_hears = [JOIN_SUBJECT.to_owned(), format!("{SUBJECTS}.up.>"), inbox(UP)];
     users += &user(UP, &up_says, &up_hears);
     let joins = user(JOIN, &words(&[JOIN_SUBJECT]), &[inbox(JOIN)]);
@@ -91,8 +92,8 @@ pub(super) fn text(settings: &BrokerSettings, revoked: &BTreeSet<u32>) -> String
          lame_duck_duration: \"30s\"\n\
          tls {{\n  cert_file: {}\n  key_file: {}\n  ca_file: {}\n  verify_and_map: true\n  \
          timeout: 5\n}}\n\
-         jetstream {{\n  store_dir: {}\n}}\n\
-         accounts {{\n  FLEET {{\n    jetstream: enabled\n    \
+         jetstream {{\n  store_dir: {}\n  max_file_store: {room_bytes}\n}}\n\
+         accounts {{\n  FLEET {{\n    jetstream: {{max_store: {room_bytes}}}\n    \
          exports: [{{service: {JOIN_SUBJECT:?}, accounts: [JOIN]}}]\n    \
          users: [\n{users}    ]\n  }}\n  \
          JOIN {{\n    imports: [{{service: {{account: FLEET, subject: {JOIN_SUBJECT:?}}}}}]\n    \

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_conduct::{BegunRun, CallerError};
+use plimsoll_record::schema::Agent;
 use plimsoll_workload::Share;
 use plimsoll_workload::plan::Stage;
 
@@ -11,16 +12,18 @@ use crate::content::{path_of, ship};
 use crate::contents::hold;
 use crate::fabric::Space;
 use crate::pki::fresh_word;
+use crate::roll::Recruit;
 use crate::wire::{Answer, Assignment, Order, found_to};
 
 impl Lead {
     /// Tells each agent its part, and learns what it is.
     pub(super) fn assign(&mut self, run: &BegunRun) -> Result<(), CallerError> {
-        let assignment = self.assignment(run)?;
         let receipts: Vec<String> = self.agents.iter().map(|_| fresh_word()).collect();
         for (agent, receipt) in self.agents.iter_mut().zip(&receipts) {
             agent.receipt = Some(receipt.clone());
         }
+        self.make_spaces()?;
+        let assignment = self.assignment(run)?;
         let order = |part: usize| {
             let receipt = receipts[part].clone();
             Order::Open(Box::new(Assignment { part, receipt, ..assignment.clone() }))
@@ -43,6 +46,15 @@ impl Lead {
         Ok(())
     }
 
+    /// Has the fabric keep what agents hand in, of each what lies below its receipt.
+    pub(super) fn make_spaces(&self) -> Result<(), CallerError> {
+        let space = |(recruit, agent): (&Recruit, &Agent)| {
+            (recruit.id.clone(), agent.receipt.clone().unwrap_or_default())
+        };
+        let spaces: Vec<_> = self.recruits.iter().zip(&self.agents).map(space).collect();
+        Ok(self.fabric.make(&spaces)?)
+    }
+
     /// Returns the assignment that all parts share.
     fn assignment(&self, run: &BegunRun) -> Result<Assignment, CallerError> {
         let weights: Vec<u32> = self.recruits.iter().map(|each| each.about.weight).collect();
@@ -51,9 +63,6 @@ impl Lead {
         }
         let shared = |what: &str| format!("{}/{what}", self.run);
         let fabric = &*self.fabric;
-        fabric.make(&Space::Shared)?;
-        let spaces = self.recruits.iter().map(|recruit| Space::Of(recruit.id.clone()));
-        spaces.into_iter().try_for_each(|space| fabric.make(&space))?;
         let workload = serde_json::to_value(&run.placed().plan.file)?;
         let workload = hold(fabric, &Space::Shared, shared("workload"), workload)?;
         let found = hold(fabric, &Space::Shared, shared("found"), found_to(run.found()))?;
@@ -83,10 +92,10 @@ impl Lead {
         match answer {
             Some(Answer::Opened { threads, endpoints, machine, files }) => {
                 if endpoints != expected {
+                    let told: String = endpoints.join(", ").chars().take(WHY_CHARS_MAX).collect();
                     return Err(format!(
-                        "agent {name} would send to {}, and this machine to {}: name hosts \
+                        "agent {name} would send to {told}, and this machine to {}: name hosts \
                          that mean the same everywhere",
-                        endpoints.join(", "),
                         expected.join(", ")
                     )
                     .into());

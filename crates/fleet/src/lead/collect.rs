@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
 
 use plimsoll_conduct::{CallerError, Observer, Stop, in_one_line};
 use plimsoll_model::{Moment, RunId, SharedClock, WallTime};
@@ -11,7 +10,7 @@ use plimsoll_record::{OpLog, OpLogWriter, RunDirectory, Staging, SummaryCounter}
 
 use super::gather::{Clocks, Count, Handed, STAGING, UNSTARTED, clocks_of, kept_losses, shifted};
 use super::{FleetSettings, Lead};
-use crate::fabric::{Arrival, Fabric, Space};
+use crate::fabric::{Arrivals, Fabric};
 use crate::roll::Recruit;
 use crate::wire::{Answer, Order};
 
@@ -27,7 +26,7 @@ pub struct Collected {
 /// Adds to the record of a run what agents have kept of it. `recruits` are the agents that are
 /// there.
 pub fn collect(
-    way: (Arc<dyn Fabric>, Receiver<Arrival>),
+    way: (Arc<dyn Fabric>, Arrivals),
     recruits: &[Recruit],
     directory: &RunDirectory,
     (clock, observer): (SharedClock, Arc<dyn Observer>),
@@ -65,9 +64,9 @@ pub fn collect(
     }
     let (places, called): (Vec<usize>, Vec<Recruit>) = wanted.into_iter().unzip();
     let run = manifest.run_id.clone();
-    for recruit in &called {
-        way.0.make(&Space::Of(recruit.id.clone()))?;
-    }
+    let receipt = |place: &usize| manifest.agents[*place].receipt.clone().unwrap_or_default();
+    let ids = called.iter().map(|recruit| recruit.id.clone());
+    way.0.make(&ids.zip(places.iter().map(receipt)).collect::<Vec<_>>())?;
     let mut lead = Lead::connect(way, called, run, (clock, observer), settings);
     lead.take_kept(directory, &mut manifest, &places, &mut collected)?;
     recount(directory, &mut manifest)?;
@@ -107,8 +106,9 @@ impl Lead {
                     let clocks = clocks_of(&of.clock, manifest.stages.len());
                     let receipt = of.receipt.clone();
                     let agent = self.recruits[at].id.clone();
-                    let handed = Handed { index: places[at], agent, files, clocks, receipt };
-                    let part = self.source(manifest).fetch(&handed, &own);
+                    let (index, counted) = (places[at], Vec::new());
+                    let handed = Handed { index, agent, files, clocks, counted, receipt };
+                    let part = self.source(manifest, Stop::default()).fetch(&handed, &own);
                     let part = part.map_err(|error| in_one_line(&error));
                     match part {
                         Ok(part) => {

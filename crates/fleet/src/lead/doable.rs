@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use plimsoll_conduct::Stop;
 use plimsoll_model::OpRecord;
 use plimsoll_record::schema::{LoopModel, Manifest, Stage, StageJob};
 use plimsoll_workload::Share;
@@ -103,14 +104,18 @@ fn times(stage: &Stage) -> (u64, u64) {
     (from, stage.ended_ns.map_or(u64::MAX, |to| to.saturating_add(SLACK_NS)))
 }
 
-/// Takes no more than was said that there is.
+/// Takes no more than was said that there is, and nothing once somebody wants it to stop.
 pub(super) struct UpTo<'a> {
     pub(super) to: &'a mut dyn Write,
     pub(super) left: u64,
+    pub(super) stop: &'a Stop,
 }
 
 impl Write for UpTo<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.stop.is_step_stopped() {
+            return Err(io::Error::other("the run was told to end"));
+        }
         let left = self.left.checked_sub(bytes.len() as u64);
         self.left = left.ok_or_else(|| io::Error::other("it is longer than was said"))?;
         self.to.write_all(bytes)?;

@@ -82,14 +82,14 @@ impl Lead {
         let stepped = self.step(|index| Order::Clean { sweeps: sweeps(index) }, &is_stopped);
         let mut trouble: Vec<String> =
             stepped.err().map(|error| error.to_string()).into_iter().collect();
-        let mut count = 0;
+        let mut count: u64 = 0;
         for (index, answer) in self.answers() {
             let name = &self.agents[index].name;
             match answer {
                 Some(Answer::Cleaned { .. }) if back.contains(&index) && !shared => {
                     trouble.push(format!("agent {name} was lost, and what it wrote is there"));
                 }
-                Some(Answer::Cleaned { files_count }) => count += files_count,
+                Some(Answer::Cleaned { files_count }) => count = count.saturating_add(files_count),
                 Some(Answer::Failed { why }) => trouble.push(format!("agent {name}: {why}")),
                 Some(_) => trouble.push(format!("agent {name} answers something else")),
                 None if shared => {}

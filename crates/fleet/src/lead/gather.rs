@@ -1,6 +1,6 @@
 //! What agents recorded, as one record.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::{Scope, ScopedJoinHandle};
@@ -9,7 +9,7 @@ use plimsoll_conduct::{CallerError, Done, Observer, Recording, Stop, in_one_line
 use plimsoll_engine::{
     EndReason, JobOutcome, OpSink, OpSinkError, ScheduleOutcome, StageOutcome, Unchecked,
 };
-use plimsoll_model::{JobId, Moment, OpRecord, PackedOp, SeriesKey, StageId};
+use plimsoll_model::{Bytes, JobId, Moment, OpRecord, PackedOp, SeriesKey, StageId};
 use plimsoll_record::schema::{ClockReading, Manifest, Stage};
 use plimsoll_record::{OpLog, Receiving, RecordError, RunDirectory, Staging, sample_of, series_of};
 use plimsoll_report::format;
@@ -19,10 +19,12 @@ use thiserror::Error;
 use super::clocks::SAME;
 use super::doable::{Doable, UpTo};
 use super::{Lead, PartOutcome};
-use crate::fabric::{Fabric, FabricError, Kept, Space};
+use crate::contents::{ContentError, fetch};
+use crate::fabric::{Fabric, FabricError, Space};
+use crate::limits::free_bytes;
 use crate::offset::{ClockLine, Offset};
 use crate::protocol::AgentId;
-use crate::wire::{Answer, Order, OutcomeDoc, ended_by};
+use crate::wire::{Answer, HandedFiles, Held, Order, OutcomeDoc, ended_by};
 
 /// Where in the run directory the records of agents lie until they are part of its own.
 pub(super) const STAGING: &str = "agents";
@@ -38,6 +40,15 @@ pub(super) const UNSTARTED: &str =
     "operations of its schedules that never started are not counted, as it did not report them";
 /// So many operations are handed to the record at once.
 const OPS_AT_ONCE: usize = 4_096;
+/// No record has more files: those of a month, one every ten seconds.
+const FILES_MAX: usize = 1 << 18;
+/// More than the list of them has.
+const LIST_BYTES_MAX: u64 = 128 << 20;
+/// What an agent hands in takes no more than this part of the room that is left on the disk, so that
+/// none of them leaves the others without any.
+const ROOM_PART: u64 = 2;
+/// What an operation takes of the disk where it is written anew.
+const OP_BYTES: u64 = 8;
 
 /// Why the record of an agent is missing.
 #[derive(Debug, Error)]
@@ -46,8 +57,19 @@ pub(super) enum GatherError {
     Fabric(#[from] FabricError),
     #[error(transparent)]
     Record(#[from] RecordError),
+    #[error(transparent)]
+    Content(#[from] ContentError),
     #[error("it contains an operation that the agent cannot have done: {0}")]
     Strange(String),
+    #[error("it has {0} files, and the record of a run at most {FILES_MAX}, each once")]
+    Files(usize),
+    #[error(
+        "it needs {needed} on the disk, which has {left} left, and one agent may take half of that; \
+         `plimsoll fleet collect` adds it to the record when there is room"
+    )]
+    Room { needed: Bytes, left: Bytes },
+    #[error("the run was told to end before it was there; `plimsoll fleet collect` fetches it")]
+    Stopped,
     #[error("it does not belong to the part that the agent was given")]
     NotGiven,
     #[error("it cannot be read: it is not a record")]
@@ -163,9 +185,10 @@ pub(super) struct Handed {
     /// Its place among the agents of the record.
     pub(super) index: usize,
     pub(super) agent: AgentId,
-    /// What each is called in the record, and where it is kept.
-    pub(super) files: Vec<(String, Kept)>,
+    pub(super) files: Held<HandedFiles>,
     pub(super) clocks: Clocks,
+    /// By stage: how many operations it has counted; `None` where it did not tell.
+    pub(super) counted: Vec<Option<u64>>,
     /// What its record has to show.
     pub(super) receipt: Option<String>,
 }
@@ -176,6 +199,7 @@ pub(super) struct Source {
     observer: Arc<dyn Observer>,
     run: String,
     limits: Doable,
+    stop: Stop,
 }
 
 /// By stage: the clock of an agent in it; `None` where it took no part.
@@ -186,11 +210,25 @@ impl Source {
     /// of the record.
     pub(super) fn fetch(&self, of: &Handed, place: &Path) -> Result<RunDirectory, GatherError> {
         let space = Space::Of(of.agent.clone());
+        let files = fetch(&*self.fabric, &space, of.files.clone(), LIST_BYTES_MAX)?;
+        let names: BTreeSet<&str> = files.iter().map(|(name, _)| &**name).collect();
+        if names.len() < files.len() || files.len() > FILES_MAX {
+            return Err(GatherError::Files(files.len()));
+        }
         let receiving = Receiving::begin(place)?;
-        for (name, kept) in &of.files {
-            receiving.keep(name, |to| {
-                let mut to = UpTo { to, left: kept.size_bytes };
+        let bytes = files.iter().fold(0, |sum: u64, (_, kept)| sum.saturating_add(kept.size_bytes));
+        check_room(place, bytes)?;
+        for (name, kept) in &files {
+            if self.stop.is_step_stopped() {
+                return Err(GatherError::Stopped);
+            }
+            let fetched = receiving.keep(name, |to| {
+                let mut to = UpTo { to, left: kept.size_bytes, stop: &self.stop };
                 Ok::<_, GatherError>(self.fabric.get(&space, kept, &mut to)?)
+            });
+            fetched.map_err(|error| match self.stop.is_step_stopped() {
+                true => GatherError::Stopped,
+                false => error,
             })?;
         }
         let directory = RunDirectory::open(place)?;
@@ -198,7 +236,9 @@ impl Source {
             return Err(GatherError::NotGiven);
         }
         let mut strange = None;
-        OpLog::open(&directory)?.scan(&mut |op| {
+        let mut recorded: BTreeMap<StageId, u64> = BTreeMap::new();
+        let rows = OpLog::open(&directory)?.scan(&mut |op| {
+            *recorded.entry(op.stage).or_default() += 1;
             if strange.is_none() {
                 strange = match clock_in(&of.clocks, op.stage) {
                     Some(clock) => self.limits.why_strange(of.index, &shifted(op, clock)),
@@ -206,14 +246,31 @@ impl Source {
                 };
             }
         })?;
-        if let Some(why) = strange {
+        let is_more = |(stage, ops): (&StageId, &u64)| {
+            let counted = of.counted.get(usize::from(stage.0)).copied().flatten();
+            counted.filter(|counted| counted < ops).map(|counted| {
+                format!("in stage {} it has counted {counted} and recorded {ops}", stage.0)
+            })
+        };
+        if let Some(why) = strange.or_else(|| recorded.iter().find_map(is_more)) {
             return Err(GatherError::Strange(why));
         }
+        check_room(place, rows.saturating_mul(OP_BYTES))?;
         // What it recorded is here, whatever else it has put there.
-        if let Err(error) = self.fabric.remove(&space, &self.run) {
+        let below = of.receipt.as_ref().unwrap_or(&self.run);
+        if let Err(error) = self.fabric.remove(&space, below) {
             self.observer.note(&in_one_line(&error));
         }
         Ok(directory)
+    }
+}
+
+/// Refuses what needs more of the disk than one agent may take.
+fn check_room(place: &Path, needed: u64) -> Result<(), GatherError> {
+    let left = free_bytes(place);
+    match needed > left / ROOM_PART {
+        true => Err(GatherError::Room { needed: Bytes(needed), left: Bytes(left) }),
+        false => Ok(()),
     }
 }
 
@@ -343,14 +400,17 @@ impl Lead {
                     self.agents[index].losses = kept_losses(losses);
                     let agent = self.recruits[index].id.clone();
                     let clocks = self.clocks(index, recording.manifest.stages.len());
-                    let receipt = self.agents[index].receipt.clone();
-                    handed.push(Handed { index, agent, files, clocks, receipt });
+                    let (receipt, counted) =
+                        (self.agents[index].receipt.clone(), self.counted(index));
+                    handed.push(Handed { index, agent, files, clocks, counted, receipt });
                 }
                 Some(Answer::Failed { why }) => self.give_up(index, why),
                 Some(_) | None => {}
             }
         }
-        let source = self.source(&recording.manifest);
+        // Who has waited long enough for agents may want to have what they handed in.
+        recording.stop.begin_step();
+        let source = self.source(&recording.manifest, recording.stop.clone());
         std::thread::scope(|scope| -> Result<(), CallerError> {
             let mut fetching = Fetching::new(scope, &source, &place, &handed);
             while let Some((of, fetched)) = fetching.next() {
@@ -414,9 +474,18 @@ impl Lead {
     }
 
     /// Returns where the records of agents are fetched from, for the run of a record.
-    pub(super) fn source(&self, manifest: &Manifest) -> Source {
+    pub(super) fn source(&self, manifest: &Manifest, stop: Stop) -> Source {
         let (fabric, observer) = (Arc::clone(&self.fabric), Arc::clone(&self.observer));
-        Source { fabric, observer, run: self.run.clone(), limits: Doable::of(manifest) }
+        Source { fabric, observer, run: self.run.clone(), limits: Doable::of(manifest), stop }
+    }
+
+    /// Returns how many operations an agent has counted in each stage, where it has told that.
+    fn counted(&self, index: usize) -> Vec<Option<u64>> {
+        let told = |parts: &Vec<Option<PartOutcome>>| {
+            let part = parts.get(index)?.as_ref().filter(|part| part.is_told)?;
+            Some(part.doc.ops_count())
+        };
+        self.outcomes.iter().map(told).collect()
     }
 
     /// Returns the clock of an agent in each of the first stages.
@@ -552,8 +621,8 @@ mod tests {
             self.0.post(to, message)
         }
 
-        fn make(&self, of: &Space) -> Result<(), FabricError> {
-            self.0.make(of)
+        fn make(&self, agents: &[(AgentId, String)]) -> Result<(), FabricError> {
+            self.0.make(agents)
         }
 
         fn put(&self, of: &Space, name: &str, content: &mut dyn Read) -> Result<Kept, FabricError> {
@@ -638,19 +707,29 @@ mod tests {
             let kept = local.put(&Space::Of(agent.clone()), &path, &mut content).unwrap();
             (name, kept)
         };
-        let files: Vec<_> = part.files().unwrap().into_iter().map(keep).collect();
+        let files: HandedFiles = part.files().unwrap().into_iter().map(keep).collect();
         let limits = Doable::of(&manifest);
         let notes = Arc::new(Notes::default());
         let (fabric, observer) = (Arc::new(Keeps(local)), Arc::clone(&notes) as Arc<dyn Observer>);
-        let source = Source { fabric, observer, run: "given".to_owned(), limits };
-        let fetch = |receipt: &str| {
-            let (agent, files, receipt) = (agent.clone(), files.clone(), receipt.to_owned());
-            let handed =
-                Handed { index: 0, agent, files, clocks: Vec::new(), receipt: Some(receipt) };
+        let stop = Stop::default();
+        let run = "given".to_owned();
+        let source = Source { fabric, observer, run, limits, stop: stop.clone() };
+        let fetch = |receipt: &str, files: &HandedFiles| {
+            let (agent, files) = (agent.clone(), Held::Here(files.clone()));
+            let (clocks, counted, receipt) = (Vec::new(), Vec::new(), Some(receipt.to_owned()));
+            let handed = Handed { index: 0, agent, files, clocks, counted, receipt };
             source.fetch(&handed, &place.path().join(handed.receipt.clone().unwrap()))
         };
-        assert!(matches!(fetch("of another"), Err(GatherError::NotGiven)));
-        assert!(fetch("its own").is_ok());
+        assert!(matches!(fetch("of another", &files), Err(GatherError::NotGiven)));
+        assert!(fetch("its own", &files).is_ok());
         assert_eq!(*notes.0.lock().unwrap(), ["cannot clear what agent a has kept: away"]);
+        // Of what the disk has no room for nothing is fetched.
+        let mut huge = files.clone();
+        huge.iter_mut().for_each(|(_, kept)| kept.size_bytes = 1 << 62);
+        assert!(matches!(fetch("huge", &huge), Err(GatherError::Room { .. })));
+        let twice: HandedFiles = files.iter().chain(&files).cloned().collect();
+        assert!(matches!(fetch("twice", &twice), Err(GatherError::Files(_))));
+        stop.request();
+        assert!(matches!(fetch("too late", &files), Err(GatherError::Stopped)));
     }
 }

@@ -1,7 +1,7 @@
 //! The thread that hears the agents of a run.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use plimsoll_conduct::Observer;
 use plimsoll_model::{Moment, SharedClock};
 
 use crate::coordinator::{Coordinator, CoordinatorDo, Loss, LossReason};
-use crate::fabric::{Address, Arrival, Fabric};
+use crate::fabric::{Address, Arrival, Arrivals, Fabric};
 use crate::protocol::{AgentId, Ask, Tell, What, decode, encode};
 use crate::roll::Recruit;
 use crate::wire::{Answer, LiveDoc, Order};
@@ -50,7 +50,7 @@ pub(super) struct Hearing {
     pub(super) names: Vec<String>,
     /// What they call themselves.
     pub(super) own_names: Vec<String>,
-    pub(super) arrivals: Receiver<Arrival>,
+    pub(super) arrivals: Arrivals,
 }
 
 impl Hearing {
@@ -117,7 +117,7 @@ fn hear(
                 return Vec::new();
             }
             match &tell.what {
-                What::Here(about) if own_names.contains(&about.name) => {
+                What::Here(about) if about.is_printable() && own_names.contains(&about.name) => {
                     let (id, incarnation) = (tell.agent.clone(), tell.incarnation);
                     let (name, about) = (about.name.clone(), about.clone());
                     let recruit = Recruit { id: id.clone(), name, incarnation, about };

@@ -10,6 +10,9 @@ use crate::coordinator::{Member, Standing};
 use crate::fabric::{Fabric, Space};
 use crate::wire::{Answer, LiveDoc, NewSeen, Order};
 
+/// What an agent has seen for one rule of one job and kind takes no more.
+const SEEN_BYTES_MAX: u64 = 16 << 20;
+
 /// Looks at what agents tell now and then.
 pub(super) trait Watching {
     /// Takes what they have told; nobody hears them meanwhile.
@@ -110,7 +113,8 @@ impl Judge<'_> {
         for part in &mut self.parts {
             let Some(NewSeen { content, .. }) = part.new.take() else { continue };
             // What cannot be had, or means nothing, is made up for by what is told next.
-            let fetched = fetch(&*self.fabric, &part.space, content).ok();
+            let most = SEEN_BYTES_MAX * self.rules.count().max(1) as u64;
+            let fetched = fetch(&*self.fabric, &part.space, content, most).ok();
             if let Some(seen) = fetched.and_then(crate::wire::SeenDoc::part) {
                 part.seen = Some(seen);
                 is_new = true;

@@ -9,7 +9,7 @@ use plimsoll_model::Moment;
 use super::Lead;
 use super::hearing::{LOOK, State};
 use crate::coordinator::Standing;
-use crate::fabric::{Address, Space};
+use crate::fabric::Address;
 use crate::protocol::{Ask, encode};
 use crate::roll::Recruit;
 use crate::wire::Order;
@@ -63,13 +63,15 @@ impl Lead {
         let mut back = Vec::new();
         for (index, how) in found {
             let Return::Back(recruit, number) = how else { continue };
-            self.fabric.make(&Space::Of(recruit.id.clone()))?;
             let (who, now) = ((recruit.id.clone(), recruit.incarnation), self.clock.now());
             self.shared.state().machine.take_back(now, index, who, number);
             let name = &self.agents[index].name;
             self.recruits[index] = Recruit { name: name.clone(), ..recruit };
             self.observer.note(&format!("agent {name} is back, and hands in what it recorded"));
             back.push(index);
+        }
+        if !back.is_empty() {
+            self.make_spaces()?;
         }
         Ok(back)
     }

@@ -5,6 +5,9 @@
 //! any subject that it knows. So the subject of a content ends in a word that nobody can guess, and
 //! streams take no `Nats-Rollup`, which would remove what lies there.
 //!
+//! The stream of an agent takes only what lies below a word that this agent alone is told, so that
+//! the replies to others do not fill it, and no more than its part of the room.
+//!
 //! Pieces are fetched one by one, without a consumer: a client that may create consumers can have
 //! the server send stored data to anybody. Others may have stored anything, so only what is asked
 //! for is read.
@@ -13,11 +16,13 @@ use std::collections::VecDeque;
 use std::io::Write;
 use std::time::Duration;
 
-use async_nats::jetstream::Context;
-use async_nats::jetstream::context::{CreateStreamError, PublishAckFuture, PublishError};
+use async_nats::jetstream::context::{
+    CreateStreamError, DeleteStreamErrorKind, PublishAckFuture, PublishError,
+};
 use async_nats::jetstream::stream::{
     Config, DirectGetErrorKind, DiscardPolicy, StorageType, Stream,
 };
+use async_nats::jetstream::{Context, ErrorCode};
 use aws_lc_rs::digest::{Context as Sum, SHA256};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE;
@@ -26,7 +31,7 @@ use thiserror::Error;
 
 use super::CHUNK_BYTES;
 use crate::content::sum_of;
-use crate::fabric::Kept;
+use crate::fabric::{Kept, is_word};
 use crate::pki::fresh_word;
 
 /// So many pieces of a content are on their way at once.
@@ -46,16 +51,49 @@ pub(super) enum PutError {
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Creates the stream of a bucket, if it is not there. Its contents are removed after `max_age`,
-/// unless that is zero.
+/// So many runs in which an agent takes part may be under way for different coordinators: it is
+/// part of one, and others are about to be refused.
+const WORDS_MAX: usize = 4;
+/// What a message of a stream has besides a piece.
+const HEAD_BYTES_MAX: usize = 1 << 10;
+
+/// What a stream takes.
+pub(super) enum Takes {
+    /// Anything, for so long, of so many bytes where there is a limit.
+    Anything { bytes: Option<u64>, max_age: Duration },
+    /// What lies below a word, in so many pieces. The server sets bytes aside that a stream may
+    /// have, however few it has, so that they would not suffice for the agents of several runs.
+    Below { word: String, pieces: u64 },
+}
+
+/// Makes the stream of a bucket, or has it take this from now on.
 pub(super) async fn make(
     context: &Context,
     bucket: &str,
-    max_age: Duration,
+    takes: &Takes,
 ) -> Result<(), CreateStreamError> {
+    let (subject, max_bytes, max_messages, max_age) = match takes {
+        Takes::Anything { bytes, max_age } => {
+            let max_bytes = bytes.map_or(-1, |bytes| bytes as i64);
+            (format!("$O.{bucket}.C.>"), max_bytes, -1, *max_age)
+        }
+        Takes::Below { word, pieces } => {
+            (format!("{}.>", subject_of(bucket, word)), -1, *pieces as i64, Duration::ZERO)
+        }
+    };
+    let mut subjects = vec![subject];
+    if let Ok(stream) = context.get_stream(stream_of(bucket)).await {
+        let known = &stream.cached_info().config.subjects;
+        let others = known.iter().filter(|known| **known != subjects[0]);
+        let others: Vec<String> = others.take(WORDS_MAX - 1).cloned().collect();
+        subjects.extend(others);
+    }
     let config = Config {
         name: stream_of(bucket),
-        subjects: vec![format!("$O.{bucket}.C.>")],
+        subjects,
+        max_bytes,
+        max_messages,
+        max_message_size: (CHUNK_BYTES + HEAD_BYTES_MAX) as i32,
         max_age,
         storage: StorageType::File,
         discard: DiscardPolicy::New,
@@ -63,7 +101,13 @@ pub(super) async fn make(
         allow_rollup: false,
         ..Config::default()
     };
-    context.create_stream(config).await.map(drop)
+    context.create_or_update_stream(config).await.map(drop)
+}
+
+/// Tells whether there was no stream to be deleted.
+pub(super) fn is_missing(kind: &DeleteStreamErrorKind) -> bool {
+    let DeleteStreamErrorKind::JetStream(error) = kind else { return false };
+    error.error_code() == ErrorCode::STREAM_NOT_FOUND
 }
 
 /// Returns the name of the stream that is a bucket.
@@ -85,11 +129,8 @@ fn subject_of(bucket: &str, path: &str) -> String {
 /// which a server would not answer.
 fn pieces_of(bucket: &str, kept: &Kept) -> Option<String> {
     let is_name = kept.name.len() <= NAME_BYTES_MAX && !kept.name.split('/').any(str::is_empty);
-    let is_word = !kept.word.is_empty()
-        && kept.word.len() <= NAME_BYTES_MAX
-        && kept.word.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let subject = || format!("{}.{}", subject_of(bucket, &kept.name), kept.word);
-    (is_name && is_word).then(subject)
+    (is_name && is_word(&kept.word)).then(subject)
 }
 
 /// Puts a content in place of the one that has the name.

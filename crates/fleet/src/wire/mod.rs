@@ -35,6 +35,9 @@ pub enum Held<T> {
     Kept(Kept),
 }
 
+/// The files of a record that are kept by the fabric, each with what it is called in the record.
+pub type HandedFiles = Vec<(String, Kept)>;
+
 /// What an agent is to do in a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -216,8 +219,8 @@ pub enum Answer {
     },
     /// What was recorded is kept by the fabric, in order.
     HandedIn {
-        /// The files, each with what it is called in the record.
-        files: Vec<(String, Kept)>,
+        /// The files: of a long run more than a message holds.
+        files: Held<HandedFiles>,
         /// What is missing of what was recorded, a sentence each.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         losses: Vec<String>,

@@ -114,7 +114,7 @@ impl SeenDoc {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_stats::BatchMetric;
+    use plimsoll_stats::{BatchMetric, Percentile, SteadyRule};
 
     use super::*;
 
@@ -146,12 +146,44 @@ mod tests {
         // What cannot be is not taken.
         for (from, to) in [
             ("\"cell_ns\":40000000", "\"cell_ns\":30000000"),
+            ("\"cell_ns\":40000000", "\"cell_ns\":10995116277760000000"),
+            ("\"bins\":[[", "\"bins\":[[18446744073709551615,1],["),
             ("\"sum\":\"", "\"sum\":\"x"),
             ("\"has_workers\":true", "\"has_workers\":1"),
         ] {
             assert!(text.contains(from), "{from} in {text}");
             let broken = serde_json::from_str::<SeenDoc>(&text.replace(from, to));
             assert!(broken.map_or(true, |doc| doc.part().is_none()), "{to}");
+        }
+    }
+    #[test]
+    fn no_sum_of_what_agents_claim_to_have_seen_overflows() {
+        let most = u128::MAX.to_string();
+        let batch = BatchDoc {
+            bytes: u64::MAX,
+            ops_micro: u64::MAX,
+            bins: vec![(1, u64::MAX)],
+            sum: most.clone(),
+            sum_of_squares: most,
+            min_max: Some((1, 1)),
+        };
+        let amounts =
+            RuleDoc::Amounts { cell_ns: 10_000_000, cells: vec![(u64::MAX, u64::MAX); 4_096] };
+        let batches = RuleDoc::Batches { batch_ns: 1_000_000_000, batches: vec![batch; 40] };
+        let [Some(RuleSeen::Amounts(mut amounts)), Some(RuleSeen::Batches(mut batches))] =
+            [amounts.seen(), batches.seen()]
+        else {
+            panic!("they can be")
+        };
+        amounts.merge(&amounts.clone());
+        batches.merge(batches.clone());
+        let rule = SteadyRule { window_ns: 1_000_000_000, percent: 50.0 };
+        // All that can be counted was reached before the range began that is compared.
+        assert_eq!(amounts.steady(&rule, 0, 40_000_000_000), None);
+        let p50 = BatchMetric::Latency(Percentile::P50);
+        for metric in [BatchMetric::Rate, BatchMetric::Throughput, BatchMetric::MeanLatency, p50] {
+            let interval = batches.interval(metric, 0, 40_000_000_000);
+            assert!(interval.is_none_or(|of| of.centre > 0.0), "{metric:?}: {interval:?}");
         }
     }
 }

@@ -2,14 +2,13 @@
 
 use std::io::Cursor;
 use std::path::Path;
-use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use plimsoll_fleet::broker::{
     Broker, BrokerError, BrokerSettings, RevokedAgent, Tended, TokenRules, ask_revoke, ask_token,
     join, local_fleet,
 };
-use plimsoll_fleet::fabric::{Address, Arrival, Fabric, Kept, Space};
+use plimsoll_fleet::fabric::{Address, Arrival, Arrivals, Fabric, Kept, Space};
 use plimsoll_fleet::nats::{Nats, Side};
 use plimsoll_fleet::pki::NewKey;
 use plimsoll_fleet::protocol::AgentId;
@@ -36,7 +35,7 @@ pub(crate) fn broker(directory: &Path, agents_max: u32) -> Option<Broker> {
 struct Joined {
     id: AgentId,
     nats: Nats,
-    arrivals: Receiver<Arrival>,
+    arrivals: Arrivals,
 }
 
 fn agent(token: &Token, name: &str) -> Joined {
@@ -105,7 +104,8 @@ fn agents_join_by_a_token_and_hear_what_is_for_them_alone() {
     assert!(second.arrivals.recv_timeout(SHORT).is_err());
 
     let spaces = [&first, &second].map(|agent| Space::Of(agent.id.clone()));
-    [&spaces[0], &spaces[1], &Space::Shared].into_iter().for_each(|of| lead.make(of).unwrap());
+    let word = |agent: &Joined| (agent.id.clone(), "run".to_owned());
+    lead.make(&[word(&first), word(&second)]).unwrap();
     let large: Vec<u8> = (0..3_000_000_u32).map(|at| (at % 251) as u8).collect();
     let mut part = first.nats.put(&spaces[0], "run/part", &mut Cursor::new(&large)).unwrap();
     let plan = lead.put(&Space::Shared, "run/plan", &mut Cursor::new(&large[..700_000])).unwrap();

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read as _, Write as _};
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use async_nats::{Client, ConnectOptions, HeaderMap, Subscriber};
 use futures::StreamExt as _;
 use plimsoll_conduct::RunTime;
-use plimsoll_fleet::broker::{Broker, TokenRules, join, local_fleet};
-use plimsoll_fleet::fabric::{Address, Arrival, Fabric, Kept, Space};
+use plimsoll_fleet::broker::{Broker, TokenRules, ask_revoke, join, local_fleet};
+use plimsoll_fleet::fabric::{Address, Arrival, Arrivals, Fabric, Kept, Space};
 use plimsoll_fleet::nats::{Access, Nats, NatsConfig, Side};
 use plimsoll_fleet::pki::{Authority, NewKey, client_config};
 use plimsoll_fleet::protocol::{
@@ -20,7 +19,7 @@ use plimsoll_fleet::roll::{Call, Recruit, call_roll};
 use plimsoll_fleet::token::Token;
 use plimsoll_fleet::wire::{Answer, Assignment, ConductDoc, ContentDoc, Held, LiveDoc, Order};
 use plimsoll_workload::plan::WorkloadFile;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use crate::broker::broker;
@@ -110,19 +109,22 @@ impl Raw {
 
 /// A fleet with a coordinator and an agent that know nothing of what is done to them.
 struct Victims {
-    _broker: Broker,
+    broker: Broker,
+    config: NatsConfig,
     token: Token,
     lead: Nats,
-    told: Receiver<Arrival>,
+    told: Arrivals,
     id: AgentId,
     agent: Nats,
-    asked: Receiver<Arrival>,
+    asked: Arrivals,
     /// What the agent has handed in, and what the coordinator keeps for all.
     kept: (Kept, Kept),
     _place: tempfile::TempDir,
 }
 
 const CONTENT: &[u8] = b"what nobody else is to change";
+/// What the names of contents begin with.
+const RUN: &str = "run";
 
 impl Victims {
     fn new() -> Option<Self> {
@@ -131,19 +133,19 @@ impl Victims {
         let token = broker.token(ANY).unwrap();
         let config = local_fleet(&place.path().join("fleet")).unwrap();
         let (lead, told) = Nats::join(&config, Side::Coordinator).unwrap();
-        let (id, config) = join(&token, "victim", &NewKey::make().unwrap()).unwrap();
-        let (agent, asked) = Nats::join(&config, Side::Agent(&id, 7)).unwrap();
-        [Space::Shared, Space::Of(id.clone())].iter().for_each(|of| lead.make(of).unwrap());
+        let (id, own) = join(&token, "victim", &NewKey::make().unwrap()).unwrap();
+        let (agent, asked) = Nats::join(&own, Side::Agent(&id, 7)).unwrap();
+        lead.make(&[(id.clone(), RUN.to_owned())]).unwrap();
         let own = agent.put(&Space::Of(id.clone()), "run/part", &mut Cursor::new(CONTENT));
         let shared = lead.put(&Space::Shared, "run/plan", &mut Cursor::new(CONTENT));
         let kept = (own.unwrap(), shared.unwrap());
-        Some(Self { _broker: broker, token, lead, told, id, agent, asked, kept, _place: place })
+        Some(Self { broker, config, token, lead, told, id, agent, asked, kept, _place: place })
     }
 
     /// Has a hostile agent join, which has a bucket of its own.
     fn intruder(&self) -> (AgentId, NatsConfig, Raw) {
         let (own, config) = join(&self.token, "hostile", &NewKey::make().unwrap()).unwrap();
-        self.lead.make(&Space::Of(own.clone())).unwrap();
+        self.lead.make(&[(own.clone(), RUN.to_owned())]).unwrap();
         let raw = Raw::connect(&config, "x", own.as_str()).unwrap();
         (own, config, raw)
     }
@@ -164,7 +166,7 @@ impl Victims {
     /// Checks that nobody has heard anything but what they said to each other.
     #[track_caller]
     fn assert_undisturbed(&self) {
-        let texts = |arrivals: &Receiver<Arrival>, count: usize| {
+        let texts = |arrivals: &Arrivals, count: usize| {
             let mut texts = Vec::new();
             for _ in 0..count {
                 texts.push(format!("{:?}", arrivals.recv_timeout(LONG).unwrap()));
@@ -300,7 +302,7 @@ fn an_agent_has_the_server_say_nothing_to_others() {
     let own = own.as_str();
     // What it says in the name of a coordinator, and of another agent, lies in its own bucket.
     let ask: Ask<Order> = Ask::Roll { coordinator: 66, look: Vec::new(), number: 1 };
-    let kept = format!("$O.plimsoll-of-{own}.C.x");
+    let kept = format!("$O.plimsoll-of-{own}.C.cnVu.x");
     raw.says(&kept, &encode(&ask).unwrap());
     let shared = format!("$O.plimsoll-shared.C.cnVu.cGxhbg==.{}", victims.kept.1.word);
     for (stream, subject) in
@@ -314,7 +316,7 @@ fn an_agent_has_the_server_say_nothing_to_others() {
             for api in ["DIRECT.GET", "STREAM.MSG.GET", "STREAM.INFO"] {
                 raw.asks_for(&format!("$JS.API.{api}.{stream}"), to, last.as_bytes());
             }
-            raw.asks_for(&format!("$O.plimsoll-of-{own}.C.x"), to, b"acknowledged there");
+            raw.asks_for(&format!("$O.plimsoll-of-{own}.C.cnVu.x"), to, b"acknowledged there");
             let consumer = json!({"stream_name": stream, "config": {"name": "n",
                 "deliver_subject": to, "deliver_policy": "all", "ack_policy": "none",
                 "replay_policy": "instant"}});
@@ -338,7 +340,7 @@ fn an_agent_has_the_server_store_nothing_over_what_others_have_put_there() {
     let (own, _config, raw) = victims.intruder();
     let own = own.as_str();
     // What it keeps itself asks a server to remove all else, wherever it is stored.
-    let (evil, all) = (format!("$O.plimsoll-of-{own}.C.evil"), [("Nats-Rollup", "all")]);
+    let (evil, all) = (format!("$O.plimsoll-of-{own}.C.cnVu.evil"), [("Nats-Rollup", "all")]);
     raw.says_with(&evil, &all, b"other bytes");
     raw.says(&evil, b"other bytes");
     let word = &victims.kept.1.word;
@@ -411,6 +413,45 @@ fn what_an_agent_has_put_there_is_removed_whatever_it_is() {
     victims.assert_undisturbed();
 }
 
+/// Returns what the server says of an agent's stream, if there is one.
+fn stream_of(victims: &Victims, id: &str) -> Option<Value> {
+    let raw = Raw::connect(&victims.config, "x", "coordinator").unwrap();
+    let said = raw.asks(&format!("$JS.API.STREAM.INFO.OBJ_plimsoll-of-{id}"), b"{}").unwrap();
+    let said: Value = serde_json::from_str(&said).unwrap();
+    said.get("config").is_some().then_some(said)
+}
+
+/// Returns how many pieces an agent keeps.
+fn kept(victims: &Victims, id: &str) -> u64 {
+    stream_of(victims, id).unwrap()["state"]["messages"].as_u64().unwrap()
+}
+
+#[test]
+fn what_an_agent_keeps_takes_its_own_room_and_no_other() {
+    let Some(mut victims) = Victims::new() else { return };
+    let (own, _config, raw) = victims.intruder();
+    let (own, id) = (own.as_str().to_owned(), victims.id.as_str().to_owned());
+    let config = stream_of(&victims, &own).unwrap()["config"].clone();
+    let room = config["max_msgs"].as_u64().unwrap() * config["max_msg_size"].as_u64().unwrap();
+    assert!(room > 0 && config["max_msg_size"].as_u64().unwrap() < 1 << 19, "{config}");
+    // Below the word that it was given, pieces of contents; nothing else, and nothing elsewhere.
+    let below = |id: &str, path: &str| format!("$O.plimsoll-of-{id}.C.{path}");
+    raw.says(&below(&own, "cnVu.x"), &[0; 1 << 18]);
+    raw.says(&below(&own, "cnVu.y"), &[0; 1 << 19]);
+    raw.says(&below(&own, "eA==.x"), b"below another word");
+    // The word of another agent is not known, so what the server answers is not kept for it.
+    raw.asks_for(&below(&own, "cnVu.z"), &below(&id, "eA==.x"), b"acknowledged there");
+    raw.flush();
+    assert_eq!((kept(&victims, &own), kept(&victims, &id)), (2, 1));
+    victims.lead.make(&[(victims.id.clone(), "another".to_owned())]).unwrap();
+    assert_eq!(kept(&victims, &id), 1, "what was there stays");
+    // When its leave is taken back, all of it goes.
+    ask_revoke(&victims.lead, vec![own.clone()], Vec::new()).unwrap();
+    victims.broker.tend().unwrap();
+    assert_eq!(stream_of(&victims, &own), None);
+    assert_eq!(kept(&victims, &id), 1);
+}
+
 #[test]
 fn names_that_are_none_are_shown_to_nobody() {
     let Some(victims) = Victims::new() else { return };
@@ -479,7 +520,7 @@ fn a_coordinator_has_agents_write_nowhere_but_where_their_owners_say() {
     let through = |_, nats| Arc::new(nats) as Arc<dyn Fabric>;
     let task = Task::join(&victims.token, about("agent", 1), works, &through);
     let agent = AgentId::new("a0002").unwrap();
-    [Space::Shared, Space::Of(agent.clone())].iter().for_each(|of| victims.lead.make(of).unwrap());
+    victims.lead.make(&[(agent.clone(), RUN.to_owned())]).unwrap();
     let file = WorkloadFile::from_yaml("w", WORKLOAD).unwrap();
     let open = |weights: &[u32], part| {
         Order::Open(Box::new(Assignment {
@@ -492,7 +533,7 @@ fn a_coordinator_has_agents_write_nowhere_but_where_their_owners_say() {
             conduct: ConductDoc { op_timeout_ns: 60_000_000_000, ..ConductDoc::default() },
             found: Held::Here(BTreeMap::new()),
             content: Held::Here(ContentDoc::default()),
-            receipt: "its own".to_owned(),
+            receipt: RUN.to_owned(),
         }))
     };
     let elsewhere =

@@ -11,6 +11,7 @@ use plimsoll_driver::null::NullDriver;
 use plimsoll_fleet::broker::{TokenRules, local_fleet};
 use plimsoll_fleet::fabric::{Address, Fabric, FabricError, Kept, Space};
 use plimsoll_fleet::nats::Nats;
+use plimsoll_fleet::protocol::AgentId;
 use plimsoll_fleet::token::Token;
 use plimsoll_model::{JobId, Moment, OpRecord, RunId, StageId, WallTime, WorkerId};
 use plimsoll_record::{OpLog, OpLogWriter, Receiving, RunDirectory};
@@ -55,8 +56,8 @@ struct Lying {
 }
 
 impl Fabric for Lying {
-    fn make(&self, of: &Space) -> Result<(), FabricError> {
-        self.nats.make(of)
+    fn make(&self, agents: &[(AgentId, String)]) -> Result<(), FabricError> {
+        self.nats.make(agents)
     }
 
     fn post(&self, to: &Address, message: Vec<u8>) -> Result<(), FabricError> {
@@ -112,7 +113,7 @@ fn hands_in(files: &'static [(&'static str, u64)]) -> Lie {
         let kept = json!({"name": "run/file", "word": "x", "size_bytes": size, "sha256": ""});
         json!([name, kept])
     };
-    field("/handed_in/files", files.iter().map(of).collect())
+    field("/handed_in/files/here", files.iter().map(of).collect())
 }
 
 /// Has the parts of its op log be something else.
@@ -168,13 +169,16 @@ fn lies() -> Vec<(&'static str, Lie)> {
             }
         })
     };
-    let members = |change: Value| {
+    let changes = |told: Value| {
         answers(move |answer| {
             if let Some(changes) = answer.pointer_mut("/ended/changes") {
-                *changes = json!({"here": {"members": [[0, change]]}});
+                *changes = json!({"here": told});
             }
         })
     };
+    let members = |change: Value| changes(json!({"members": [[0, change]]}));
+    let fill = json!([0, {"filled": {"worker": 0, "workers": 1, "done": 80, "failed": []}}]);
+    let tree = json!({"job": 0, "of_tree": true, "place": 0, "made": [[0, u64::MAX]], "begun": []});
     vec![
         (
             "answers of the wrong kind",
@@ -192,7 +196,7 @@ fn lies() -> Vec<(&'static str, Lie)> {
         (
             "a size of nothing",
             answers(|answer| {
-                if let Some(files) = answer.pointer_mut("/handed_in/files") {
+                if let Some(files) = answer.pointer_mut("/handed_in/files/here") {
                     files
                         .as_array_mut()
                         .unwrap()
@@ -202,6 +206,26 @@ fn lies() -> Vec<(&'static str, Lie)> {
             }),
         ),
         ("no files", hands_in(&[])),
+        (
+            "a file twice",
+            answers(|answer| {
+                if let Some(files) = answer.pointer_mut("/handed_in/files/here") {
+                    let files = files.as_array_mut().unwrap();
+                    files.push(files[0].clone());
+                }
+            }),
+        ),
+        (
+            "fewer operations than it hands in",
+            ended(|ended| {
+                for count in ["ops", "measured"] {
+                    ended["outcome"]["jobs"][0][count] = json!(1);
+                }
+                for count in ["failed", "measured_failed", "unchecked"] {
+                    ended["outcome"]["jobs"][0][count] = json!(0);
+                }
+            }),
+        ),
         (
             "work for ever",
             Lie::Message(Arc::new(|message| {
@@ -250,6 +274,21 @@ fn lies() -> Vec<(&'static str, Lie)> {
             members(json!({"put":
             {"owner": u32::MAX, "law": 0, "from": 0, "to": 2, "failed": []}})),
         ),
+        (
+            "numbers that no member has",
+            members(json!({"put":
+            {"owner": 0, "law": 0, "from": 1_u64 << 38, "to": (1_u64 << 38) + 1, "failed": []}})),
+        ),
+        (
+            "laws that there are not",
+            members(json!({"put":
+            {"owner": 0, "law": 999, "from": 0, "to": 2, "failed": []}})),
+        ),
+        ("members that there are not", members(json!({"holds": [[1_u64 << 39, 0]]}))),
+        ("more fills than members", changes(json!({"members": [fill, fill]}))),
+        ("fills of nobody", changes(json!({"filled": [[0, 0, 1]]}))),
+        ("names of trees that there are not", changes(json!({"there": [tree]}))),
+        ("names that no store gave", changes(json!({"names": [[0, 0, 0, 1, "x"]]}))),
         (
             "sets that there are not",
             answers(|answer| {

@@ -13,6 +13,7 @@ use plimsoll_driver::null::NullDriver;
 use plimsoll_fleet::broker::{Broker, TokenRules, local_fleet};
 use plimsoll_fleet::fabric::{Address, Fabric, FabricError, Kept, Space};
 use plimsoll_fleet::nats::{Nats, Side};
+use plimsoll_fleet::protocol::AgentId;
 use plimsoll_model::{OpKind, OpRecord};
 use plimsoll_record::schema::RunState;
 use rustix::process::{Pid, Signal, kill_process};
@@ -144,8 +145,8 @@ struct Shaken {
 }
 
 impl Fabric for Shaken {
-    fn make(&self, of: &Space) -> Result<(), FabricError> {
-        self.inner.make(of)
+    fn make(&self, agents: &[(AgentId, String)]) -> Result<(), FabricError> {
+        self.inner.make(agents)
     }
 
     fn post(&self, to: &Address, message: Vec<u8>) -> Result<(), FabricError> {
@@ -305,7 +306,7 @@ fn a_content_comes_whole_when_the_server_is_killed_in_its_midst() {
     let Some(mut broker) = broker(place.path(), 1) else { return };
     let config = local_fleet(&place.path().join("fleet")).unwrap();
     let (lead, _arrivals) = Nats::join(&config, Side::Coordinator).unwrap();
-    lead.make(&Space::Shared).unwrap();
+    lead.make(&[]).unwrap();
     let large: Vec<u8> = (0..24_000_000_u32).map(|at| (at % 251) as u8).collect();
     let kept = lead.put(&Space::Shared, "run/large", &mut Cursor::new(&large)).unwrap();
     let mut taken = KillsIt { broker: &mut broker, bytes: Vec::new() };

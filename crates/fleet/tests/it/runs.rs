@@ -154,6 +154,9 @@ impl Workplace for Simulated {
     fn judge(&self, plan: &Plan, _share: Share, _access: &Value) -> Result<(), CallerError> {
         match &*plan.name {
             "forbidden" => Err("the owner does not allow it".into()),
+            "limited" if plan.stages.iter().any(|stage| stage.in_flight_max() > 100) => {
+                Err("its owner allows 100 operations in flight".into())
+            }
             "defect" => panic!("as the test wants it"),
             _ => Ok(()),
         }
@@ -230,7 +233,7 @@ impl Fleet {
             let way = channel();
             let to = way.0.clone();
             std::thread::spawn(move || {
-                while let Ok(arrival) = arrivals.recv() {
+                while let Ok(arrival) = arrivals.recv_timeout(Duration::MAX) {
                     if to.send(Input::Arrived(arrival)).is_err() {
                         return;
                     }
@@ -561,6 +564,54 @@ stages:
         assert_same(&seen, &alone, &format!("{weights:?}"));
         fleet.end();
     }
+}
+
+#[test]
+fn what_an_owner_allows_holds_for_stages_as_they_are_ordered() {
+    const WORKLOAD: &str = "\
+schema: plimsoll.workload/2
+name: limited
+sets: {o: {count: 50, size: 64B}}
+stages:
+- {name: load, prepares: true, jobs: [{workers: 4, work: {fill: o}}]}
+- {name: main, duration: 1s, jobs: [{workers: 4, work: {objects: [{get: o}]}}]}
+";
+    let place = tempfile::tempdir().unwrap();
+    for first in [0, 1] {
+        let (own, store) = (place.path().join(format!("fleet-{first}")), store());
+        let fleet = Fleet::new(&own, &On::Store(store.clone()), &[1]);
+        let (mut run, heard) = begin(&place.path().join(format!("run-{first}")), WORKLOAD, &store);
+        fleet.direct(&mut run).unwrap();
+        let choose: Chooser<'_> = Box::new(|_, done| {
+            if done.len() != first {
+                return (done.len() < first).then(|| Chosen::plain(done.len()));
+            }
+            let spec = "{open: {rate: 10/s, max_in_flight: 100000}}";
+            let pacing = JobPacing::of(&FieldPath::root(), &read_as("pacing", spec).unwrap());
+            Some(Chosen { pacing: Some((0, pacing.unwrap())), ..Chosen::plain(1) })
+        });
+        let refused = run.run(None, Some(choose)).err().unwrap().to_string();
+        assert!(refused.contains("0 of 1 agents are left"), "{refused}");
+        let heard = heard.0.lock().unwrap().join("\n");
+        assert!(heard.contains("its owner allows 100 operations in flight"), "{heard}");
+        drop(run);
+        fleet.end();
+        // What was recorded before is kept for the coordinator, and nothing where that is nothing.
+        assert_eq!(std::fs::read_dir(&own).map_or(0, Iterator::count), first);
+    }
+}
+
+#[test]
+fn a_part_of_which_no_stage_began_leaves_nothing_with_its_agent() {
+    let place = tempfile::tempdir().unwrap();
+    let (own, store) = (place.path().join("fleet"), store());
+    let fleet = Fleet::new(&own, &On::Store(store.clone()), &[1, 1]);
+    let (mut run, _) = begin(&place.path().join("run"), WORKLOAD, &store);
+    fleet.direct(&mut run).unwrap();
+    assert_eq!(std::fs::read_dir(&own).unwrap().count(), 2);
+    drop(run);
+    fleet.end();
+    assert_eq!(std::fs::read_dir(&own).unwrap().count(), 0);
 }
 
 #[test]

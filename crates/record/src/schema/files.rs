@@ -111,3 +111,31 @@ impl ProcessUsage {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_sum_of_what_agents_claim_to_have_used_overflows() {
+        let claimed = |count| ProcessUsage {
+            user_ns: count,
+            system_ns: count,
+            context_switches_count: count,
+            faults_major_count: count,
+            faults_minor_count: count,
+        };
+        let stage = |count| FilesStage {
+            usage: Some(claimed(count)),
+            unverified_bytes: Some(count),
+            uncertain_count: Some(count),
+            ..FilesStage::default()
+        };
+        let (small, absurd) = (stage(7), stage(u64::MAX - 3));
+        let sum = FilesStage::sum(&[&small, &small]).unwrap();
+        assert_eq!((sum.usage, sum.unverified_bytes), (Some(claimed(14)), Some(14)));
+        let sum = FilesStage::sum(&[&small, &absurd, &absurd]).unwrap();
+        assert_eq!(sum.usage, Some(claimed(u64::MAX)));
+        assert_eq!((sum.unverified_bytes, sum.uncertain_count), (Some(u64::MAX), Some(u64::MAX)));
+    }
+}

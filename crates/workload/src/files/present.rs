@@ -63,10 +63,17 @@ pub struct Told {
 }
 
 impl Told {
-    /// Tells whether all of the names are among so many.
+    /// Tells whether all of the names are among so many, each once and in order.
     pub(super) fn is_within(&self, count: u64) -> bool {
-        let is_good = |names: &Range<u64>| names.start <= names.end && names.end <= count;
-        self.made.iter().chain(&self.begun).all(is_good)
+        let are_good = |rows: &[Range<u64>]| {
+            let mut before = 0;
+            rows.iter().all(|row| {
+                let is_good = before <= row.start && row.start <= row.end && row.end <= count;
+                before = row.end;
+                is_good
+            })
+        };
+        are_good(&self.made) && are_good(&self.begun)
     }
 }
 

@@ -307,6 +307,43 @@ impl Members {
         Ok(Self { present, next_numbers: Arc::new(next_numbers), doubtful: doubtful.into() })
     }
 
+    /// Tells whether one of many parts can have changed this about them in a stage in which each
+    /// fills them so often at most. What passes neither fails when it is taken over nor takes more
+    /// memory than there are members.
+    pub(crate) fn can_change(&self, set: &ObjectSet, fills_max: u64, changes: &[&Change]) -> bool {
+        let of_share = |worker, workers| {
+            share_len(set.count, worker, workers).saturating_mul(set.versions.into())
+        };
+        let (mut filled, mut tracked) = (0_u64, self.count(set));
+        let mut is_possible = |change: &&Change| match change {
+            Change::Filled { worker, workers, done, .. } => {
+                filled = filled.saturating_add(*done);
+                worker < workers && *done <= of_share(*worker, *workers)
+            }
+            Change::Numbered { owner, law, next } => {
+                // Where nothing was put, it is after those that a fill makes.
+                let is_first = *next == self.next_number(set, *owner, *law);
+                is_first || set.can_have_put(*owner, *law, *next)
+            }
+            Change::Put { owner, law, from, to, .. } => {
+                tracked = tracked.saturating_add(to.saturating_sub(*from));
+                from <= to && set.can_have_put(*owner, *law, *to)
+            }
+            Change::Holds(held) => {
+                tracked = tracked.saturating_add(held.len() as u64);
+                held.iter().all(|held| set.can_have(held.id))
+            }
+            Change::Doubtful(ids) => ids.iter().all(|id| set.can_have(*id)),
+        };
+        if !changes.iter().all(&mut is_possible) {
+            return false;
+        }
+        let is_other = |change: &&&Change| !matches!(change, Change::Filled { .. });
+        let others = || changes.iter().filter(is_other).map(|change| (*change).clone()).collect();
+        filled <= of_share(0, 1).saturating_mul(fills_max)
+            && (tracked <= TRACKED_MAX || self.after(set, others()).is_ok())
+    }
+
     /// Returns each version of each member.
     fn each(&self, set: &ObjectSet) -> Vec<Held> {
         let mut all = Runs::default();
@@ -402,4 +439,53 @@ fn share<'a>(
     (0..done)
         .filter(move |position| failed.binary_search(position).is_err())
         .map(move |position| filled_at(set, worker, position))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{KeyLayout, Keys};
+
+    #[test]
+    fn what_no_part_can_have_changed_is_told_from_what_it_can() {
+        let layout = KeyLayout::for_run("", "r.1", false);
+        let keys = Keys::Generated { layout, seed: 7 };
+        let set = ObjectSet { count: 10, ..ObjectSet::plain("o", keys) };
+        let members = Members::all();
+        let can = |changes: &[&Change]| members.can_change(&set, 1, changes);
+        let filled =
+            |worker, workers, done| Change::Filled { worker, workers, done, failed: Vec::new() };
+        let put = |owner, law, from, to| Change::Put { owner, law, from, to, failed: Vec::new() };
+        let holds = |raw| Change::Holds(vec![Held::new(ObjectId::from_u64(raw).unwrap())]);
+        assert!(can(&[&filled(0, 2, 5), &filled(1, 2, 5)]));
+        assert!(can(&[&put(3, 0, 5, 9), &holds(1), &Change::Doubtful(Vec::new())]));
+        assert!(can(&[&Change::Numbered { owner: 0, law: 0, next: 10 }]));
+        for changes in [
+            // More than there is to fill, of a share, by all or of nobody.
+            &[&filled(0, 2, 6)][..],
+            &[&filled(0, 1, 10), &filled(0, 1, 1)],
+            &[&filled(2, 2, 1)],
+            &[&filled(0, 0, 0)],
+            // Ids that no member has.
+            &[&put(0, 1, 0, 2)],
+            &[&put(0, 0, 0, 1 << 36)],
+            &[&put(u32::MAX, 0, 0, 2)],
+            &[&put(0, 0, 3, 2)],
+            &[&holds(1 << 36)],
+            &[&Change::Doubtful(vec![ObjectId::new(WorkerId(0), 1 << 36)])],
+            &[&Change::Numbered { owner: 0, law: 9, next: 11 }],
+            // More than can be kept track of one by one.
+            &[&put(0, 0, 0, TRACKED_MAX * 3), &put(0, 0, 1, 2), &{
+                Change::Holds(vec![Held { id: ObjectId::new(WorkerId(0), 1), version: 1 }])
+            }],
+        ] {
+            assert!(!can(changes), "{changes:?}");
+        }
+        // As many as may be, which follow one another, take no memory for each.
+        assert!(can(&[&put(0, 0, 10, TRACKED_MAX * 3)]));
+        let given =
+            ObjectSet { count: 10, ..ObjectSet::plain("f", Keys::Files(Vec::new().into())) };
+        let can = |change: &Change| members.can_change(&given, 1, &[change]);
+        assert!(can(&holds(9)) && !can(&holds(10)) && !can(&put(0, 0, 0, 1)));
+    }
 }

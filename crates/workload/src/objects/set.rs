@@ -159,6 +159,21 @@ impl ObjectSet {
         ((id.number() >> LAW_SHIFT) as u16, id.number() & Self::NUMBER_MAX)
     }
 
+    /// Tells whether there can be a member of that id.
+    pub(super) fn can_have(&self, id: ObjectId) -> bool {
+        match self.is_own() {
+            true => usize::from(Self::split(id).0) < self.laws.len(),
+            false => id.owner() == WorkerId(0) && id.number() < self.count,
+        }
+    }
+
+    /// Tells whether an owner can have put members by a law of size up to before a number.
+    pub(super) fn can_have_put(&self, owner: u32, law: u16, to: u64) -> bool {
+        owner <= ObjectId::OWNER_MAX
+            && to <= Self::NUMBER_MAX
+            && (to == 0 || self.is_own() && usize::from(law) < self.laws.len())
+    }
+
     /// Returns in which of the set's buckets a member lies, 0-based.
     pub fn bucket_of(&self, id: ObjectId) -> u32 {
         let buckets = u64::from(self.buckets.count());

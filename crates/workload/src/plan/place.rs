@@ -150,6 +150,28 @@ impl Placed {
         Ok(after.into())
     }
 
+    /// Tells whether one of many parts of a stage can have changed this about the sets.
+    pub fn can_change(
+        &self,
+        stage: usize,
+        members: &[Present],
+        changes: &[(SetIndex, Change)],
+    ) -> bool {
+        let mut by_set: BTreeMap<SetIndex, Vec<&Change>> = BTreeMap::new();
+        changes.iter().for_each(|(set, change)| by_set.entry(*set).or_default().push(change));
+        let fills_max = self.stages[stage].objects.len() as u64;
+        by_set.into_iter().all(|(index, changes)| {
+            let set = self.sets.get(index.0).and_then(Option::as_ref);
+            set.is_some_and(|set| members[index.0].can_change(set, fills_max, &changes))
+        })
+    }
+
+    /// Tells whether the store's own names of members of a set are kept.
+    pub fn keeps_names(&self, set: SetIndex) -> bool {
+        let mut jobs = self.stages.iter().flat_map(|stage| &stage.objects);
+        jobs.next().is_some_and(|job| job.work.versioned.get(set.0) == Some(&true))
+    }
+
     /// Returns what the keys of the run's own objects on a target begin with, each once, with
     /// the `/` at their end.
     pub fn bases(&self, target: TargetIndex) -> Vec<String> {

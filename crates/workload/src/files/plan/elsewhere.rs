@@ -1,7 +1,7 @@
 //! What a process that carries out only a part of a plan has to know of the other parts: the blocks
 //! that their workers fill and write, and the names that they make and remove.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
@@ -144,15 +144,38 @@ impl FilePlan {
         changes
     }
 
+    /// Tells whether the workers of one part can have done this in a stage.
+    pub fn can_change(&self, stage: usize, changes: &FileChanges) -> bool {
+        let jobs: BTreeSet<usize> = changes.filled.iter().map(|(job, _)| *job).collect();
+        let places = changes.names.iter().map(|of| (of.job, of.of_tree, of.place));
+        let places: BTreeSet<(usize, bool, u64)> = places.collect();
+        (jobs.len(), places.len()) == (changes.filled.len(), changes.names.len())
+            && self.is_of(stage, changes)
+    }
+
+    /// Tells whether all of this means something in this plan.
+    fn is_of(&self, stage: usize, changes: &FileChanges) -> bool {
+        let is_filled = |(job, clones): &(usize, Range<u32>)| {
+            let is_fill = matches!(self.layout(stage, *job), Some(Layout::Fill(_)));
+            is_fill && clones.end <= self.clones_count(stage, *job)
+        };
+        let is_named = |NamesThere { job, of_tree, place, names: told }: &NamesThere| {
+            let Some(Layout::Names(names)) = self.layout(stage, *job) else { return false };
+            let (present, count) = names.known(*of_tree);
+            *place < present.count() && told.is_within(count)
+        };
+        changes.filled.iter().all(is_filled) && changes.names.iter().all(is_named)
+    }
+
     /// Takes note of what the workers of all parts did in a stage that has ended; false where that
     /// means nothing in this plan.
     pub fn learn(&self, stage: usize, share: Share, changes: &FileChanges) -> bool {
+        if !self.is_of(stage, changes) {
+            return false;
+        }
         let are_here = self.files_in(share);
         for (job, clones) in &changes.filled {
-            let Some(Layout::Fill(fill)) = self.layout(stage, *job) else { return false };
-            if clones.end > self.clones_count(stage, *job) {
-                return false;
-            }
+            let Some(Layout::Fill(fill)) = self.layout(stage, *job) else { continue };
             let here = self.clones(stage, *job, share);
             for clone in clones.clone().filter(|clone| !here.contains(clone)) {
                 self.note_filled(fill, clone, &are_here);
@@ -163,15 +186,12 @@ impl FilePlan {
             told.entry((*job, *of_tree, *place)).or_default().push(names);
         }
         self.forget_untold(stage, &told);
-        told.iter().all(|((job, of_tree, place), told)| {
-            let Some(Layout::Names(names)) = self.layout(stage, *job) else { return false };
+        for ((job, of_tree, place), told) in &told {
+            let Some(Layout::Names(names)) = self.layout(stage, *job) else { continue };
             let (present, count) = names.known(*of_tree);
-            let is_good = *place < present.count() && told.iter().all(|of| of.is_within(count));
-            if is_good {
-                present.replace(*place, count, told);
-            }
-            is_good
-        })
+            present.replace(*place, count, told);
+        }
+        true
     }
 
     /// Has names that a stage has changed, and of which nobody has told, be none that anybody works

@@ -276,6 +276,21 @@ fn what_means_nothing_is_refused() {
     assert!(plan.learn(1, Share::WHOLE, &filled(0, 1)));
     assert!(!plan.learn(1, Share::WHOLE, &filled(0, 2)));
     assert!(!plan.learn(0, Share::WHOLE, &filled(0, 1)), "it makes names");
+    // What one part tells, it tells once; whoever takes rows of names over has as much work of them
+    // as they have names.
+    let twice = |of: FileChanges| {
+        let mut both = of.clone();
+        both.append(of);
+        both
+    };
+    assert!(plan.can_change(0, &told(names(0, 1, 6))) && plan.can_change(1, &filled(0, 1)));
+    assert!(!plan.can_change(0, &twice(told(names(0, 1, 6)))));
+    assert!(!plan.can_change(1, &twice(filled(0, 1))));
+    for rows in [vec![0..6, 0..6], vec![3..4, 0..1], vec![5..2]] {
+        let names = Told { made: Vec::new(), begun: rows.clone() };
+        let of = NamesThere { job: 0, of_tree: false, place: 1, names };
+        assert!(!plan.can_change(0, &told(of)), "{rows:?}");
+    }
 }
 
 #[test]
