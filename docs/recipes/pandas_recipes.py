@@ -16,8 +16,14 @@ ROW = ["stage_index", "stage", "row_name", "kind"]
 
 
 def rank(percent: float) -> Callable[[pd.Series], float]:
-    """The nearest rank, as in the report: a value that occurred."""
-    return lambda times: np.quantile(times, percent / 100, method="inverted_cdf")
+    """The nearest rank, as in the report: a value that occurred, with at least one beyond it."""
+
+    def of(times: pd.Series) -> float:
+        if len(times) * (100 - percent) < 100 * (1 - 1e-9):
+            return np.nan
+        return np.quantile(times, percent / 100, method="inverted_cdf")
+
+    return of
 
 
 def percentiles(run: plimsoll_bench.Run) -> pd.DataFrame:

@@ -29,6 +29,10 @@ CREATE OR REPLACE MACRO plimsoll_places(ending) AS list_transform(
     coalesce(try_cast(getvariable('run_dir') AS VARCHAR[]), [getvariable('run_dir')::VARCHAR]),
     lambda place: rtrim(place, '/') || ending);
 
+-- A percentile, where at least one value lies beyond it, as the report has it: p99 of 100 and more.
+CREATE OR REPLACE MACRO plimsoll_percentile(times, share) AS
+    CASE WHEN count(times) * (1 - share) > 1 - 1e-9 THEN quantile_disc(times, share) END;
+
 CREATE OR REPLACE VIEW runs AS
 SELECT CASE WHEN workload->>'schema' = 'plimsoll.files/1'
             THEN error(filename || ': an older record on files, which names no jobs; `plimsoll analyze` reads it')
@@ -60,7 +64,8 @@ FROM read_json(
                         jobs STRUCT("name" VARCHAR, work VARCHAR, "group" INTEGER,
                                     interface VARCHAR, loop_model VARCHAR,
                                     workers_count BIGINT, measured_from_ns BIGINT,
-                                    measured_until_ns BIGINT)[])[]'
+                                    measured_until_ns BIGINT, planned_until_ns BIGINT,
+                                    schedule STRUCT(offered_until_ns BIGINT))[])[]'
     });
 
 CREATE OR REPLACE VIEW jobs AS
@@ -75,7 +80,8 @@ listed AS (
            coalesce(stage.jobs, [struct_pack(
                "name" := stage.name, work := NULL, "group" := NULL, interface := NULL,
                loop_model := stage.loop_model, workers_count := stage.workers_count,
-               measured_from_ns := NULL, measured_until_ns := NULL)]) AS jobs
+               measured_from_ns := NULL, measured_until_ns := NULL, planned_until_ns := NULL,
+               schedule := NULL)]) AS jobs
     FROM stages
 ), numbered AS (
     SELECT run_dir, run_id, has_ramps, stage, stage_started_ns, unnest(jobs) AS job,
@@ -100,7 +106,9 @@ SELECT run_dir, run_id, stage."index" AS stage_index, stage.name AS stage,
        job.workers_count AS workers_count, has_ramps,
        -- From when to when what was due counts: with ramps not all of the stage.
        stage_started_ns + coalesce(job.measured_from_ns, 0) AS measured_from_ns,
-       stage_started_ns + job.measured_until_ns AS measured_until_ns
+       stage_started_ns + job.measured_until_ns AS measured_until_ns,
+       -- When its measuring was to end: its schedule, or the last worker's duration.
+       stage_started_ns + coalesce(job.schedule.offered_until_ns, job.planned_until_ns) AS ends_ns
 FROM keyed;
 
 CREATE OR REPLACE VIEW operations AS
@@ -134,9 +142,13 @@ JOIN runs ON runs.run_dir = jobs.run_dir;
 
 CREATE OR REPLACE VIEW spans AS
 WITH ends AS (
-    SELECT run_dir, stage_index, row_key, worker, min(end_ns) AS first_end, max(end_ns) AS last_end,
+    SELECT run_dir, stage_index, row_key, worker, min(end_ns) AS first_end,
+           -- With a ramp-down what is under way when the duration ends counts up to there.
+           max(least(end_ns, measured_until_ns)) AS last_end,
            bool_or(is_of_old_ramps) AS is_of_old_ramps
-    FROM operations WHERE stage_kind = 'measure' AND measured GROUP BY ALL
+    FROM operations JOIN jobs USING (run_dir, stage_index, row_key, job_index)
+    WHERE operations.stage_kind = 'measure' AND measured
+    GROUP BY run_dir, stage_index, row_key, worker
 ), laid AS (
     SELECT run_dir, stage_index, row_key, max(first_end) AS all_ran, min(last_end) AS first_done,
            max(last_end) AS last_done, bool_or(is_of_old_ramps) AS is_of_old_ramps
@@ -145,22 +157,20 @@ WITH ends AS (
     SELECT run_dir, run_id, stage_index, stage, iteration_index, row_key,
            row_name, bool_or(on_files) AS on_files,
            bool_or(is_open) AS is_open, min(measured_from_ns) AS row_began,
-           -- With a ramp-down what is under way when the duration ends counts up to there.
-           least(max(stage_ended_ns), max(measured_until_ns)) AS row_ended,
-           max(measured_until_ns) AS measured_until_ns, sum(workers_count) AS workers_count,
-           bool_or(has_ramps) AS has_ramps
+           max(stage_ended_ns) AS stage_ended_ns,
+           CASE WHEN bool_and(ends_ns IS NOT NULL) THEN max(ends_ns) END AS ends_ns,
+           sum(workers_count) AS workers_count, bool_or(has_ramps) AS has_ramps
     FROM jobs WHERE stage_kind = 'measure' GROUP BY ALL
-), cut AS (
-    SELECT of_rows.*, is_of_old_ramps, greatest(all_ran, row_began) AS all_ran,
-           least(first_done, measured_until_ns) AS first_done,
-           least(last_done, measured_until_ns) AS last_done
+), ended AS (
+    SELECT of_rows.*, is_of_old_ramps, greatest(all_ran, row_began) AS all_ran, first_done,
+           last_done,
+           -- A row ends when it does itself, or was to: another one may go on.
+           least(greatest(ends_ns, last_done), stage_ended_ns) AS ended
     FROM of_rows JOIN laid USING (run_dir, stage_index, row_key)
 ), both_ends AS (
-    SELECT *, coalesce(row_ended, last_done) AS ended,
-           NOT on_files AND NOT is_open AND first_done > all_ran
-           AND first_done - all_ran >= (coalesce(row_ended, last_done) - row_began) // 10
-               AS all_workers
-    FROM cut
+    SELECT *, NOT on_files AND NOT is_open AND first_done > all_ran
+           AND first_done - all_ran >= (ended - row_began) // 10 AS all_workers
+    FROM ended
 )
 SELECT run_dir, run_id, stage_index, stage, iteration_index, row_key, row_name, workers_count,
        CASE WHEN is_of_old_ramps THEN 'ramps-included' WHEN on_files THEN 'from-ramps' WHEN is_open THEN 'schedule'
@@ -197,13 +207,13 @@ WITH counts AS (
 ), times AS (
     SELECT run_dir, stage_index, row_key, kind, count(*) AS samples,
            avg(latency_ms) AS latency_ms_mean,
-           quantile_disc(latency_ms, 0.5) AS latency_ms_p50,
-           quantile_disc(latency_ms, 0.9) AS latency_ms_p90,
-           quantile_disc(latency_ms, 0.99) AS latency_ms_p99,
-           quantile_disc(latency_ms, 0.999) AS latency_ms_p99_9,
+           plimsoll_percentile(latency_ms, 0.5) AS latency_ms_p50,
+           plimsoll_percentile(latency_ms, 0.9) AS latency_ms_p90,
+           plimsoll_percentile(latency_ms, 0.99) AS latency_ms_p99,
+           plimsoll_percentile(latency_ms, 0.999) AS latency_ms_p99_9,
            max(latency_ms) AS latency_ms_max,
-           quantile_disc(ttfb_ms, 0.5) AS ttfb_ms_p50,
-           quantile_disc(ttfb_ms, 0.99) AS ttfb_ms_p99
+           plimsoll_percentile(ttfb_ms, 0.5) AS ttfb_ms_p50,
+           plimsoll_percentile(ttfb_ms, 0.99) AS ttfb_ms_p99
     FROM measured GROUP BY ALL
 )
 SELECT counts.*, times.* EXCLUDE (run_dir, stage_index, row_key, kind)
@@ -214,6 +224,6 @@ SELECT run_id, run_dir, stage_index, stage, iteration_index, row_name, kind,
        floor(stage_s)::INTEGER AS second, count(*) FILTER (ok) AS ops_ok,
        count(*) FILTER (NOT ok) AS ops_failed,
        coalesce(sum(bytes) FILTER (ok), 0) / 1048576 AS mib_ended,
-       quantile_disc(latency_ms, 0.5) FILTER (ok) AS latency_ms_p50,
-       quantile_disc(latency_ms, 0.99) FILTER (ok) AS latency_ms_p99
+       plimsoll_percentile(CASE WHEN ok THEN latency_ms END, 0.5) AS latency_ms_p50,
+       plimsoll_percentile(CASE WHEN ok THEN latency_ms END, 0.99) AS latency_ms_p99
 FROM measured_all GROUP BY ALL;

@@ -17,6 +17,7 @@ import plimsoll_bench
 from .place import (
     AFTER,
     ALL,
+    APART,
     ERRORS,
     FAILING,
     FILES,
@@ -29,7 +30,9 @@ from .place import (
     Key,
     figures,
     is_same_time,
+    numbered,
     report,
+    titles,
 )
 
 
@@ -96,12 +99,13 @@ class Sql(unittest.TestCase):
         for name in ALL:
             database = plimsoll_bench.connect(PLACE / name)
             found = database.execute(
-                "SELECT stage, row_name, kind, ops_ok, ops_failed, ops_per_s, mib_per_s "
+                "SELECT stage_index, row_name, kind, ops_ok, ops_failed, ops_per_s, mib_per_s "
                 "FROM summary"
             ).fetchall()
-            told = figures(name)
-            self.assertEqual({Key(*row[:3]) for row in found}, set(told), name)
-            for stage, row, kind, ops_ok, ops_failed, ops_per_s, mib_per_s in found:
+            told, title = figures(name), titles(name)
+            self.assertEqual({Key(title[row[0]], *row[1:3]) for row in found}, set(told), name)
+            for index, row, kind, ops_ok, ops_failed, ops_per_s, mib_per_s in found:
+                stage = title[index]
                 of = told[Key(stage, row, kind)]
                 total = of["stage_total"]
                 self.assertEqual(ops_ok, total["ops_ok_count"], (name, stage, row, kind))
@@ -114,6 +118,31 @@ class Sql(unittest.TestCase):
                     self.assertAlmostEqual(
                         mib_per_s * 2**20, told_bytes, delta=told_bytes * 1e-5 + 1e-6
                     )
+
+    def test_spans_are_those_of_the_report(self) -> None:
+        for name in ALL:
+            told = {}
+            indices = list(titles(name))
+            results = [stage for stage in report(name)["stages"] if stage["is_result"]]
+            for index, stage in zip(indices, results, strict=True):
+                for row in stage["rows"]:
+                    span = row["span"]
+                    told[index, row["name"]] = (span["rule"], span["started_ns"], span["ended_ns"])
+            found = plimsoll_bench.connect(PLACE / name).execute(
+                "SELECT stage_index, row_name, rule, began_ns, ended_ns FROM spans"
+            )
+            spans = {(index, row): tuple(of) for index, row, *of in found.fetchall()}
+            self.assertEqual(spans, told, name)
+            of_python = {
+                (span.stage_index, stage.row_name(stage.jobs[span.job_indices[0]])): (
+                    span.rule,
+                    span.began_ns,
+                    span.ended_ns,
+                )
+                for span in run(name).spans()
+                for stage in [run(name).stages[span.stage_index]]
+            }
+            self.assertEqual(of_python, told, name)
 
     def test_a_run_of_failures_alone_has_a_rate_of_nothing(self) -> None:
         database = plimsoll_bench.connect(PLACE / FAILING)
@@ -185,6 +214,25 @@ class Sql(unittest.TestCase):
             row = found[key.kind]
             self.assertEqual(row["samples_before"], kind["latency_ns"]["samples_count"])
             self.assertEqual(row["samples_after"], after[key]["latency_ns"]["samples_count"])
+
+    def test_stages_of_one_name_are_compared_with_their_own_like(self) -> None:
+        found = [row for row in sql("compare", APART, f"{APART}-after") if row["stage"] != "apart"]
+        told = figures(APART)
+        self.assertEqual([row["stage"] for row in found], ["main", numbered("main", 2)])
+        for row in found:
+            of = told[Key(row["stage"], row["row_name"], row["kind"])]
+            self.assertEqual(row["samples_before"], of["latency_ns"]["samples_count"])
+
+    def test_a_percentile_needs_an_operation_beyond_it(self) -> None:
+        database = plimsoll_bench.connect(PLACE / APART)
+        found = database.execute(
+            "SELECT row_name, samples, latency_ms_p50, latency_ms_p99, latency_ms_p99_9 "
+            "FROM summary"
+        ).fetchall()
+        self.assertTrue(any(samples < 100 for _, samples, *_ in found))
+        for row, samples, *percentiles in found:
+            known = [samples is not None and samples >= least for least in (2, 100, 1_000)]
+            self.assertEqual([of is not None for of in percentiles], known, row)
 
     def test_the_parts_of_a_latency_add_up(self) -> None:
         for name in (MIXED, OPEN, FILES, STAGES):

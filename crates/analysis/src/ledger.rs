@@ -32,6 +32,10 @@ pub(crate) const TOLD_MAX: usize = 100;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ledger {
+    /// How long the row asked for what counts: gaps and outages are looked for in that time.
+    #[serde(rename = "asked_ns", serialize_with = "serial::ns")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
+    pub asked: Duration,
     /// The longest time from the end of a success to the end of the next one; null for fewer than
     /// two successes, and where parts of the record are missing.
     pub gap_longest: Option<Gap>,
@@ -52,6 +56,10 @@ pub struct Ledger {
     pub brown_outs: Option<BrownOuts>,
     /// How often clients stood still.
     pub standstills_count: u64,
+    /// For how long in all, each client's time added up.
+    #[serde(rename = "stood_still_ns", serialize_with = "serial::ns")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
+    pub stood_still: Duration,
     /// When clients stood still, which makes no outage and no brown-out; at most a hundred.
     pub standstills: Vec<StoodStill>,
 }

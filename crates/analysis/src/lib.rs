@@ -130,7 +130,7 @@ pub struct RowAsked {
     /// Takes it as an open loop: all of it is measured, and schedule delays are kept.
     pub open: bool,
     /// When its measuring was to end, where that is known: of an open loop when its schedule had.
-    /// In a stage of several rows each of them has an end of its own.
+    /// Each row of a stage has an end of its own.
     pub ends: Option<Moment>,
 }
 

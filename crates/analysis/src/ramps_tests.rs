@@ -137,3 +137,35 @@ fn a_store_that_is_away_when_the_schedule_ends_is_away_until_then() {
     let [outage] = &ledger.outages[..] else { panic!("{:?}", ledger.outages) };
     assert!(outage.gap.abs_diff(Duration::from_secs(1)) < Duration::from_millis(20), "{outage:?}");
 }
+
+#[test]
+fn workers_that_have_no_more_to_do_are_no_change_of_the_store() {
+    // Two of four workers end after 20 s, as their duration or their work does, the others after
+    // 70 s.
+    let mut ops = back_to_back(0, 70 * SECOND);
+    ops.retain(|op| op.worker.0 >= 2 || op.start < at(20 * SECOND));
+    let asked = Asked::closed(4, 0, None, 70 * SECOND);
+    let alone = Question::about(ops[0].stage, at(0), at(70 * SECOND), 4);
+    let Ok(alone) = analyze(&ops[..], &alone);
+    for row in [&asked.answer(&ops), &alone.rows[0]] {
+        assert_eq!((row.span.rule, row.span.end), (SpanRule::AllWorkers, at(20 * SECOND)));
+        let found = row.steadiness.unwrap();
+        assert_eq!((found.cliff, found.drift, found.warm_up_shift), (None, None, None));
+        assert!(!row.advice.iter().any(Advice::is_of_time), "{:?}", row.advice);
+    }
+}
+
+#[test]
+fn a_row_of_jobs_of_which_one_ramps_down_is_measured_to_the_end_of_the_others() {
+    // Worker 0 is measured for 10 s and ramps down for 2 s; worker 1 of the same group goes on for
+    // 40 s.
+    let mut asked = Asked::closed(2, 0, None, 40 * SECOND).open(40 * SECOND);
+    asked.workers[0].as_mut().unwrap().measured_until = Some(at(10 * SECOND));
+    let of =
+        |worker, until_s: u64| (0..until_s * 100).map(move |at| get(worker, at * 10_000, 5_000));
+    let ops: Vec<OpRecord> = of(0, 12).chain(of(1, 40)).collect();
+    let row = asked.answer(&ops);
+    assert_eq!((row.span.rule, row.span.end), (SpanRule::Schedule, at(40 * SECOND)));
+    let rate = row.total.rates.unwrap().ops.0;
+    assert!((rate - (1_000.0 + 4_000.0) / 40.0).abs() < 0.1, "{rate}");
+}

@@ -289,9 +289,6 @@ impl StageSurvey {
                 if let Some(until) = worker.measured_until {
                     ends.last = ends.last.min(until);
                     ends.last_start = ends.last_start.min(until);
-                    row.measured_until = row.measured_until.max(worker.measured_until);
-                    let first = row.all_until.map_or(until, |first| first.min(until));
-                    row.all_until = Some(first);
                 }
                 row.all_from = row.all_from.max(Some(worker.measured_from));
                 row.add(worker.measured_from, ends, question.client(number));
@@ -307,7 +304,7 @@ pub(crate) struct AskedFor {
     pub(crate) from: Moment,
     /// Not before that.
     pub(crate) until: Moment,
-    /// From when to when all of its workers were measured.
+    /// From when to when all of its workers were at what counts.
     pub(crate) all_from: Moment,
     pub(crate) all_until: Moment,
 }
@@ -319,14 +316,11 @@ pub(crate) struct RowSurvey {
     pub(crate) active: u32,
     /// The earliest end of a ramp.
     measured_from: Option<Moment>,
-    /// The latest end of what counts, where workers go on after that.
-    measured_until: Option<Moment>,
-    /// The latest end of a ramp, and the earliest end of what counts: between them all workers are
-    /// measured.
+    /// The latest end of a ramp.
     all_from: Option<Moment>,
-    all_until: Option<Moment>,
     /// When every worker had ended an operation.
     all_ran: Option<Moment>,
+    /// When the first worker had nothing more to do that counts.
     pub(crate) first_done: Option<Moment>,
     pub(crate) last_done: Option<Moment>,
     /// When the last operation began.
@@ -342,9 +336,7 @@ impl RowSurvey {
             workers,
             active: 0,
             measured_from: None,
-            measured_until: None,
             all_from: None,
-            all_until: None,
             all_ran: None,
             first_done: None,
             last_done: None,
@@ -379,7 +371,7 @@ impl RowSurvey {
         };
         let until = until.map_or(question.ended, |until| until.min(question.ended)).max(from);
         let all_from = self.all_from.map_or(from, |at| at.clamp(from, until));
-        let all_until = self.all_until.map_or(until, |at| at.clamp(all_from, until));
+        let all_until = self.first_done.map_or(until, |at| at.clamp(all_from, until));
         AskedFor { from, until, all_from, all_until }
     }
 
@@ -387,17 +379,14 @@ impl RowSurvey {
         let skipped_to =
             Moment::from_ns(question.started.as_ns().saturating_add(ns(question.skip)));
         let stage_ended = question.ended.max(question.started);
-        let stage_ended = self.measured_until.map_or(stage_ended, |until| stage_ended.min(until));
         let full =
             |start: Moment, end: Moment, rule| MeasuredSpan { start: start.min(end), end, rule };
         // What is measured of a row begins after its ramp, and ends when it does itself: another
         // row may go on. Of an open loop the time after its last operation belongs to it.
         // A client that began before the stage of all clients did nothing in it until then.
         let own_start = self.measured_from.map_or(skipped_to, |from| from.max(skipped_to));
-        let own_end = match (question.rows, row.ends.max(self.last_done)) {
-            (Rows::Several { .. }, Some(ended)) => ended.clamp(question.started, stage_ended),
-            _ => stage_ended,
-        };
+        let own_end = row.ends.max(self.last_done).unwrap_or(stage_ended);
+        let own_end = own_end.clamp(question.started, stage_ended);
         let own = |rule| full(own_start, own_end, rule);
         match row.span {
             Span::FromRamps => {

@@ -1,5 +1,7 @@
 //! When the clients of a stage stood still, so that nothing of it is charged to the store.
 
+use std::time::Duration;
+
 use plimsoll_model::{Moment, Standstill};
 
 use crate::ledger::{StoodStill, TOLD_MAX};
@@ -12,22 +14,26 @@ pub struct Standstills {
     pub all: Vec<Standstill>,
     /// When each did, by its number; empty where there is but one.
     pub by_client: Vec<Vec<Standstill>>,
-    /// How often any did, those of which no time is kept too.
+    /// How often any did, those of which no time is kept too,
     pub count: u64,
+    /// and for how long, each client's time added up.
+    pub total: Duration,
 }
 
 impl Standstills {
     /// None at all.
-    pub const NONE: &'static Self = &Self { all: Vec::new(), by_client: Vec::new(), count: 0 };
+    pub const NONE: &'static Self =
+        &Self { all: Vec::new(), by_client: Vec::new(), count: 0, total: Duration::ZERO };
 
     /// Returns those of clients, by their numbers.
     pub fn of_clients(mut by_client: Vec<Vec<Standstill>>) -> Self {
-        let count = by_client.iter().map(|own| own.len() as u64).sum();
+        let each = || by_client.iter().flatten();
+        let (count, total) = (each().count() as u64, each().map(|of| of.length).sum());
         let all = by_client.iter().cloned().reduce(|a, b| common(&a, &b)).unwrap_or_default();
         if by_client.len() < 2 {
             by_client.clear();
         }
-        Self { all, by_client, count }
+        Self { all, by_client, count, total }
     }
 
     /// Returns those of any client, with its number where there are several.
@@ -84,8 +90,6 @@ pub fn common(a: &[Standstill], b: &[Standstill]) -> Vec<Standstill> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn of(from: u64, until: u64) -> Standstill {
@@ -99,6 +103,7 @@ mod tests {
         assert_eq!(both.all, [of(10, 12), of(15, 20), of(30, 35)]);
         assert_eq!((both.of(Some(1)), both.of(Some(7))), (&clients[1][..], &[][..]));
         let alone = Standstills::of_clients(clients[..1].to_vec());
+        assert_eq!((alone.count, alone.total), (2, Duration::from_nanos(20)));
         assert_eq!((alone.all, alone.by_client), (clients[0].clone(), Vec::new()));
         assert_eq!(Standstills::of_clients(Vec::new()), *Standstills::NONE);
     }

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use plimsoll_model::{Moment, OpRate, OpRecord, StageId};
-use plimsoll_stats::{Histogram, Percentile};
+use plimsoll_stats::Histogram;
 use serde::Serialize;
 
 use crate::figures::LATE_AFTER;
+use crate::times::percentile;
 use crate::{OpSource, ns, serial};
 
 /// One in so many operations may be late or missing.
@@ -108,12 +109,6 @@ impl Counted {
         }
     }
 
-    /// Returns a percentile beyond which one success lies at least.
-    fn percentile(&self, percentile: Percentile) -> Option<u64> {
-        let beyond = self.latency.count() as f64 * (1.0 - percentile.percent() / 100.0);
-        self.latency.percentile(percentile).filter(|_| beyond > 1.0 - 1e-9)
-    }
-
     fn holds(&self, at: Moment) -> bool {
         self.from <= at && at < self.until
     }
@@ -133,8 +128,8 @@ impl Counted {
             issued_count: self.issued_count,
             late_count: self.late_count,
             failed_count: self.failed_count,
-            latency_ns_p50: self.percentile(Percentile::P50),
-            latency_ns_p99: self.percentile(Percentile::P99),
+            latency_ns_p50: percentile(&self.latency, 50.0).map(ns),
+            latency_ns_p99: percentile(&self.latency, 99.0).map(ns),
             is_kept: self.late_count as f64 * MISSED_ONE_IN_MIN <= issued && !lacks,
         }
     }

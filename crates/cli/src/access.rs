@@ -405,7 +405,7 @@ impl StoreSecrets {
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
-    use plimsoll_conduct::RunTime;
+    use plimsoll_conduct::{RunTime, Stop};
     use plimsoll_driver_file::allowed_dirs::AllowedDirs;
     use plimsoll_driver_s3::{Credentials, S3Config};
     use plimsoll_http::Endpoint;
@@ -461,6 +461,7 @@ mod tests {
             secrets: &secrets,
             variable: environment::no_variable,
             files: AllowedDirs::ANY,
+            stop: Stop::default(),
         };
         AccessDoc::of(plan, &mut reach, opened, own).unwrap()
     }

@@ -1,4 +1,6 @@
 //! A run from its workload to its exit code, whatever command asked for it.
+//!
+//! Long: the order of its steps is what it is about; each is short and used once.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;

@@ -60,6 +60,7 @@ impl BucketsDone {
             failed_count: 0,
             measured_count: 0,
             measured_failed_count: 0,
+            measured_bytes: 0,
             bytes: 0,
             measured: None,
             schedule: None,

@@ -101,9 +101,10 @@ pub fn foreign_buckets(
 ) -> Result<BTreeSet<String>, ConductError> {
     let (stop, (over, is_over)) = (Stop::default(), channel::<()>());
     let admin = RunAdmin::new(stop.clone(), time)?;
+    let ended = stop.clone();
     thread::spawn(move || {
         if is_over.recv_timeout(ASKED_FOR) == Err(RecvTimeoutError::Timeout) {
-            stop.request();
+            ended.request();
         }
     });
     let targets = open(stop);

@@ -102,13 +102,13 @@ pub trait Agents {
     /// Has the stage that is ready carried out, and returns what came of it and what it has changed
     /// in all parts, by the clock of this run. Its time line comes when all is gathered. `rules`
     /// end it where they hold for all parts together; `is_possible` tells whether one part can have
-    /// changed that.
+    /// changed that by so many operations.
     fn run(
         &mut self,
         stage: &DirectedStage<'_>,
         context: &StageContext<'_>,
         rules: Option<&StageRules>,
-        is_possible: &dyn Fn(&Changes) -> bool,
+        is_possible: &dyn Fn(&Changes, u64) -> bool,
     ) -> Result<(StageOutcome, Changes), CallerError>;
 
     /// Adds to the record of the stage that has ended what the agents know of its files.
@@ -164,17 +164,19 @@ impl Changes {
         Self { members: members.collect(), names: names.collect(), files }
     }
 
-    /// Tells whether one part can have changed this in a stage of the plan; `members` are who was in
-    /// the sets before it.
+    /// Tells whether one part can have changed this by so many operations of a stage of the plan;
+    /// `members` are who was in the sets before it.
     pub(crate) fn are_possible(
         &self,
-        stage: usize,
+        (stage, ops_max): (usize, u64),
         placed: &Placed,
         members: &[Members],
         files: Option<&FilesRun>,
     ) -> bool {
         let mut named = self.names.iter().flat_map(|names| names.sets());
-        placed.can_change(stage, members, &self.members)
+        let names_count: usize = self.names.iter().map(|names| names.count()).sum();
+        placed.can_change((stage, ops_max), members, &self.members)
+            && names_count as u64 <= ops_max
             && named.all(|set| placed.keeps_names(set))
             && match files {
                 Some(files) => files.can_change(stage, &self.files),

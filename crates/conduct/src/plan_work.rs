@@ -69,6 +69,8 @@ pub struct PlanWork<'a> {
 struct Now {
     /// Which stage of the plan it is made after.
     stage: usize,
+    /// Tells what a probe asks for from what other probes of its search do; 0 where it is none.
+    draw: u8,
     /// The same, with what is not as in the plan.
     chosen: Option<Chosen>,
     timings: Vec<JobTiming>,
@@ -199,7 +201,8 @@ impl<'a> PlanWork<'a> {
         changes
     }
 
-    fn prepare(&mut self, chosen: &Chosen) -> Now {
+    /// Returns stage `number` of the record as it is to be carried out.
+    fn prepare(&mut self, number: StageId, chosen: &Chosen) -> Now {
         let stage = &self.placed.plan.stages[chosen.stage];
         let timing = |(index, job): (usize, &plan::Job)| {
             let mut timing = JobTiming::of_job(job, stage.duration);
@@ -218,12 +221,15 @@ impl<'a> PlanWork<'a> {
             }
             timing
         };
+        // A cache would answer what a probe asks for that the one before asked for as well.
+        let draw = if chosen.probe.is_some() { number.0 } else { 0 };
         let with_members = |placed: &plan::PlacedJob| {
-            Arc::new(placed.work.with_members(Arc::clone(&self.members)))
+            Arc::new(placed.work.drawn_anew(draw).with_members(Arc::clone(&self.members)))
         };
         let placed = &self.placed.stages[chosen.stage];
         Now {
             stage: chosen.stage,
+            draw,
             chosen: Some(chosen.clone()),
             timings: stage.jobs.iter().enumerate().map(timing).collect(),
             objects: placed.objects.iter().map(with_members).collect(),
@@ -293,7 +299,8 @@ impl<'a> PlanWork<'a> {
             };
             let own = job.workers_of(self.crew.share());
             let loops = workers_count / job.workers;
-            let (loop_model, schedule) = match &self.now.timings[index].pacing {
+            let timing = &self.now.timings[index];
+            let (loop_model, schedule) = match &timing.pacing {
                 JobPacing::Shared(Pacing::Closed) => (LoopModel::Closed, None),
                 JobPacing::Shared(Pacing::Open(open)) => {
                     (LoopModel::Open, Some(schema::Schedule::of(open)))
@@ -303,10 +310,15 @@ impl<'a> PlanWork<'a> {
                 }
             };
             let endpoints = self.endpoints[job.target.0].clone();
+            let planned_until = timing.duration.map(|duration| {
+                let lasts = *timing.start_delay.end() + timing.ramp + duration;
+                u64::try_from(lasts.as_nanos()).unwrap_or(u64::MAX)
+            });
             StageJob {
                 group: job.group,
                 worker_first: worker_first + own.start * loops,
                 schedule,
+                planned_until_ns: planned_until,
                 endpoint_first: endpoints.start,
                 endpoints_count: endpoints.len() as u16,
                 ..StageJob::of(&job.name, own.len() as u32 * loops, loop_model)
@@ -351,6 +363,7 @@ impl<'a> PlanWork<'a> {
                 driver: rings,
                 plan: &files.plan,
                 stage: self.now.stage,
+                draw: self.now.draw,
                 config: files.config,
                 jobs: placed.files.iter().map(job).collect(),
                 number_first: placed.files_worker_first,
@@ -427,7 +440,7 @@ impl Work for PlanWork<'_> {
             }
         }
         let Some(chosen) = (self.choose)(&self.placed.plan, done) else { return Ok(None) };
-        self.now = self.prepare(&chosen);
+        self.now = self.prepare(StageId(done.len() as u8), &chosen);
         let plan = Arc::clone(&self.placed.plan);
         let stage = &plan.stages[chosen.stage];
         if stage.is_on_buckets() {
@@ -499,8 +512,9 @@ impl Work for PlanWork<'_> {
             let before = &self.changed;
             let directed = DirectedStage { number: stage, name, chosen, before, sets_count };
             let (placed, members, files) = (&self.placed, &self.members, self.files.as_deref());
-            let is_possible =
-                |changes: &Changes| changes.are_possible(chosen.stage, placed, members, files);
+            let is_possible = |changes: &Changes, ops_max| {
+                changes.are_possible((chosen.stage, ops_max), placed, members, files)
+            };
             let done = agents.run(&directed, context, rules.as_ref(), &is_possible);
             let (mut outcome, changed) = done.map_err(EngineError::Elsewhere)?;
             self.changed = changed;

@@ -61,8 +61,8 @@ pub(crate) fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
 pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new(""));
     let as_usual = Permissions::from_mode(0o666);
-    let file = tempfile::Builder::new().prefix(".plimsoll-").permissions(as_usual);
-    let mut file = file.tempfile_in(directory)?;
+    let mut named = tempfile::Builder::new();
+    let mut file = named.prefix(".plimsoll-").permissions(as_usual).tempfile_in(directory)?;
     file.write_all(content)?;
     file.as_file().sync_all()?;
     file.persist(path)?;

@@ -420,15 +420,20 @@ impl Watch {
                     if plan.jobs.len() > 1 { format!("{}: ", of.name) } else { String::new() };
                 error = Some(format!("{lead}{failed}"));
             }
+            // As the report has it: without ramps, which the counters of a stage that goes on have.
             jobs.push(JobProgress {
-                ops_count: of_job.ops_count,
-                ops_failed_count: of_job.failed_count,
-                bytes_count: of_job.bytes,
+                ops_count: of_job.measured_count,
+                ops_failed_count: of_job.measured_failed_count,
+                bytes_count: of_job.measured_bytes,
                 error: failed,
             });
         }
         let stage = &mut inner.stages[at];
-        if jobs.len() == plan.jobs.len() {
+        if jobs.len() == plan.jobs.len() && !jobs.is_empty() {
+            let sum = |of: fn(&JobProgress) -> u64| jobs.iter().map(of).sum();
+            stage.ops_count = sum(|job| job.ops_count);
+            stage.ops_failed_count = sum(|job| job.ops_failed_count);
+            stage.bytes_count = sum(|job| job.bytes_count);
             stage.jobs = jobs;
         }
         let was_cut = stage.state != StageState::Completed;

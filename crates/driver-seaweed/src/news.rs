@@ -68,8 +68,7 @@ impl News {
 
 /// Follows the leader, whoever it is, until the cluster is gone.
 async fn follow_all(config: &SeaweedConfig, cluster: &Weak<Cluster>) {
-    let mut course =
-        Course { next: cluster.upgrade().map(|cluster| cluster.leader()), ..Course::new() };
+    let mut course = Course::beginning_at(cluster.upgrade().map(|cluster| cluster.leader()));
     loop {
         let master = course.master(&config.masters);
         let ended = follow(config, cluster, &master, PATIENCE).await;
@@ -86,52 +85,41 @@ async fn follow_all(config: &SeaweedConfig, cluster: &Weak<Cluster>) {
 struct Course {
     /// The one that another has named as the leader.
     next: Option<ServerAddress>,
-    /// Whether the one that is followed was named by another.
+    /// Whether the one that is followed was named by the one before.
     is_named: bool,
     turn: usize,
     pause: Duration,
 }
 
 impl Course {
-    fn new() -> Self {
-        Self { next: None, is_named: false, turn: 0, pause: PAUSE_MIN }
+    fn beginning_at(next: Option<ServerAddress>) -> Self {
+        Self { next, is_named: false, turn: 0, pause: PAUSE_MIN }
     }
 
     fn master(&mut self, masters: &[ServerAddress]) -> ServerAddress {
-        self.is_named = self.next.is_some();
         self.next.take().unwrap_or_else(|| {
             self.turn += 1;
             masters[self.turn % masters.len()].clone()
         })
     }
 
-    /// Returns how long to wait before the next. The first master that names a leader is believed
-    /// at once; two that name each other would otherwise be asked without a pause.
+    /// Returns how long to wait before the next. Who names a leader is believed at once, unless it
+    /// was itself named so: two that name each other would be asked without a pause.
     fn pause(&mut self, ended: Ended) -> Duration {
-        match ended {
-            Ended::Leads(other) => {
-                self.next = Some(other);
-                if !self.is_named {
-                    self.pause = PAUSE_MIN;
-                    return Duration::ZERO;
-                }
-                self.pause = (self.pause * 2).min(PAUSE_MAX);
-            }
-            Ended::Broke { had_news: true } => self.pause = PAUSE_MIN,
-            Ended::Broke { had_news: false } => self.pause = (self.pause * 2).min(PAUSE_MAX),
-        }
-        self.pause
+        let Ended { leader, had_news } = ended;
+        self.pause = if had_news { PAUSE_MIN } else { (self.pause * 2).min(PAUSE_MAX) };
+        let was_named = std::mem::replace(&mut self.is_named, leader.is_some());
+        self.next = leader;
+        if self.is_named && !was_named { Duration::ZERO } else { self.pause }
     }
 }
 
 /// How following one master ended.
 #[derive(Debug)]
-enum Ended {
-    /// Another one leads.
-    Leads(ServerAddress),
-    Broke {
-        had_news: bool,
-    },
+struct Ended {
+    /// The one that leads, if it said that another one does.
+    leader: Option<ServerAddress>,
+    had_news: bool,
 }
 
 async fn follow(
@@ -150,17 +138,17 @@ async fn follow(
         rack: config.rack.clone(),
     };
     let Ok(channel) = GrpcChannel::open(&master.grpc(), &options).await else {
-        return Ended::Broke { had_news };
+        return Ended { leader: None, had_news };
     };
     let hello = hello.encode_to_vec().into();
     let begun = timeout(patience.answer, channel.open_stream(KEEP_CONNECTED, hello)).await;
-    let Ok(Ok(mut stream)) = begun else { return Ended::Broke { had_news } };
+    let Ok(Ok(mut stream)) = begun else { return Ended { leader: None, had_news } };
     while let Some(message) = next(&channel, &mut stream, patience).await {
         let Ok(message) = KeepConnectedResponse::decode(message) else { break };
         let Some(volumes) = message.volumes else { continue };
         let leader = volumes.leader.parse::<ServerAddress>().ok();
         if let Some(other) = leader.filter(|leader| leader != master) {
-            return Ended::Leads(other);
+            return Ended { leader: Some(other), had_news };
         }
         let Some(cluster) = cluster.upgrade() else { break };
         if !had_news {
@@ -171,7 +159,7 @@ async fn follow(
             cluster.apply(&volumes);
         }
     }
-    Ended::Broke { had_news }
+    Ended { leader: None, had_news }
 }
 
 /// Returns the next message of a master. One whose host is gone ends no connection: it is missed by
@@ -200,8 +188,8 @@ mod tests {
     fn masters_that_name_each_other_are_asked_ever_more_slowly() {
         let [a, b]: [ServerAddress; 2] = ["a:9333", "b:9333"].map(|of| of.parse().unwrap());
         let masters = [a.clone(), b.clone()];
-        let mut course = Course::new();
-        let leads = |other: &ServerAddress| Ended::Leads(other.clone());
+        let mut course = Course::beginning_at(Some(b.clone()));
+        let leads = |other: &ServerAddress| Ended { leader: Some(other.clone()), had_news: false };
         assert_eq!(course.master(&masters), b);
         assert_eq!(course.pause(leads(&a)), Duration::ZERO);
         let mut pauses = Vec::new();
@@ -213,11 +201,14 @@ mod tests {
         }
         assert!(pauses[0] > Duration::ZERO && pauses.is_sorted(), "{pauses:?}");
         assert_eq!(pauses[7], PAUSE_MAX);
-        // One that has news leads.
+        // Also where each has news.
         assert_eq!(course.master(&masters), a);
-        assert_eq!(course.pause(Ended::Broke { had_news: true }), PAUSE_MIN);
-        assert_eq!(course.master(&masters), a);
-        assert_eq!(course.pause(leads(&b)), Duration::ZERO);
+        assert_eq!(course.pause(Ended { had_news: true, ..leads(&b) }), PAUSE_MIN);
+        // One that led, and whose connection broke, names nobody.
+        assert_eq!(course.master(&masters), b);
+        assert_eq!(course.pause(Ended { leader: None, had_news: true }), PAUSE_MIN);
+        assert_eq!(course.master(&masters), b);
+        assert_eq!(course.pause(leads(&a)), Duration::ZERO);
     }
 
     #[test]
@@ -241,7 +232,7 @@ mod tests {
                 let followed = follow(&config, &nothing, &master, patience);
                 timeout(Duration::from_secs(30), followed).await
             });
-            assert!(matches!(ended, Ok(Ended::Broke { had_news: false })), "{ended:?}");
+            assert!(matches!(ended, Ok(Ended { leader: None, had_news: false })), "{ended:?}");
             drop(server.join().unwrap());
         }
     }

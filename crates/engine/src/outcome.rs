@@ -264,6 +264,7 @@ impl JobOutcome {
         self.failed_count += other.failed_count;
         self.measured_count += other.measured_count;
         self.measured_failed_count += other.measured_failed_count;
+        self.measured_bytes += other.measured_bytes;
         // A part without workers of the job has none.
         let measured = [self.measured, other.measured].into_iter().flatten();
         self.measured = measured.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
@@ -295,6 +296,8 @@ pub struct JobOutcome {
     /// Of these, failed.
     pub measured_failed_count: u64,
     /// Content bytes of those that succeeded.
+    pub measured_bytes: u64,
+    /// Content bytes of all that succeeded.
     pub bytes: u64,
     /// What was read of shared sets and could not be checked, as this run does not write it.
     pub unchecked: Unchecked,

@@ -46,6 +46,7 @@ pub(crate) struct JobTally {
     pub(crate) ops_count: u64,
     pub(crate) failed_count: u64,
     pub(crate) measured_failed_count: u64,
+    pub(crate) measured_bytes: u64,
     pub(crate) bytes: u64,
     pub(crate) unchecked: Unchecked,
     /// How operations that are measured kept to the moments at which they were due; those that were
@@ -66,6 +67,7 @@ impl JobTally {
         self.ops_count += other.ops_count;
         self.failed_count += other.failed_count;
         self.measured_failed_count += other.measured_failed_count;
+        self.measured_bytes += other.measured_bytes;
         self.bytes += other.bytes;
         self.unchecked.add(other.unchecked);
         self.kept = self.kept.merge(other.kept);
@@ -327,12 +329,14 @@ impl<'a> ThreadRecords<'a> {
         let due = record.intended.since(self.started);
         let is_measured = self.measured[usize::from(job.0)].holds(record.worker, due);
         let tally = self.job(job);
-        tally.measured_failed_count += u64::from(is_measured && !record.outcome.is_ok());
+        let bytes = if record.outcome.is_ok() { record.bytes } else { 0 };
         if is_measured {
+            tally.measured_failed_count += u64::from(!record.outcome.is_ok());
+            tally.measured_bytes += bytes;
             tally.kept.add(record);
         }
         tally.ops_count += 1;
-        tally.bytes += if record.outcome.is_ok() { record.bytes } else { 0 };
+        tally.bytes += bytes;
         let series = SeriesKey { stage, kind, endpoint };
         self.counters.end(job, series, &sample);
         let past = &self.past;

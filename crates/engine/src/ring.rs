@@ -41,6 +41,8 @@ pub(crate) struct RingFacts<'a> {
     pub(crate) plan: &'a FilePlan,
     /// Which stage of the plan.
     pub(crate) stage: usize,
+    /// Which draw of its operations.
+    pub(crate) draw: u8,
     pub(crate) stage_id: StageId,
     pub(crate) jobs: &'a [FilesJob],
     pub(crate) number_first: u32,
@@ -166,9 +168,9 @@ impl<'a, R: Ring> RingThread<'a, R> {
         worker: WorkerId,
         slots: std::ops::Range<usize>,
     ) -> Result<FileWorker, EngineError> {
-        let RingFacts { plan, stage, .. } = *self.facts;
+        let RingFacts { plan, stage, draw, .. } = *self.facts;
         let job = plan.job(stage, worker);
-        let stream = plan.stream(stage, worker);
+        let stream = plan.stream(stage, worker, draw);
         let directory = stream
             .directory()
             .map(|path| self.ring.open_directory(Path::new(path)))

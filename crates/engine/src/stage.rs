@@ -81,6 +81,8 @@ pub struct FilesJobs<'a, R> {
     pub plan: &'a FilePlan,
     /// Which stage of the plan.
     pub stage: usize,
+    /// Which draw of its operations, where it is made again and again.
+    pub draw: u8,
     /// How they are driven.
     pub config: RingConfig,
     /// Each job of the stage of the plan, in order.
@@ -115,7 +117,7 @@ impl<'a, R> FilesJobs<'a, R> {
     /// Returns the jobs of a stage of a plan with all their workers, as the only ones.
     pub fn alone(driver: &'a R, plan: &'a FilePlan, stage: usize, config: RingConfig) -> Self {
         let jobs = FilesJob::all(plan, stage);
-        Self { driver, plan, stage, config, jobs, number_first: 0 }
+        Self { driver, plan, stage, config, jobs, number_first: 0, draw: 0 }
     }
 }
 
@@ -178,6 +180,7 @@ pub fn run_stage<D: Driver, R: RingDriver>(
     let files = work.files.as_ref().map(|files| RingFacts {
         plan: files.plan,
         stage: files.stage,
+        draw: files.draw,
         stage_id: work.stage,
         jobs: &files.jobs,
         number_first: files.number_first,

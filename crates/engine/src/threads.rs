@@ -222,6 +222,7 @@ fn job_outcome(job: &RunJob, tally: JobTally) -> JobOutcome {
         failed_count,
         measured_count: kept.offered_count,
         measured_failed_count: tally.measured_failed_count,
+        measured_bytes: tally.measured_bytes,
         bytes,
         unchecked: tally.unchecked,
         measured: job.measured,

@@ -73,8 +73,8 @@ pub enum Arrival {
     },
 }
 
-/// So many bytes of messages wait to be taken; what comes beyond is dropped, as messages may be. For
-/// minutes nobody takes any, while the targets of a run are opened.
+/// How many bytes of messages may wait; what comes beyond is dropped, as messages may be. While the
+/// targets of a run are opened, none is taken for minutes.
 const WAITING_BYTES_MAX: usize = 64 << 20;
 /// What a message takes besides its bytes.
 const ARRIVAL_BYTES: usize = 256;

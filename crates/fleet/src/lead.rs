@@ -49,6 +49,10 @@ const WATCH_EVERY: Duration = Duration::from_millis(100);
 const WHY_CHARS_MAX: usize = 1_000;
 /// An agent may tell so much of what it changed, however little of the load it has.
 const CHANGES_BYTES_MIN: u64 = 1 << 20;
+/// So many operations of a stage may have changed something and not be counted, as they had not
+/// ended.
+const UNENDED_MAX: u64 = 1 << 20;
+
 /// No agent has more threads: there are counters for each.
 const THREADS_MAX: u32 = 1 << 12;
 
@@ -327,7 +331,7 @@ impl Lead {
         stage: &DirectedStage<'_>,
         offsets: &[Offset],
         bounds: StageBounds,
-        is_possible: &dyn Fn(&Changes) -> bool,
+        is_possible: &dyn Fn(&Changes, u64) -> bool,
     ) -> Result<(StageOutcome, Changes), CallerError> {
         let mut all: Option<StageOutcome> = None;
         let mut changed = Changes::default();
@@ -354,9 +358,9 @@ impl Lead {
             let space = Space::Of(self.recruits[index].id.clone());
             let own = fetch(&*self.fabric, &space, changes, self.changes_bytes_max(index));
             let own = own.map_err(|error| in_one_line(&error)).and_then(|own| {
-                let own = own.fit(doc.ops_count()).then_some(own);
-                let own = own.and_then(|own| own.changes(stage.sets_count));
-                let own = own.filter(is_possible);
+                let ops_max = doc.ops_count().saturating_add(UNENDED_MAX);
+                let own = own.changes(stage.sets_count);
+                let own = own.filter(|own| is_possible(own, ops_max));
                 own.ok_or_else(|| "what it says that it changed means nothing".to_owned())
             });
             let fits = doc.fits(bounds) && are_bounded(&(&files, &seen));
@@ -504,7 +508,7 @@ impl Agents for Lead {
         stage: &DirectedStage<'_>,
         context: &StageContext<'_>,
         rules: Option<&StageRules>,
-        is_possible: &dyn Fn(&Changes) -> bool,
+        is_possible: &dyn Fn(&Changes, u64) -> bool,
     ) -> Result<(StageOutcome, Changes), CallerError> {
         let (asked, begins, offsets) = (self.clock.now(), self.begins(), self.offsets.clone());
         let at = |index: usize| Order::Start { at_ns: offsets[index].to_agent(begins).as_ns() };

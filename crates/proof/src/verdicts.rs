@@ -323,6 +323,7 @@ mod tests {
         RunVerdict {
             stage: String::new(),
             iteration: 0,
+            number_of_title: 1,
             class,
             is_client: class.is_client(),
             sentence: String::new(),

@@ -7,7 +7,7 @@ use plimsoll_model::Interface;
 
 use crate::format::inert_cell;
 use crate::segments::quoted;
-use crate::stage_words::{bytes_per_sec, ops_per_sec};
+use crate::stage_words::{bytes_per_sec, numbered_title, ops_per_sec};
 use crate::table::harmless;
 use crate::{Report, RowReport, StageReport};
 
@@ -71,7 +71,7 @@ fn fields(stage: &StageReport, row: &RowReport, kind: &KindAnalysis) -> [String;
     let cell = |text: &str| inert_cell(&harmless(text)).into_owned();
     let text = |text: Option<&str>| text.map(cell).unwrap_or_default();
     [
-        cell(&stage.name),
+        cell(&numbered_title(&stage.name, stage.number_of_title)),
         stage.iteration.to_string(),
         stage.is_result.to_string(),
         cell(&row.name),

@@ -18,6 +18,10 @@ pub struct RunVerdict {
     /// Which repetition of it, 0-based.
     #[serde(rename = "iteration_index")]
     pub iteration: u32,
+    /// Which one it is of the stages that have that name and repetition, 1-based; absent for the
+    /// first.
+    #[serde(rename = "title_number", skip_serializing_if = "crate::serial::is_first")]
+    pub number_of_title: u32,
     /// Who.
     pub class: LimitClass,
     /// Whether that is the client: the figures are then not a measurement of the store.

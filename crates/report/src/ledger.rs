@@ -73,16 +73,11 @@ fn stood_still(report: &RowView<'_>, ledger: &Ledger) -> Option<String> {
     let who =
         longest.client.map_or(String::new(), |client| format!(" ({})", report.client(client)));
     let (length, from) = (duration(longest.length), offset(report, longest.from));
-    let which = match &ledger.standstills[..] {
-        [_] if ledger.standstills_count <= 1 => format!("for {length} from {from}"),
-        all => {
-            let sum = duration(all.iter().map(|of| of.length).sum());
-            let told = all.len() as u64;
-            let times = match ledger.standstills_count > told {
-                true => format!("{} times, {told} of them", count(ledger.standstills_count)),
-                false => plural(told, "time"),
-            };
-            format!("{times}, {sum} in all, the longest {length} from {from}")
+    let which = match ledger.standstills_count {
+        0 | 1 => format!("for {length} from {from}"),
+        times => {
+            let sum = duration(ledger.stood_still);
+            format!("{}, {sum} in all, the longest {length} from {from}", plural(times, "time"))
         }
     };
     Some(format!(
@@ -268,6 +263,7 @@ mod tests {
         let ledger = report.stages[1].rows[0].analysis.ledger.as_mut().unwrap();
         (ledger.gap_longest, ledger.outages) = (Some(gap), Vec::new());
         ledger.standstills = vec![of(3_040, 1_960)];
+        (ledger.standstills_count, ledger.stood_still) = (1, Duration::from_millis(1_960));
         let told = |report: &crate::Report| lines(&fixture::view(report));
         let [(name, once), (_, failures)] = &told(&report)[..] else { panic!("{report:?}") };
         assert_eq!(*name, "client");
@@ -279,6 +275,7 @@ mod tests {
         let ledger = report.stages[1].rows[0].analysis.ledger.as_mut().unwrap();
         ledger.failures = None;
         ledger.standstills.push(of(7_000, 300));
+        (ledger.standstills_count, ledger.stood_still) = (2, Duration::from_millis(2_260));
         let [(_, twice)] = &told(&report)[..] else { panic!("{report:?}") };
         assert!(
             twice.contains("stood still 2 times, 2.26 s in all, the longest 1.96 s"),

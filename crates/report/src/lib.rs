@@ -49,7 +49,7 @@ pub use read_back::{ReadBackObject, ReadBackReport};
 pub use report::{Report, ReportSchema, RowReport, StageReport};
 pub use schedule::{QueueTheory, ScheduleReport};
 pub use scraped::{ScrapedMetric, ScrapedPageReport, ScrapedReport, ScrapedValues};
-pub use stage_words::{name as stage_name, numbered_title, stage_title};
+pub use stage_words::{name as stage_name, numbered_title, numbers_of_titles, stage_title};
 pub use words::state_warning;
 
 /// Returns a piece of advice as a sentence.

@@ -127,8 +127,9 @@ pub struct StageReport {
     /// Which repetition it is, 0-based.
     #[serde(rename = "iteration_index")]
     pub iteration: u32,
-    /// Which one it is of the stages of the run that have its name and repetition, 1-based.
-    #[serde(skip)]
+    /// Which one it is of the stages of the run that have its name and repetition, 1-based; absent
+    /// for the first.
+    #[serde(rename = "title_number", skip_serializing_if = "serial::is_first")]
     pub number_of_title: u32,
     /// Whether it is a result, and not only makes what others need.
     pub is_result: bool,
@@ -408,6 +409,7 @@ impl RunVerdict {
         Some(Self {
             stage: stage.name.clone(),
             iteration: stage.iteration,
+            number_of_title: stage.number_of_title,
             class: verdict.class,
             is_client: verdict.is_client,
             sentence: verdict.sentence.clone(),

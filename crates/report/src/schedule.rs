@@ -34,7 +34,7 @@ pub(crate) struct Observed {
     pub(crate) service_mean: Option<Duration>,
     pub(crate) service_max: Option<Duration>,
     pub(crate) failed_count: u64,
-    /// For how long clients stood still.
+    /// For how long clients stood still, on average.
     pub(crate) stood_still: Duration,
     /// The load while it took nearly all of its places; `None` if it did not, or that is unknown.
     pub(crate) full_load: Option<FullLoad>,
@@ -51,9 +51,11 @@ impl Observed {
     }
 }
 
-/// Returns for how long clients stood still while a row was measured, as far as it is known.
+/// Returns for how long each client of a row stood still, on average: none of its share of the load
+/// could start meanwhile.
 pub(crate) fn stood_still(of: &RowAnalysis) -> Duration {
-    of.ledger.iter().flat_map(|ledger| &ledger.standstills).map(|of| of.length).sum()
+    let clients = of.clients.len().max(1) as u32;
+    of.ledger.as_ref().map_or(Duration::ZERO, |ledger| ledger.stood_still / clients)
 }
 
 /// The schedule of an open loop, and what came of it. What a run that was killed did not write

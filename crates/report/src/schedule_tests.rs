@@ -188,9 +188,10 @@ fn a_client_that_stood_still_is_named_for_what_it_missed() {
     let mut report = fixture::stalled();
     let row = fixture::row(&mut report);
     let ledger = row.analysis.ledger.as_mut().unwrap();
-    let from = row.analysis.started;
-    ledger.standstills =
-        vec![plimsoll_analysis::StoodStill { client: None, from, length: Duration::from_secs(1) }];
+    let (from, length) = (row.analysis.started, Duration::from_millis(2));
+    // A hundred are listed of as many as there were.
+    ledger.standstills = vec![plimsoll_analysis::StoodStill { client: None, from, length }; 100];
+    (ledger.standstills_count, ledger.stood_still) = (500, Duration::from_secs(1));
     let told = view(&report).schedule_warning().unwrap();
     assert!(told.ends_with("run it again without stopping it"), "{told}");
     assert!(told.contains("plimsoll itself stood still for 1.00 s"), "{told}");

@@ -11,6 +11,7 @@ use plimsoll_model::{OpKind, WallTime};
 use crate::Report;
 use crate::format::inert_cell;
 use crate::report::RowView;
+use crate::stage_words::numbered_title;
 use crate::table::harmless;
 
 /// The names of the columns that warp has as well, in their order.
@@ -166,7 +167,7 @@ fn block<'a>(
             reqs_ended_avg_ms: row.latency_mean.map(milliseconds),
             start_time,
             end_time: start_time.after(row.length),
-            stage: report.stage.name.clone(),
+            stage: numbered_title(&report.stage.name, report.stage.number_of_title),
             iteration: report.stage.iteration,
             job: report.row.name.clone(),
         }

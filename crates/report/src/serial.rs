@@ -12,6 +12,12 @@ pub(crate) fn in_ns(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// Tells whether a number is that of the first of several, which is not written.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
+pub(crate) fn is_first(number: &u32) -> bool {
+    *number <= 1
+}
+
 pub(crate) fn ns<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_u64(in_ns(*time))
 }

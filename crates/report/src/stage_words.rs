@@ -1,5 +1,6 @@
 //! Parts of the report as words, the same in text and on the page.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_analysis::{KindAnalysis, RowAnalysis};
@@ -156,6 +157,22 @@ pub fn numbered_title(title: &str, number: u32) -> String {
     }
 }
 
+/// Returns the number of each title among equal ones, with which no two are alike: one that is
+/// called `main #2` by itself takes that number from the others.
+pub fn numbers_of_titles(titles: &[String]) -> Vec<u32> {
+    let mut last: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut numbers = Vec::with_capacity(titles.len());
+    for title in titles {
+        let mut number = last.get(title.as_str()).map_or(1, |last| last + 1);
+        while number > 1 && titles.contains(&numbered_title(title, number)) {
+            number += 1;
+        }
+        last.insert(title, number);
+        numbers.push(number);
+    }
+    numbers
+}
+
 /// Returns a stage's name with the number of its repetition, which is 0-based, from the second on.
 pub fn stage_title(name: &str, iteration: u32) -> String {
     match iteration {
@@ -308,4 +325,19 @@ pub(crate) fn unchecked(stage: &StageReport) -> Option<String> {
         format!("{reads} {were} counted and not checked: what they should hold is unknown")
     };
     (stage.unchecked_count > 0).then(told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_titles_are_alike_once_they_are_numbered() {
+        let titles = ["main", "main", "other", "main #2", "main"].map(str::to_owned);
+        let numbers = numbers_of_titles(&titles);
+        let told =
+            titles.iter().zip(&numbers).map(|(title, number)| numbered_title(title, *number));
+        let told: Vec<String> = told.collect();
+        assert_eq!(told, ["main", "main #3", "other", "main #2", "main #4"]);
+    }
 }

@@ -2,7 +2,7 @@
 
 use plimsoll_analysis::{CrimeFacts, crimes, host_of, is_loopback};
 use plimsoll_model::{OpKind, SyncMode};
-use plimsoll_record::schema::{Manifest, Target};
+use plimsoll_record::schema::{Manifest, Target, stage_of_plan};
 use plimsoll_report::{
     AdviceLine, CacheState, LoopModel, Report, RowReport, StageReport, VerificationMode,
     crime_line, format,
@@ -13,12 +13,17 @@ use plimsoll_workload::plan::{Members, Plan, Work};
 /// Begins the note of a run on an embedded store, which the sheet says shorter.
 const EMBEDDED_NOTE: &str = "on the same cores: this measures plimsoll and the machine";
 
-/// Notes in a report what of the run may mislead. In virtual time nothing does: nothing was real.
-pub(crate) fn note(report: &mut Report, manifest: &Manifest, plan: Option<&Plan>) {
+/// Notes in a report what of the run may mislead; `results` are the stages of the manifest whose
+/// figures it has. In virtual time nothing does: nothing was real.
+pub(crate) fn note(
+    report: &mut Report,
+    (manifest, results): (&Manifest, &[usize]),
+    plan: Option<&Plan>,
+) {
     if manifest.virtual_time {
         return;
     }
-    let facts = facts(report, manifest, plan);
+    let facts = facts(report, (manifest, results), plan);
     report.crimes = crimes(&facts).iter().map(crime_line).collect::<Vec<AdviceLine>>();
     if facts.is_embedded {
         // Said once.
@@ -26,7 +31,11 @@ pub(crate) fn note(report: &mut Report, manifest: &Manifest, plan: Option<&Plan>
     }
 }
 
-fn facts(report: &Report, manifest: &Manifest, plan: Option<&Plan>) -> CrimeFacts {
+fn facts(
+    report: &Report,
+    (manifest, results): (&Manifest, &[usize]),
+    plan: Option<&Plan>,
+) -> CrimeFacts {
     let rows = || report.results().flat_map(|stage| &stage.rows);
     let on_objects = || rows().filter(|row| !row.is_on_files);
     let stores = || manifest.targets().filter(|target| is_store(target));
@@ -56,7 +65,7 @@ fn facts(report: &Report, manifest: &Manifest, plan: Option<&Plan>) -> CrimeFact
         memory_bytes: manifest.machine.memory_bytes.filter(|_| holds_data),
         content_reduces: plan.is_some_and(reduces),
         reads_are_cached: rows().any(|row| row.is_on_files && reads(row) && is_cached(row)),
-        writes_are_cached: plan.is_some_and(|plan| writes_unsynced(plan, report)),
+        writes_are_cached: plan.is_some_and(|plan| writes_unsynced(plan, manifest, results)),
         is_unverified: report.verification.is_some_and(|of| of.mode == VerificationMode::Off),
         clocks_uncompared_count: machines_merged(manifest),
         clock_uncertainty_max: report.agents.iter().filter_map(|of| of.clock_uncertainty).max(),
@@ -115,11 +124,10 @@ fn reduces(plan: &Plan) -> bool {
     })
 }
 
-/// Tells whether files were written in a measured stage without anything that puts it on the
+/// Tells whether files were written in one of these stages without anything that puts it on the
 /// medium.
-fn writes_unsynced(plan: &Plan, report: &Report) -> bool {
-    let measured = |name: &str| report.results().any(|stage| stage.name == name);
-    let stages = plan.stages.iter().filter(|stage| measured(&stage.name));
+fn writes_unsynced(plan: &Plan, manifest: &Manifest, stages: &[usize]) -> bool {
+    let stages = stages.iter().filter_map(|at| stage_of_plan(plan, *at, manifest.stages.get(*at)?));
     stages.flat_map(|stage| &stage.jobs).any(|job| {
         let Work::Blocks(blocks) = &job.work else { return false };
         blocks.read_percent < 100
@@ -152,4 +160,29 @@ fn objects_and_workers(report: &Report) -> Option<(u64, u64)> {
     });
     let workers = readers.map(|row| u64::from(row.analysis.workers_count)).max()?;
     (objects > 0).then_some((objects, workers))
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_workload::plan::WorkloadFile;
+
+    use super::*;
+    use crate::tests::manifest;
+
+    #[test]
+    fn a_stage_that_prepares_is_not_taken_for_the_result_that_has_its_name() {
+        let text = "schema: plimsoll.workload/2\nname: w\ntargets: {files: {directory: /mnt}}\n\
+                    sets: {f: {files: 1, size: 1MiB}}\nstages:\n- {name: main, prepares: true, \
+                    jobs: [{work: {blocks: {on: f, write: {block: 4KiB}}}}]}\n- {name: main, \
+                    jobs: [{work: {blocks: {on: f, read: {block: 4KiB}}}}]}\n";
+        let plan = WorkloadFile::from_yaml("w.yaml", text).unwrap().recorded().unwrap();
+        let mut manifest = manifest("s3-get");
+        for (stage, planned) in manifest.stages.iter_mut().zip(0..) {
+            "main".clone_into(&mut stage.name);
+            stage.planned_index = Some(planned);
+        }
+        assert_eq!(manifest.stages.len(), 2);
+        assert!(writes_unsynced(&plan, &manifest, &[0]));
+        assert!(!writes_unsynced(&plan, &manifest, &[1]));
+    }
 }

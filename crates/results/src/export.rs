@@ -186,6 +186,8 @@ struct Line<'a> {
     ttfb_ns: Option<u64>,
     outcome: &'a str,
     attempts: u8,
+    /// Whether the report counts it: it was due outside of ramps.
+    measured: bool,
 }
 
 impl Line<'_> {
@@ -275,5 +277,6 @@ fn line<'a>(record: &'a Record, manifest: &'a Manifest, op: &OpRecord, key: &'a 
         ttfb_ns: op.ttfb().map(|ttfb| ttfb.as_nanos() as u64),
         outcome: op.outcome.name(),
         attempts: op.attempts,
+        measured: op.is_measured,
     }
 }

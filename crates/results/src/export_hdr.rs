@@ -6,7 +6,6 @@ use std::io::{BufWriter, Write};
 use plimsoll_analysis::OpSource;
 use plimsoll_foreign::hdr_log::{Encoder, Writer};
 use plimsoll_model::{OpKind, OpRecord, StageId};
-use plimsoll_report::stage_title;
 
 use crate::error::ExportError;
 use crate::export::Export;
@@ -58,8 +57,6 @@ impl Export<'_> {
 
     /// Returns what tells the stage and the kind of an operation.
     fn tag(&self, op: &OpRecord) -> String {
-        let stage = self.manifest().stages.get(usize::from(op.stage.0));
-        let stage = stage.map(|stage| stage_title(&stage.name, stage.iteration));
-        format!("{}/{}", stage.unwrap_or_default(), op.kind.name())
+        format!("{}/{}", self.record().stage_title(op.stage), op.kind.name())
     }
 }

@@ -8,8 +8,6 @@ use std::time::Duration;
 use plimsoll_analysis::OpSource;
 use plimsoll_foreign::chrome_trace::{Slice, Writer};
 use plimsoll_model::{EndpointId, Moment, OpKind, OpRecord, WorkerId};
-use plimsoll_record::schema::Stage;
-use plimsoll_report::stage_title;
 use serde::Serialize;
 
 use crate::error::ExportError;
@@ -254,8 +252,6 @@ impl Trace<'_> {
         }
         self.export.naming().write(manifest, op, key);
         let stage = manifest.stages.get(usize::from(op.stage.0));
-        let title = stage.map(|stage: &Stage| stage_title(&stage.name, stage.iteration));
-        let title = title.unwrap_or_default();
         let job = stage.and_then(|stage| stage.jobs.get(usize::from(op.job.0)));
         let name = match op.outcome.is_ok() {
             true => Cow::from(op.kind.name()),
@@ -270,7 +266,7 @@ impl Trace<'_> {
             start_ns: op.start.as_ns(),
             length_ns: ns(op.service_time()),
             args: Args {
-                stage: &title,
+                stage: self.export.record().stage_title(op.stage),
                 job: job.map_or("", |job| &job.name),
                 outcome: op.outcome.name(),
                 key: Some(key.as_str()).filter(|key| !key.is_empty()),

@@ -1,7 +1,7 @@
 //! What is not as it should be of a result; any of it makes the exit code 1.
 
 use plimsoll_analysis::FailedShare;
-use plimsoll_report::{OpLogCheck, Report, StageReport, format};
+use plimsoll_report::{OpLogCheck, Report, StageReport, format, stage_name};
 
 /// Returns what is not as it should be; `max_error_rate` is in percent.
 pub fn flaws(report: &Report, max_error_rate: f64) -> Vec<String> {
@@ -19,7 +19,10 @@ pub fn flaws(report: &Report, max_error_rate: f64) -> Vec<String> {
         if !stage.is_result && (!on_files || is_idle) {
             continue;
         }
-        let lead = if is_only && !on_files { String::new() } else { format!("{}: ", stage.name) };
+        let lead = match is_only && !on_files {
+            true => String::new(),
+            false => format!("{}: ", stage_name(stage)),
+        };
         of_stage(stage, &lead, max_error_rate, &mut flaws);
     }
     flaws.extend(report.read_back.as_ref().and_then(|of| of.flaw()));

@@ -8,7 +8,9 @@ use plimsoll_analysis::load_line::{
 use plimsoll_analysis::verdict::LimitClass;
 use plimsoll_model::{JobId, Moment, StageId};
 use plimsoll_record::schema::{Manifest, Stage};
-use plimsoll_report::{LoadLineReport, Report, RunVerdict, StageReport, stage_title};
+use plimsoll_report::{
+    LoadLineReport, Report, RunVerdict, StageReport, numbered_title, numbers_of_titles, stage_title,
+};
 use plimsoll_stats::ProbeRole;
 use plimsoll_workload::RateProfile;
 use plimsoll_workload::plan::Search;
@@ -38,6 +40,9 @@ impl Record {
         let plan = manifest.workload.plan().filter(|_| is_whole);
         let Some(plan) = plan else { return Ok(Vec::new()) };
         let mut lines = Vec::new();
+        let titles = plan.stages.iter().map(|stage| stage_title(&stage.name, stage.iteration));
+        let titles: Vec<String> = titles.collect();
+        let numbers = numbers_of_titles(&titles);
         for (index, stage) in plan.stages.iter().enumerate() {
             let Some(search) = &stage.search else { continue };
             let of_search = manifest.stages.iter().filter(|stage| {
@@ -50,7 +55,7 @@ impl Record {
             let search = if asked.slo.is_empty() { search } else { &asked_again };
             let looked_for = LoadLineAsked::of(search);
             let found = find_load_line(&self.source, &looked_for, &probes)?;
-            let name = stage_title(&stage.name, stage.iteration);
+            let name = numbered_title(&titles[index], numbers[index]);
             let verdict = verdict(&found, stages);
             let found = LoadLineReport::of(&name, &looked_for, &found, verdict);
             let because = ran_out.filter(|_| !found.is_refused());

@@ -10,7 +10,9 @@ use plimsoll_foreign::warp::{self, FileKind};
 use plimsoll_model::{EndpointId, Moment, OpKind, OpOutline, OpRecord, StageId, Visit};
 use plimsoll_record::schema::{Manifest, RunState as RecordedState, StageKind, sum_known};
 use plimsoll_record::{OpLog, ReadManifest, RecordError, RunDirectory, Salvage, is_alive};
-use plimsoll_report::{AgentReport, RunState, lost, numbered_title, stage_title};
+use plimsoll_report::{
+    AgentReport, RunState, lost, numbered_title, numbers_of_titles, stage_title,
+};
 
 use crate::agents::agents;
 use crate::clients::{Clients, agents_of_workers};
@@ -143,6 +145,12 @@ impl OpSource for Source {
 }
 
 impl Record {
+    /// Returns what a stage is called in a report; nothing of one that the record does not have.
+    pub(crate) fn stage_title(&self, id: StageId) -> &str {
+        let own = self.stages.iter().find(|stage| stage.stages.contains(id));
+        own.map_or("", |stage| &stage.title)
+    }
+
     /// Opens what must hold every operation.
     pub fn open(path: &Path) -> Result<Self, ResultsError> {
         match open(path)? {
@@ -399,18 +407,12 @@ pub(crate) fn run_stages(manifest: &Manifest, survey: &Survey) -> Vec<RecordStag
     let mut stages: Vec<RecordStage> =
         manifest.stages.iter().enumerate().filter_map(stage).collect();
     // Stages may share a name, and their titles must differ.
-    let numbers: Vec<u32> = (0..stages.len()).map(|at| number_of_title(&stages, at)).collect();
-    for (stage, number) in stages.iter_mut().zip(numbers) {
+    let titles: Vec<String> = stages.iter().map(|stage| stage.title.clone()).collect();
+    for (stage, number) in stages.iter_mut().zip(numbers_of_titles(&titles)) {
         stage.number_of_title = number;
         stage.title = numbered_title(&stage.title, number);
     }
     stages
-}
-
-/// Returns the 1-based number of a stage among those that have its title.
-fn number_of_title(stages: &[RecordStage], at: usize) -> u32 {
-    let alike = stages[..=at].iter().filter(|stage| stage.title == stages[at].title);
-    alike.count() as u32
 }
 
 fn of_warp(path: &Path, bytes: Bytes) -> Result<Record, ResultsError> {

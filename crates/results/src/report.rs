@@ -40,6 +40,9 @@ impl Record {
     /// Returns the report of what was asked for.
     pub fn report(&self, asked: &Asked) -> Result<Report, ResultsError> {
         let analyzed = self.analyze(asked)?;
+        let results = analyzed.iter().map(|of| &self.stages[of.stage]);
+        let results = results.filter(|stage| self.is_result(stage)).map(|stage| stage.index);
+        let results: Vec<usize> = results.collect();
         let mut report = match &self.origin {
             Origin::Run { manifest, .. } => self.report_of_run(manifest, asked, analyzed)?,
             Origin::Warp { end } => self.report_of_warp(end, analyzed)?,
@@ -55,7 +58,7 @@ impl Record {
             report.notes.push(HOSTS_LEFT_OUT.to_owned());
         }
         if let Origin::Run { manifest, clients, .. } = &self.origin {
-            crate::crimes::note(&mut report, manifest, clients.plan());
+            crate::crimes::note(&mut report, (manifest, &results), clients.plan());
         }
         Ok(report)
     }
@@ -201,8 +204,7 @@ impl Record {
         // What was seen of clients is of the whole stage: it says little where most is left out.
         let is_most = asked.skip.saturating_mul(2) <= report.took;
         if whole && is_most && report.is_result && asked.rows == Rows::Jobs {
-            let took = report.took;
-            report.verdict = verdict(manifest, entry, &of_clients, &report.rows, took);
+            report.verdict = verdict(manifest, entry, &of_clients, &report.rows);
         }
         let counted = entry.ops_count.filter(|_| whole);
         report.op_log = counted.map(|counted| OpLogCheck { rows, counted });

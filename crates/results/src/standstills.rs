@@ -29,9 +29,12 @@ pub(crate) fn standstills(manifest: &Manifest, stage: usize) -> Standstills {
     } else {
         vec![seen(&|_| true, None)]
     };
-    let count = entry.evidence.iter().map(|seen| seen.standstills_count);
-    let count = count.fold(0, u64::saturating_add);
-    Standstills { count, ..Standstills::of_clients(clients) }
+    // The record has the longest ones of each client, and how many and how long all were.
+    let sum =
+        |of: fn(&ClientEvidence) -> u64| entry.evidence.iter().map(of).fold(0, u64::saturating_add);
+    let total = Duration::from_nanos(sum(|seen| seen.stood_still_ns));
+    let count = sum(|seen| seen.standstills_count);
+    Standstills { count, total, ..Standstills::of_clients(clients) }
 }
 
 /// Returns those of a client in the order of time, none in two, and no more than a record has.

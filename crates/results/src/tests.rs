@@ -306,3 +306,17 @@ fn a_command_line_can_be_typed_again() {
     assert_eq!(shlex::split(&line).unwrap(), words);
     assert!(line.starts_with("plimsoll s3 get --rate '1/s..9/s over 2m' --host "), "{line}");
 }
+
+#[test]
+fn what_is_wrong_with_the_second_stage_of_a_name_is_said_of_that_one() {
+    let mut report = report("s3-get", &Asked::default()).unwrap();
+    let mut again = report.results().next().unwrap().clone();
+    again.number_of_title = 2;
+    let total = &mut again.rows[0].analysis.total.stage;
+    (total.ops_ok, total.failed) = (98, [(ErrorClass::Server, 2)].into_iter().collect());
+    let name = again.name.clone();
+    report.stages.push(again);
+    let found = flaws(&report, 1.0);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with(&format!("{name} #2: 2 of 100 operations failed")), "{found:?}");
+}

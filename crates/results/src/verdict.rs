@@ -21,14 +21,13 @@ pub(crate) fn verdict(
     entry: &schema::Stage,
     clients: &[ClientStage<'_>],
     rows: &[RowReport],
-    took: Duration,
 ) -> Option<Verdict> {
     if manifest.targets().all(|target| target.kind == NO_STORE) {
         return None;
     }
     let endpoints: Vec<String> = manifest.endpoints().cloned().collect();
     let rows = rows.iter().map(|row| facts_of_row(row, entry, clients)).collect();
-    let load = LoadFacts { rows, endpoints: &endpoints, took };
+    let load = LoadFacts { rows, endpoints: &endpoints };
     judge(&load, &client_facts(&entry.evidence))
 }
 

@@ -13,6 +13,7 @@ mod shared;
 mod slices;
 mod source;
 
+pub(crate) use job::PREPARES;
 pub use job::{Listed, ObjectsJob, RemovalOrder, Verify};
 pub(crate) use members::TRACKED_MAX;
 pub use members::{Change, Held, Members};

@@ -47,6 +47,9 @@ class Job:
     #: From when to when what was due counts, since the start of the stage; all of it without ramps.
     measured_from_ns: int = 0
     measured_until_ns: int | None = None
+    #: When its measuring was to end: its schedule, or the last worker's duration; ``None`` where
+    #: neither is known.
+    ends_ns: int | None = None
 
 
 @dataclass(frozen=True)
@@ -296,10 +299,16 @@ def _stage(stage: dict[str, Any], ended_before_ns: int) -> Stage:
                 on_files=job.get("interface") is not None,
                 measured_from_ns=job.get("measured_from_ns") or 0,
                 measured_until_ns=job.get("measured_until_ns"),
+                ends_ns=_ends_ns(job),
             )
             for index, job in enumerate(jobs)
         ),
     )
+
+
+def _ends_ns(job: dict[str, Any]) -> int | None:
+    offered_until_ns = (job.get("schedule") or {}).get("offered_until_ns")
+    return job.get("planned_until_ns") if offered_until_ns is None else offered_until_ns
 
 
 def _read(path: Path, schema: str) -> dict[str, Any]:

@@ -49,6 +49,9 @@ def lay(
             by_worker: dict[int, Ends] = {}
             for (stage_index, job_index, worker), (first, last) in ends.items():
                 if stage_index == stage.index and job_index in row:
+                    # With a ramp-down what is under way when the duration ends counts up to there.
+                    until = stage.jobs[job_index].measured_until_ns
+                    last = _cut(last, None if until is None else stage.started_ns + until)
                     known = by_worker.get(worker, (first, last))
                     by_worker[worker] = (min(first, known[0]), max(last, known[1]))
             if by_worker:
@@ -61,18 +64,20 @@ def lay(
 def _span(stage: Stage, row: tuple[int, ...], ends: list[Ends]) -> Span:
     jobs = [stage.jobs[index] for index in row]
     began = stage.started_ns + min(job.measured_from_ns for job in jobs)
-    untils = [job.measured_until_ns for job in jobs if job.measured_until_ns is not None]
-    # With a ramp-down what is under way when the duration ends counts up to there.
-    until = stage.started_ns + max(untils) if untils else None
-    last_done = _cut(max(last for _, last in ends), until)
-    ended = _cut(stage.ended_ns if stage.ended_ns is not None else last_done, until)
+    last_done = max(last for _, last in ends)
+    # A row ends when it does itself, or was to: another one may go on.
+    known = [job.ends_ns for job in jobs if job.ends_ns is not None]
+    ended = last_done
+    if len(known) == len(jobs):
+        ended = max(ended, stage.started_ns + max(known))
+    ended = _cut(ended, stage.ended_ns)
     if any(job.on_files for job in jobs):
         return Span(stage.index, row, "from-ramps", began, max(last_done, began))
     if any(job.loop_model == "open" for job in jobs):
         return Span(stage.index, row, "schedule", began, ended)
     all_ran = max(began, max(first for first, _ in ends))
-    first_done = _cut(min(last for _, last in ends), until)
-    # A span below a tenth of the stage is too short to stand for it.
+    first_done = min(last for _, last in ends)
+    # A span below a tenth of what there is of the row is too short to stand for it.
     if first_done <= all_ran or first_done - all_ran < (ended - began) // 10:
         return Span(stage.index, row, "full-too-short", began, ended)
     return Span(stage.index, row, "all-workers", all_ran, first_done)

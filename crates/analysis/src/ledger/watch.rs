@@ -260,6 +260,7 @@ impl<'a> RowWatch<'a> {
             }
         }
         let ledger = Ledger {
+            asked: self.asked.until.since(self.asked.from),
             gap_longest: longest_gap(&self.whole),
             failures: None,
             failures_by_class: self.failed_by_class.values().cloned().collect(),
@@ -268,6 +269,7 @@ impl<'a> RowWatch<'a> {
             outages: Vec::new(),
             brown_outs: None,
             standstills_count: self.question.standstills.count,
+            stood_still: self.question.standstills.total,
             standstills: self
                 .question
                 .standstills
@@ -278,7 +280,7 @@ impl<'a> RowWatch<'a> {
         Some(Watching { ledger, asked_until, suspects, latencies, failed, steadiness })
     }
 
-    /// Returns how steady the successes came while all workers were measured.
+    /// Returns how steady the successes came while all workers were at what counts.
     fn steadiness(&self) -> Option<Steadiness> {
         let Cells { cells, cell_ns, started, .. } = &self.whole;
         let AskedFor { all_from, all_until, .. } = self.asked;

@@ -52,9 +52,12 @@ impl ProbeCounter {
         }
     }
 
-    /// Tells whether an operation is in the stretch that counts.
-    pub(super) fn is_counted(&self, op: &OpRecord) -> bool {
-        op.job == self.asked.job && matches!(self.stretch(op.intended), ProbeStretch::Part(_))
+    /// Returns the stretch that counts in which an operation was due, if it was in one.
+    pub(super) fn counted_in(&self, op: &OpRecord) -> Option<usize> {
+        match self.stretch(op.intended) {
+            ProbeStretch::Part(part) if op.job == self.asked.job => Some(part),
+            _ => None,
+        }
     }
 
     /// Takes note of an operation that has ended.

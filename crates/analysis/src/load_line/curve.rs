@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use plimsoll_model::{JobId, Moment, OpRecord, StageId};
 use plimsoll_stats::{
-    Histogram, LoadLine, LoadLineGoal, LoadLineSearch, Metastable, Probe, ProbeCounts, ProbePart,
-    ProbeRole, student_t_quantile,
+    Histogram, LoadLine, LoadLineGoal, LoadLineSearch, Metastable, PROBE_PARTS, Probe, ProbeCounts,
+    ProbePart, ProbeRole, student_t_quantile,
 };
 use plimsoll_workload::plan::Search;
 
@@ -73,6 +73,9 @@ pub struct CurvePoint {
     pub failed_count: u64,
     /// How many operations a second ended and succeeded; `None` of one that was cut.
     pub achieved_per_sec: Option<f64>,
+    /// The achieved rate over the mean latency, of which the probe shows with 95 % that it is so
+    /// much at least; `None` of one that was cut, or of which a tenth has no success.
+    pub power_min: Option<f64>,
     /// The latency of those that were due and succeeded, in nanoseconds: the mean,
     pub latency_ns_mean: Option<f64>,
     /// and the 50th, 99th and 99.9th percentile; `None` of too few.
@@ -88,7 +91,9 @@ pub struct CurvePoint {
 
 /// Where more load begins to cost more than it gives: the offered rate at which the achieved rate
 /// over the mean latency is highest (the point of most power: L. Kleinrock, *Power and
-/// Deterministic Rules of Thumb for Probabilistic Problems in Computer Communications*, 1979).
+/// Deterministic Rules of Thumb for Probabilistic Problems in Computer Communications*, 1979). Of
+/// the probes it is the one that shows it most surely, as the maximum would be the luck of a short
+/// one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Knee {
     /// The rate of the probe with the most power, in operations per second.
@@ -120,21 +125,22 @@ pub struct LoadLineAnalysis {
     pub points: Vec<CurvePoint>,
 }
 
-/// Returns the rate of which a probe shows with 95 % that operations succeeded at it at least, by
-/// its equal stretches.
-fn surely_achieved(counts: &ProbeCounts, counted_for: f64) -> f64 {
-    let parts: Vec<f64> = counts.succeeded_by_part().iter().map(|count| *count as f64).collect();
+/// Returns the least that the mean of a figure is with 95 %, by what it is in the equal stretches of
+/// a probe.
+fn surely(parts: &[f64]) -> f64 {
     let count = parts.len() as f64;
     let mean = parts.iter().sum::<f64>() / count;
     let squares: f64 = parts.iter().map(|part| (part - mean).powi(2)).sum();
     let error = (squares / (count - 1.0) / count).sqrt();
-    (mean - student_t_quantile(0.975, count - 1.0) * error) * count / counted_for
+    mean - student_t_quantile(0.975, count - 1.0) * error
 }
 
 /// What is gathered of a probe while the record is read.
 struct Gathered {
     counter: ProbeCounter,
     latency: Histogram,
+    /// By the stretch in which they were due: how many succeeded, and their latencies added up.
+    latency_ns: [(u64, u128); PROBE_PARTS],
     failed_count: u64,
 }
 
@@ -190,19 +196,35 @@ impl Gathered {
         Self {
             counter: ProbeCounter::new(asked, probe.started),
             latency: Histogram::new(),
+            latency_ns: [(0, 0); PROBE_PARTS],
             failed_count: 0,
         }
     }
 
     fn add(&mut self, op: &OpRecord) {
         self.counter.add(op);
-        if !self.counter.is_counted(op) {
+        let Some(part) = self.counter.counted_in(op) else { return };
+        if !op.outcome.is_ok() {
+            self.failed_count += 1;
             return;
         }
-        match op.outcome.is_ok() {
-            true => self.latency.record(op.latency().as_nanos() as u64),
-            false => self.failed_count += 1,
-        }
+        let ns = op.latency().as_nanos();
+        self.latency.record(ns as u64);
+        let (count, sum) = &mut self.latency_ns[part];
+        (*count, *sum) = (*count + 1, *sum + ns);
+    }
+
+    /// Returns the least power that the rates of the stretches show: of a ratio by its first-order
+    /// expansion in each of them.
+    fn power_min(&self, rates: &[f64]) -> Option<f64> {
+        let rate = rates.iter().sum::<f64>() / rates.len() as f64;
+        let latency = self.latency.mean().filter(|mean| *mean > 0.0 && rate > 0.0)?;
+        let of_part = |(own, (count, sum)): (&f64, &(u64, u128))| {
+            let own_latency = (*count > 0).then(|| *sum as f64 / *count as f64)?;
+            Some(rate / latency * (1.0 + own / rate - own_latency / latency))
+        };
+        let powers: Option<Vec<f64>> = rates.iter().zip(&self.latency_ns).map(of_part).collect();
+        powers.map(|powers| surely(&powers))
     }
 }
 
@@ -227,21 +249,20 @@ pub fn find_load_line<S: OpSource + ?Sized>(
     let (mut search, mut points) = (asked.search(rate_first), Vec::new());
     let mut capacity: Option<(f64, f64)> = None;
     for (probe, gathered) in probes.iter().zip(gathered) {
-        let counts = gathered.counter.finish(probe.skipped_count);
-        let mut point = point(probe, &counts, &gathered.latency, gathered.failed_count);
+        let counts = gathered.counter.clone().finish(probe.skipped_count);
+        let mut point = point(probe, &counts, &gathered);
         match probe.taken(&counts) {
             Some(taken) => search.add(taken),
             None => point.probe.is_cut |= probe.rate.is_some(),
         }
         if point.probe.is_cut {
             // Nobody knows how much of its time it went on.
-            point.achieved_per_sec = None;
+            (point.achieved_per_sec, point.power_min) = (None, None);
         }
         if let Some(achieved) = point.achieved_per_sec {
-            let counted_for = ProbeCounter::counted_for(probe.lasts).as_secs_f64();
-            let surely = surely_achieved(&counts, counted_for);
-            let is_more = capacity.is_none_or(|(most, _)| surely > most);
-            capacity = if is_more { Some((surely, achieved)) } else { capacity };
+            let least = surely(&rates_by_part(probe, &counts));
+            let is_more = capacity.is_none_or(|(most, _)| least > most);
+            capacity = if is_more { Some((least, achieved)) } else { capacity };
         }
         points.push(point);
     }
@@ -278,18 +299,22 @@ pub fn find_load_line<S: OpSource + ?Sized>(
     })
 }
 
-fn point(
-    probe: &ProbeStage,
-    counts: &ProbeCounts,
-    latency: &Histogram,
-    failed_count: u64,
-) -> CurvePoint {
+/// Returns how many operations a second succeeded in each equal stretch of a probe.
+fn rates_by_part(probe: &ProbeStage, counts: &ProbeCounts) -> Vec<f64> {
     let counted_for = ProbeCounter::counted_for(probe.lasts).as_secs_f64();
+    let rate = |count: &u64| *count as f64 * PROBE_PARTS as f64 / counted_for;
+    counts.succeeded_by_part().iter().map(rate).collect()
+}
+
+fn point(probe: &ProbeStage, counts: &ProbeCounts, gathered: &Gathered) -> CurvePoint {
+    let counted_for = ProbeCounter::counted_for(probe.lasts).as_secs_f64();
+    let latency = &gathered.latency;
     let known = |percent| percentile(latency, percent).map(|time| time.as_nanos() as u64);
     CurvePoint {
         probe: probe.clone(),
         due_count: counts.due_count(),
-        failed_count,
+        failed_count: gathered.failed_count,
+        power_min: gathered.power_min(&rates_by_part(probe, counts)),
         achieved_per_sec: (counted_for > 0.0)
             .then(|| counts.succeeded_count() as f64 / counted_for),
         latency_ns_mean: latency.mean(),
@@ -302,13 +327,9 @@ fn point(
 
 /// Returns the knee of the curve. Probes that look whether the store is back are not of it.
 fn knee(points: &[CurvePoint]) -> Option<Knee> {
-    let of_curve = |point: &&CurvePoint| {
-        point.probe.role.is_some_and(|role| role != ProbeRole::Descent)
-            && point.latency_ns_mean.is_some()
-    };
-    let power = |point: &CurvePoint| {
-        Some((point.probe.rate?, point.achieved_per_sec? / point.latency_ns_mean?))
-    };
+    let of_curve =
+        |point: &&CurvePoint| point.probe.role.is_some_and(|role| role != ProbeRole::Descent);
+    let power = |point: &CurvePoint| Some((point.probe.rate?, point.power_min?));
     let mut powers: Vec<(f64, f64)> = points.iter().filter(of_curve).filter_map(power).collect();
     powers.sort_by(|a, b| a.0.total_cmp(&b.0));
     let at = (0..powers.len()).max_by(|a, b| powers[*a].1.total_cmp(&powers[*b].1))?;

@@ -198,3 +198,30 @@ fn a_short_lucky_probe_is_not_the_capacity() {
     let found = find_load_line(&ops, &asked(), &probes).unwrap();
     assert!((found.capacity.unwrap() - 1_000.0).abs() < 2.0, "{:?}", found.capacity);
 }
+
+#[test]
+fn a_short_lucky_probe_is_not_the_knee() {
+    // Four probes of 10 s of which that of 100/s costs least for what it gives, and one of 1 s at
+    // 90/s, of which every other tenth waited next to nothing and the others for long.
+    let mut probes = probes(&[1; 5]).0;
+    let mut ops = Vec::new();
+    let each = [(10, 50, 10), (10, 80, 10), (10, 100, 11), (10, 110, 50), (1, 90, 0)];
+    for (at, (lasts_s, rate, took_ms)) in each.into_iter().enumerate() {
+        let started = at as u64 * 20_000;
+        let probe = &mut probes[at];
+        (probe.rate, probe.started) = (Some(rate as f64), Moment::from_ns(started * MS));
+        probe.lasts = Duration::from_secs(lasts_s);
+        probe.ended = probe.started.after(probe.lasts);
+        ops.extend((0..rate * lasts_s).map(|number| {
+            let due = number * 1_000 / rate;
+            let took_ms = match took_ms {
+                0 if due.saturating_sub(100) / 90 % 2 == 0 => 1,
+                0 => 16,
+                took_ms => took_ms,
+            };
+            OpRecord { stage: StageId(at as u8), ..op(started + due, took_ms) }
+        }));
+    }
+    let found = find_load_line(&ops, &asked(), &probes).unwrap();
+    assert_eq!(found.knee.map(|knee| knee.rate), Some(100.0), "{:?}", found.points);
+}

@@ -13,8 +13,6 @@ pub struct LoadFacts<'a> {
     pub rows: Vec<RowFacts<'a>>,
     /// Addresses that operations could go to.
     pub endpoints: &'a [String],
-    /// How long the stage lasted.
-    pub took: Duration,
 }
 
 /// A row of a stage.

@@ -165,23 +165,26 @@ pub(super) fn carried(load: &LoadFacts<'_>) -> Option<Finding> {
     })
 }
 
-/// Of a stage: for how much of it the store may have been away before nothing can be said of the
-/// rest.
+/// Of the time that counts: for how much of it the store may have been away before nothing can be
+/// said of the rest.
 pub(super) const AWAY_SHARE: f64 = 0.05;
 
 /// Returns that the store was away, if it was for long enough.
 pub(super) fn away(load: &LoadFacts<'_>) -> Option<Finding> {
-    let away_of = |row: &RowFacts<'_>| row.analysis.ledger.as_ref().map(|ledger| ledger.away);
-    let longest = load.rows.iter().filter_map(away_of).max()?;
-    let share = longest.as_secs_f64() / load.took.as_secs_f64();
+    let ledgers = load.rows.iter().filter_map(|row| row.analysis.ledger.as_ref());
+    let each = ledgers
+        .filter(|ledger| !ledger.asked.is_zero())
+        .map(|ledger| (ledger.away.as_secs_f64() / ledger.asked.as_secs_f64(), ledger.away));
+    let (share, away) = each.max_by(|a, b| a.0.total_cmp(&b.0))?;
     (share >= AWAY_SHARE).then(|| Finding {
         class: LimitClass::Unknown,
         sentence: format!(
-            "the store was away for {}, {} of the stage: what limited the rest is not known",
-            time(longest),
+            "the store was away for {}, {} of the time that counts: what limited the rest is not \
+             known",
+            time(away),
             percent(share)
         ),
-        because: vec![format!("no operation succeeded for {} in all", time(longest))],
+        because: vec![format!("no operation succeeded for {} in all", time(away))],
         experiment: "find out from the store's own log why it was away, then run again: the \
                      outage lines say from when to when"
             .to_owned(),

@@ -6,7 +6,7 @@ use plimsoll_model::{EndpointId, ErrorClass, JobId, Moment, OpKind, OpRecord, St
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Question, RowAnalysis, RowAsked, Rows, Span, analyze};
+use crate::{Question, RowAnalysis, RowAsked, Rows, Span, WorkerRow, analyze};
 
 const MS: u64 = 1_000_000;
 const STAGE_MS: u64 = 4_000;
@@ -149,8 +149,17 @@ impl Case {
 
     fn judge_at(&self, host: &str, clients: &[ClientFacts]) -> Option<Verdict> {
         let analysis = analysis(&self.ops, self.workers, self.paced == Paced::Open);
+        self.judge_row(&analysis, host, clients)
+    }
+
+    fn judge_row(
+        &self,
+        analysis: &RowAnalysis,
+        host: &str,
+        clients: &[ClientFacts],
+    ) -> Option<Verdict> {
         let row = RowFacts {
-            analysis: &analysis,
+            analysis,
             paced: self.paced,
             schedule: self.schedule,
             pauses: false,
@@ -158,7 +167,7 @@ impl Case {
             in_flight_max: self.workers,
         };
         let endpoints: Vec<String> = (0..4).map(|n| format!("{host}:900{n}")).collect();
-        judge(&LoadFacts { rows: vec![row], endpoints: &endpoints, took: TOOK }, clients)
+        judge(&LoadFacts { rows: vec![row], endpoints: &endpoints }, clients)
     }
 
     fn judge(&self) -> Verdict {
@@ -482,4 +491,32 @@ proptest! {
             prop_assert!(verdict.class != LimitClass::ClientCpu, "{verdict:#?}");
         }
     }
+}
+
+#[test]
+fn a_store_that_was_away_is_not_hidden_by_a_ramp() {
+    // Of 4 s the first 3.4 s are a ramp; in the rest nothing succeeds for 160 ms.
+    let (from, until) = (3_600, 3_760);
+    let mut ops = alike(16, 5);
+    for op in ops.iter_mut().filter(|op| (from..until).contains(&(op.start.as_ns() / MS))) {
+        op.outcome = ErrorClass::Connect;
+    }
+    // What failed is no tenth of what counts.
+    let mut kept = 0;
+    ops.retain(|op| {
+        kept += u32::from(!op.outcome.is_ok());
+        op.outcome.is_ok() || kept % 16 == 0
+    });
+    let measured_from = Moment::from_ns(3_400 * MS);
+    let worker = Some(WorkerRow { row: 0, measured_from, measured_until: None });
+    let workers = vec![worker; 16];
+    let rows = [RowAsked { workers: 16, span: Span::AllWorkers, open: false, ends: None }];
+    let question = Question {
+        rows: Rows::Several { workers: &workers, rows: &rows },
+        ..Question::about(StageId(1), Moment::EPOCH, Moment::from_ns(STAGE_MS * MS), 16)
+    };
+    let Ok(answer) = analyze(&ops[..], &question);
+    let verdict = Case::closed(ops).judge_row(&answer.rows[0], "store", &[idle()]).unwrap();
+    assert!(verdict.sentence.starts_with("the store was away for "), "{verdict:#?}");
+    assert!(verdict.sentence.contains("27 % of the time that counts"), "{verdict:#?}");
 }

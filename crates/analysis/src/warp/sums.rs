@@ -14,6 +14,9 @@ const NS: u64 = 1_000_000_000;
 
 /// How many seconds are left out at each end.
 pub const SECONDS_CUT: usize = 2;
+/// How many seconds all parts of a summary may have together, 128 MB: enough for two days of a run
+/// in 20 parts. A client whose clock was not set lies decades before the others.
+const SECONDS_MAX: u64 = 4_000_000;
 /// How many seconds one window of requests is long.
 pub const WINDOW_SECONDS: u64 = 10;
 
@@ -41,7 +44,8 @@ pub struct WarpSums {
     pub concurrency: usize,
     /// What the first failures said, at most [`WarpKind::ERRORS_MAX`].
     pub first_errors: Vec<String>,
-    /// What was moved in each second, without those at the ends; `None` where nothing is left.
+    /// What was moved in each second, without those at the ends; `None` where nothing is left, and
+    /// of what would be more than [`SECONDS_MAX`] together with the parts before it.
     pub seconds: Option<WarpSeconds>,
     /// What each endpoint moved.
     pub endpoints: BTreeMap<EndpointId, WarpMoved>,
@@ -124,15 +128,16 @@ pub enum WarpWindowSizes {
 /// offset and limit count, as in warp.
 pub fn sums(recording: &Recording<'_>, question: &WarpQuestion) -> Option<WarpSummary> {
     let ops = loaded(recording, question);
-    let of = |ops: &[Op<'_>]| WarpSums::of(ops, recording);
+    let mut seconds_left = SECONDS_MAX;
+    let mut of = |ops: &[Op<'_>]| WarpSums::of(ops, recording, &mut seconds_left);
     let bits = |op: &Op<'_>| u64::BITS - op.record.bytes.leading_zeros();
     let sized: Vec<Op<'_>> = ops.iter().filter(|op| op.record.bytes > 0).copied().collect();
     Some(WarpSummary {
         total: of(&ops)?,
-        kinds: each(&ops, |op| op.record.kind, of),
-        endpoints: each(&ops, |op| op.record.endpoint, of),
-        clients: each(&ops, |op| op.worker.client, of),
-        sizes: each(&sized, bits, of),
+        kinds: each(&ops, |op| op.record.kind, &mut of),
+        endpoints: each(&ops, |op| op.record.endpoint, &mut of),
+        clients: each(&ops, |op| op.worker.client, &mut of),
+        sizes: each(&sized, bits, &mut of),
     })
 }
 
@@ -140,7 +145,7 @@ pub fn sums(recording: &Recording<'_>, question: &WarpQuestion) -> Option<WarpSu
 fn each<'a, K: Ord, T>(
     ops: &[Op<'a>],
     key: impl Fn(&Op<'a>) -> K,
-    of: impl Fn(&[Op<'a>]) -> Option<T>,
+    mut of: impl FnMut(&[Op<'a>]) -> Option<T>,
 ) -> BTreeMap<K, T> {
     let mut parts: BTreeMap<K, Vec<Op<'a>>> = BTreeMap::new();
     ops.iter().for_each(|op| parts.entry(key(op)).or_default().push(*op));
@@ -148,7 +153,7 @@ fn each<'a, K: Ord, T>(
 }
 
 impl WarpSums {
-    fn of(ops: &[Op<'_>], recording: &Recording<'_>) -> Option<Self> {
+    fn of(ops: &[Op<'_>], recording: &Recording<'_>, seconds_left: &mut u64) -> Option<Self> {
         let failed = ops.iter().filter(|op| !op.ok()).take(WarpKind::ERRORS_MAX);
         let text = |op: &Op<'_>| recording.error_texts.get(&op.index).cloned().unwrap_or_default();
         let client = |op: &Op<'_>| op.worker.client;
@@ -156,7 +161,7 @@ impl WarpSums {
             moved: WarpMoved::of(ops)?,
             concurrency: ops.iter().map(|op| op.worker.thread).collect::<BTreeSet<_>>().len(),
             first_errors: failed.map(text).collect(),
-            seconds: WarpSeconds::of(ops),
+            seconds: WarpSeconds::of(ops, seconds_left),
             endpoints: each(ops, |op| op.record.endpoint, WarpMoved::of),
             clients: each(ops, client, WarpMoved::of),
             windows: each(ops, client, |ops| Some(windows(ops))),
@@ -179,16 +184,20 @@ impl WarpMoved {
 }
 
 impl WarpSeconds {
-    /// Returns the seconds of operations that are in the order of their starts.
-    fn of(ops: &[Op<'_>]) -> Option<Self> {
+    /// Returns the seconds of operations that are in the order of their starts, if they are no more
+    /// than may be.
+    fn of(ops: &[Op<'_>], left: &mut u64) -> Option<Self> {
         let first = ops.first()?.start() / NS;
         let last = ops.iter().map(Op::end).max()? / NS;
-        // Bound: none yet: a client whose clock was not set lies decades before the others.
-        let mut all = vec![WarpSecond::default(); usize::try_from(last - first).ok()? + 1];
+        let count = last - first + 1;
+        *left = left.checked_sub(count)?;
+        // Bound: SECONDS_MAX, by what is left.
+        let mut all = vec![WarpSecond::default(); usize::try_from(count).ok()?];
         ops.iter().for_each(|op| spread(op, first, &mut all));
-        let kept = all.get(SECONDS_CUT..all.len().saturating_sub(SECONDS_CUT))?;
+        all.truncate(all.len().saturating_sub(SECONDS_CUT));
+        all.drain(..SECONDS_CUT.min(all.len()));
         let start = Moment::from_ns((first + SECONDS_CUT as u64) * NS);
-        (!kept.is_empty()).then(|| Self { start, all: kept.to_vec() })
+        (!all.is_empty()).then_some(Self { start, all })
     }
 
     /// Returns the sums of all.

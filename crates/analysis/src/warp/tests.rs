@@ -290,3 +290,50 @@ fn what_is_outside_the_classes_is_left_out() {
         assert_eq!(classes.collect::<Vec<_>>(), expected);
     }
 }
+
+fn summary(ops: &[OpRecord]) -> WarpSummary {
+    let workers: Vec<WarpWorker> =
+        (0..4).map(|thread| WarpWorker { client: thread as u16 % 2, thread }).collect();
+    let recording = Recording {
+        ops,
+        endpoints: &["http://a".to_owned()],
+        clients: &["one".to_owned(), "two".to_owned()],
+        workers: &workers,
+        error_texts: &BTreeMap::new(),
+    };
+    sums(&recording, &WarpQuestion::default()).unwrap()
+}
+
+#[test]
+fn a_client_whose_clock_was_not_set_takes_no_memory_for_the_years_between() {
+    let in_2026 = |op: OpRecord| {
+        let later = |at: Moment| at.after(Duration::from_secs(1_790_000_000));
+        OpRecord { start: later(op.start), end: later(op.end), ..op }
+    };
+    let mut ops = vec![op(1, 500, 700)];
+    ops.extend((0..20).map(|at| in_2026(op(0, at * 500, at * 500 + 500))));
+    let found = summary(&ops);
+    assert_eq!((found.total.moved.requests, &found.total.seconds), (21, &None));
+    // Of the client whose clock is right there are those 10 s, without two at each end.
+    let seconds = found.clients[&0].seconds.as_ref().unwrap();
+    assert_eq!((seconds.all.len(), seconds.sum().started), (6, 12));
+}
+
+#[test]
+fn seconds_of_all_parts_together_are_bounded() {
+    // A day, five times: of all, of the kind, the address, the client and the size.
+    let of_a_day = [op(0, 0, 1_000), op(0, 86_400_000, 86_401_000)];
+    let told = |found: WarpSummary| {
+        let (kinds, sizes) = (found.kinds.into_values(), found.sizes.into_values());
+        let parts = kinds.chain(found.endpoints.into_values()).chain(found.clients.into_values());
+        let parts = [found.total].into_iter().chain(parts).chain(sizes);
+        parts.map(|part| part.seconds.is_some()).collect::<Vec<_>>()
+    };
+    assert_eq!(told(summary(&of_a_day)), [true; 5]);
+    // 16 days: twice is as much as there may be.
+    let of_weeks = [op(0, 0, 1_000), op(0, 1_400_000_000, 1_400_001_000)];
+    assert_eq!(told(summary(&of_weeks)), [true, true, false, false, false]);
+    // Five months: not once.
+    let of_months = [op(0, 0, 1_000), op(0, 13_000_000_000, 13_000_001_000)];
+    assert_eq!(told(summary(&of_months)), [false; 5]);
+}

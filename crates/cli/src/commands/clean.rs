@@ -252,8 +252,8 @@ fn confirm(
 }
 
 /// Returns the secret that a target of the record would be sent: the password of a Swift, at the
-/// host that its workload signs in at, or tokens of a filer. `is_named` tells whether the user names
-/// the hosts of the target.
+/// host that its workload signs in at, or tokens of a filer. `is_named` tells whether the user
+/// names the hosts of the target.
 fn secret_sent(
     args: &CleanArgs,
     manifest: &Manifest,
@@ -268,7 +268,7 @@ fn secret_sent(
             let host =
                 Url::parse(auth).map_or_else(|_| auth.to_owned(), |url| url.endpoint.to_string());
             let is_sent = !(is_named && hosts_named(args).any(|name| name == host));
-            is_sent.then(|| Sent { secret: "the user's password to sign in", host })
+            is_sent.then_some(Sent { secret: "the user's password to sign in", host })
         }),
         Some(TargetSpec::Seaweedfs(_)) if !is_named => {
             tokens_sent(args, |keys| &keys.filer_keys, recorded_hosts(recorded))?
@@ -277,8 +277,8 @@ fn secret_sent(
     })
 }
 
-/// Returns the tokens that a SeaweedFS at `host` would be sent, signed with keys of the environment.
-/// Those of a file are used where the user names it for this very record (--security).
+/// Returns the tokens that a SeaweedFS at `host` would be sent, signed with keys of the
+/// environment. Those of a file are used where the user names it for this very record (--security).
 fn tokens_sent(
     args: &CleanArgs,
     of: fn(&Security) -> &SigningKeys,

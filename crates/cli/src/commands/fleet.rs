@@ -34,6 +34,7 @@ pub(crate) fn run(command: &FleetCommand) -> Result<ExitCode> {
 }
 
 /// Starts a fleet, and keeps it up until Ctrl-C.
+// Long: its steps in their order, from the search for the server to its end.
 fn up(args: &UpArgs) -> Result<ExitCode> {
     let ui = Ui::plain();
     let (beside, path) = environment::program_folders();

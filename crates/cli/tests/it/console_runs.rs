@@ -133,6 +133,30 @@ fn addresses_of_one_target_are_told_apart() {
 }
 
 #[test]
+fn a_job_has_the_same_counts_in_its_run_and_in_the_matrix() {
+    let directory = tempfile::tempdir().unwrap();
+    let served = Served::start(directory.path(), "");
+    served.submit(
+        "schema: plimsoll.workload/2\nname: ramps\nsets:\n  o: {count: 5, size: 10B}\nstages:\n\
+         - {name: fill, prepares: true, jobs: [{work: {fill: o}}]}\n- {name: main, duration: \
+         600ms, jobs: [{workers: 2, ramp: 300ms, ramp_down: 300ms, pacing: {capped: 200/s}, \
+         work: {objects: [{get: o}]}}]}\n",
+    );
+    let run = served.wait("w1", &["finished"]);
+    let job = &run["stages"][1]["jobs"][0];
+    let matrix = served.json("/matrix?runs=w1&ops=GET");
+    let [row] = &rows(&matrix, "rows")[..] else { panic!("{matrix}") };
+    for field in ["ops_count", "ops_failed_count", "bytes_count"] {
+        assert_eq!(job[field], row[field], "{field}: {run}");
+    }
+    // The seconds have the ramps as well.
+    let seconds = served.json("/runs/w1/timeline?limit=1000");
+    let of_main = rows(&seconds, "rows").iter().filter(|row| row["stage"] == 2);
+    let all: u64 = of_main.map(|row| row["ops_count"].as_u64().unwrap()).sum();
+    assert!(all > row["ops_count"].as_u64().unwrap(), "{seconds}");
+}
+
+#[test]
 fn keys_of_the_machine_are_not_used_for_what_somebody_submits() {
     let directory = tempfile::tempdir().unwrap();
     let target = oracle();

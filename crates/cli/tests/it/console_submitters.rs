@@ -21,10 +21,10 @@ pub(crate) struct Stranger {
 impl Stranger {
     /// Starts one that is no store: it refuses everything.
     pub(crate) fn start() -> Self {
-        Self::answering(
-            |_| "HTTP/1.1 403 No\r\nContent-Length: 25\r\nConnection: close\r\n\r\n\
-                 {\"error\":\"INNER-MACHINE\"}",
-        )
+        Self::answering(|_| {
+            "HTTP/1.1 403 No\r\nContent-Length: 25\r\nConnection: close\r\n\r\n\
+                 {\"error\":\"INNER-MACHINE\"}"
+        })
     }
 
     /// Starts one that takes everything as a filer does in which there is nothing.

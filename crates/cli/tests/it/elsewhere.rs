@@ -30,6 +30,26 @@ stages:
 - {name: again, ops: 300, jobs: [{workers: 2, work: {objects: [{get: a}]}}]}
 ";
 
+/// Jobs that end long before their stage does, and stages of one name.
+const APART: &str = "schema: plimsoll.workload/2
+name: apart
+sets: {a: {count: 40, size: 2KiB}}
+stages:
+- {name: load, prepares: true, jobs: [{workers: 2, work: {fill: a}}]}
+- name: apart
+  jobs:
+  - name: open
+    workers: 2
+    duration: 200ms
+    pacing: {open: {rate: 200/s, arrivals: constant, max_in_flight: 16}}
+    work: {objects: [{get: a}]}
+  - {name: brief, workers: 2, duration: 100ms, work: {objects: [{get: a}]}}
+  - {name: rare, workers: 2, duration: 400ms, pacing: {capped: 4/s}, work: {objects: [{get: a}]}}
+  - {name: long, workers: 1, duration: 2s, pacing: {capped: 100/s}, work: {objects: [{stat: a}]}}
+- {name: main, ops: 200, jobs: [{workers: 2, work: {objects: [{get: a}]}}]}
+- {name: main, ops: 300, jobs: [{workers: 2, work: {objects: [{get: a}]}}]}
+";
+
 /// Stages whose jobs have ramps, which are in no figure.
 const RAMPS: &str = "schema: plimsoll.workload/2
 name: ramps
@@ -83,6 +103,9 @@ fn runs(place: &Path) {
     made(&target, place, "stages", "run stages.yaml");
     fs::write(place.join("ramps.yaml"), RAMPS).unwrap();
     made(&target, place, "ramps", "run ramps.yaml");
+    fs::write(place.join("apart.yaml"), APART).unwrap();
+    made(&target, place, "apart", "run apart.yaml");
+    made(&target, place, "apart-after", "run apart.yaml");
     printed(place, "file iops --dir . --jobs 2 --file-size 1MiB --ops 500 -q --run-dir files");
     let failing = scripted(Some(Script::from_yaml(FAULTS).unwrap()));
     let errors = "s3 get --objects 40 --obj.size 4KiB --concurrent 4 --duration 1s";
@@ -90,9 +113,10 @@ fn runs(place: &Path) {
     let refusing = FAULTS.replace("slow_down: 0.2, half_body: 0.05", "slow_down: 1.0");
     let refusing = scripted(Some(Script::from_yaml(&refusing).unwrap()));
     made(&refusing, place, "failing", errors);
-    for name in
-        ["mixed", "after", "open", "merged", "stages", "ramps", "files", "errors", "failing"]
-    {
+    for name in [
+        "mixed", "after", "open", "merged", "stages", "ramps", "apart", "files", "errors",
+        "failing",
+    ] {
         reported(place, name);
     }
     for name in ["mixed", "open", "errors"] {

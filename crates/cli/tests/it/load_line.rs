@@ -368,3 +368,57 @@ fn a_search_of_the_built_in_store_refuses_what_it_has_not() {
     );
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
 }
+
+/// Two searches of one name, at rates that both probe.
+const SEARCHED_TWICE: &str = "schema: plimsoll.workload/2
+name: twice
+sets: {o: {count: 1000, size: 1KiB}}
+stages:
+- {prepares: true, jobs: [{work: {fill: o}}]}
+- name: line
+  search:
+    rate: 50/s..100/s
+    slo: ['p99<=20ms']
+    budget: 6s
+    stage: {jobs: [{workers: 4, work: {objects: [{get: o}]}}]}
+- name: line
+  search:
+    rate: 50/s..100/s
+    slo: ['p99<=20ms']
+    budget: 6s
+    stage: {jobs: [{workers: 4, work: {objects: [{get: o}]}}]}
+";
+
+#[test]
+fn searches_of_one_name_are_told_apart_and_no_probe_asks_for_what_another_did() {
+    let place = tempfile::tempdir().unwrap();
+    let here = place.path();
+    let script = "schema: plimsoll.oracle/1\nservice: {time: {constant: 1ms}}\n";
+    fs::write(here.join("script.yaml"), script).unwrap();
+    fs::write(here.join("w.yaml"), SEARCHED_TWICE).unwrap();
+    let line = "run w.yaml --virtual --script script.yaml --json --quiet --run-dir run";
+    let report = json(&run_line(here, line));
+    let lines = report["load_lines"].as_array().unwrap();
+    let names: Vec<&Value> = lines.iter().map(|line| &line["name"]).collect();
+    assert_eq!(names, ["line", "line #2"]);
+    let tracked: Value =
+        serde_json::from_str(&printed(here, "export run --format bencher -o -")).unwrap();
+    let tracked: Vec<&String> = tracked.as_object().unwrap().keys().collect();
+    assert!(tracked.iter().any(|name| name.contains("line #2")), "{tracked:?}");
+    // By stage, what its first worker read.
+    let mut read: std::collections::BTreeMap<u64, Vec<String>> = Default::default();
+    for op in printed(here, "export run -o - --format jsonl").lines() {
+        let op: Value = serde_json::from_str(op).unwrap();
+        if op["kind"] == "GET" && op["worker"] == 0 {
+            let of_stage = read.entry(op["stage_index"].as_u64().unwrap()).or_default();
+            of_stage.push(op["key"].as_str().unwrap().to_owned());
+        }
+    }
+    let probes = read.len();
+    let beginnings = read.into_values().map(|mut keys| {
+        keys.truncate(5);
+        keys
+    });
+    let apart: std::collections::BTreeSet<Vec<String>> = beginnings.collect();
+    assert!(probes >= 4 && apart.len() == probes, "{} of {probes}", apart.len());
+}

@@ -402,3 +402,58 @@ fn each_step_of_a_rate_has_a_row() {
             .unwrap();
     assert!(measured_stage(&part)["rows"][0].get("steps").is_none(), "{part:#}");
 }
+
+#[test]
+fn exports_tell_stages_of_one_name_apart_and_what_the_report_counts() {
+    let place = tempfile::tempdir().unwrap();
+    let here = place.path();
+    let script = "schema: plimsoll.oracle/1\nservice: {time: {constant: 1ms}}\n";
+    fs::write(here.join("script.yaml"), script).unwrap();
+    let workload = "schema: plimsoll.workload/2\nname: twice\nsets: {o: {count: 9, size: 1KiB}}\n\
+                    stages:\n- {prepares: true, jobs: [{work: {fill: o}}]}\n\
+                    - {name: main, duration: 1s, jobs: [{workers: 2, ramp: 300ms, ramp_down: \
+                    200ms, work: {objects: [{get: o}]}}]}\n\
+                    - {name: main, ops: 100, jobs: [{workers: 2, work: {objects: [{get: o}]}}]}\n";
+    fs::write(here.join("w.yaml"), workload).unwrap();
+    printed(here, "run w.yaml --virtual --script script.yaml -q --run-dir run");
+    let report: Value = serde_json::from_str(&printed(here, "analyze run --json")).unwrap();
+    let results: Vec<&Value> = report["stages"].as_array().unwrap().iter().collect();
+    let results: Vec<&Value> = results.into_iter().filter(|of| of["is_result"] == true).collect();
+    let counted = |stage: &Value| {
+        let total = &stage["rows"][0]["total"]["stage_total"];
+        ["ops_ok_count", "ops_failed_count"]
+            .map(|of| total[of].as_u64().unwrap())
+            .iter()
+            .sum::<u64>()
+    };
+    let counted: Vec<u64> = results.iter().map(|stage| counted(stage)).collect();
+    let [with_ramps, without] = counted[..] else { panic!("{report}") };
+    assert_eq!((results[0].get("title_number"), &results[1]["title_number"]), (None, &2.into()));
+    let lines = printed(here, "export run -o - --format jsonl");
+    let ops = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let ops: Vec<Value> = ops.collect();
+    let of = |stage: u64, is_measured: bool| {
+        let own = |op: &&Value| op["stage_index"] == stage && op["measured"] == is_measured;
+        ops.iter().filter(own).count() as u64
+    };
+    assert_eq!((of(1, true), of(2, true), of(2, false)), (with_ramps, without, 0));
+    // Half a second of two workers, 1 ms each.
+    assert!((990..=1_010).contains(&of(1, false)), "{}", of(1, false));
+    let csv = printed(here, "export run -o - --format csv");
+    assert!(csv.lines().next().unwrap().ends_with(",outcome,attempts,measured"), "{csv:.300}");
+    let log = printed(here, "export run -o - --format hlog");
+    for tag in ["Tag=main/GET,", "Tag=main_#2/GET,"] {
+        assert!(log.contains(tag), "{tag}: {log:.600}");
+    }
+    let trace: Value =
+        serde_json::from_str(&printed(here, "export run -o - --format trace")).unwrap();
+    let stages = trace["traceEvents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|event| event["args"]["stage"].as_str());
+    let stages: std::collections::BTreeSet<&str> = stages.collect();
+    assert_eq!(stages.into_iter().collect::<Vec<_>>(), ["main", "main #2"]);
+    let tracked = printed(here, "analyze run --format csv");
+    assert!(tracked.lines().any(|line| line.starts_with("main #2,")), "{tracked}");
+}

@@ -49,7 +49,7 @@ fn ops(plan: &FilePlan, stage: usize, expected: u64) -> u64 {
         return expected;
     }
     let of = |worker| {
-        let mut stream = plan.stream(stage, WorkerId(worker));
+        let mut stream = plan.stream(stage, WorkerId(worker), 0);
         // Later stages work on what is there.
         let done =
             std::iter::from_fn(move || stream.next_op().inspect(|op| stream.completed(op, true)));

@@ -29,8 +29,11 @@ pub fn text(document: &Aggregated, shown: ReportShown<'_>) -> String {
     page.text
 }
 
+/// So many milliseconds have a second that is not left out at an end.
+const WITH_SECONDS_MS: u64 = 6_000;
+
 /// Returns a sentence on each type of operation of which warp's report has no figures, as it ran
-/// for too short: what there is to tell of it all the same.
+/// for too short, or as a clock was wrong: what there is to tell of it all the same.
 pub fn skipped(document: &Aggregated) -> Vec<String> {
     let all = document.by_op_type.iter().filter(|(_, of)| segments(of).is_none());
     all.map(|(name, of)| sentence(name, of)).collect()
@@ -42,6 +45,11 @@ fn sentence(name: &str, of: &Aggregate) -> String {
     let mut text = format!("{name}: {requests} requests, {errors} failed");
     if let Some(throughput) = &of.throughput {
         text += &format!("; {}", page.average(throughput));
+        let lasted = throughput.measure_duration_millis;
+        if throughput.segmented.is_none() && lasted >= Some(WITH_SECONDS_MS) {
+            text += "; its operations lie too far apart for figures by the second: was the clock \
+                     of a client wrong?";
+        }
     }
     let windows = of.requests_by_client.values().flatten();
     let single: Vec<&SingleSized> =

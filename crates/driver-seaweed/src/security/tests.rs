@@ -68,7 +68,7 @@ cert = "/etc/weed/volume.crt"
 fn what_a_client_needs_is_read_and_the_rest_passed_over() {
     let bytes = |text: &str| Some(text.as_bytes().to_vec());
     let expected = Security {
-        masters_are_plain: false,
+        masters_are_plain: true,
         keys: SigningKeys { write: bytes("write-secret"), read: bytes("read-secret") },
         filer_keys: SigningKeys { write: bytes("filer-secret"), read: None },
         grpc: Some(TlsOptions {

@@ -44,8 +44,8 @@ const OPS_AT_ONCE: usize = 4_096;
 const FILES_MAX: usize = 1 << 18;
 /// More than the list of them has.
 const LIST_BYTES_MAX: u64 = 128 << 20;
-/// What an agent hands in takes no more than this part of the room that is left on the disk, so that
-/// none of them leaves the others without any.
+/// What an agent hands in takes no more than this part of the room that is left on the disk, so
+/// that none of them leaves the others without any.
 const ROOM_PART: u64 = 2;
 /// What an operation takes of the disk where it is written anew.
 const OP_BYTES: u64 = 8;
@@ -129,6 +129,7 @@ pub(super) struct Count {
     /// Of those in the measured span of their job: how they kept a schedule, if there is one.
     pub(super) measured: ScheduleOutcome,
     measured_failed: u64,
+    measured_bytes: u64,
 }
 
 impl Count {
@@ -136,13 +137,13 @@ impl Count {
         self.first = Some(self.first.map_or(op.start, |first| first.min(op.start)));
         self.last = self.last.max(op.end);
         self.ops += 1;
-        match op.outcome.is_ok() {
-            true => self.bytes = self.bytes.saturating_add(op.bytes),
-            false => self.failed += 1,
-        }
+        let bytes = if op.outcome.is_ok() { op.bytes } else { 0 };
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.failed += u64::from(!op.outcome.is_ok());
         if op.is_measured {
             self.measured.add(op);
             self.measured_failed += u64::from(!op.outcome.is_ok());
+            self.measured_bytes = self.measured_bytes.saturating_add(bytes);
         }
     }
 
@@ -154,6 +155,7 @@ impl Count {
             failed_count: self.failed,
             measured_count: self.measured.offered_count,
             measured_failed_count: self.measured_failed,
+            measured_bytes: self.measured_bytes,
             bytes: self.bytes,
             unchecked: Unchecked::default(),
             measured: None,
@@ -609,7 +611,7 @@ mod tests {
     use plimsoll_record::schema::Target;
 
     use super::*;
-    use crate::fabric::Address;
+    use crate::fabric::{Address, Kept};
     use crate::local::Local;
     use crate::simulated::failed;
 
@@ -680,6 +682,7 @@ mod tests {
         let job = count.outcome(JobId(1), true);
         assert_eq!((job.ops_count, job.failed_count, job.bytes), (3, 1, 20));
         assert_eq!((job.measured_count, job.measured_failed_count), (2, 1));
+        assert_eq!(job.measured_bytes, 10);
         let schedule = job.schedule.unwrap();
         assert_eq!((schedule.offered_count, schedule.late_count), (2, 1));
         assert_eq!(schedule.delay_max, Duration::from_millis(4));

@@ -11,10 +11,6 @@ use plimsoll_workload::objects::{Change, Held};
 use plimsoll_workload::plan::SetIndex;
 use serde::{Deserialize, Serialize};
 
-/// So many operations of a stage may have changed something and not be counted, as they had not
-/// ended.
-const UNENDED_MAX: u64 = 1 << 20;
-
 /// What a stage has changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangesDoc {
@@ -86,15 +82,6 @@ impl ChangeDoc {
         }
     }
 
-    fn fits(&self, ops: u64) -> bool {
-        let most = ops.saturating_add(UNENDED_MAX);
-        match self {
-            Self::Filled { done, .. } => *done <= most,
-            Self::Put { from, to, .. } => to.saturating_sub(*from) <= most,
-            Self::Numbered { .. } | Self::Holds(_) | Self::Doubtful(_) => true,
-        }
-    }
-
     fn change(self) -> Option<Change> {
         Some(match self {
             Self::Filled { worker, workers, done, failed } => {
@@ -132,14 +119,6 @@ impl ChangesDoc {
         let filled = filled.map(|(job, workers)| (*job, workers.start, workers.end)).collect();
         let there = changes.files.names.iter().map(ThereDoc::of).collect();
         Self { members, names, filled, there }
-    }
-
-    /// Tells whether that many operations may have changed so much. Whether the sets of the run can
-    /// become so is for whoever knows them.
-    pub fn fit(&self, ops: u64) -> bool {
-        let may_be = |(_, change): &(usize, ChangeDoc)| change.fits(ops);
-        let names_max = ops.saturating_add(UNENDED_MAX);
-        self.members.iter().all(may_be) && self.names.len() as u64 <= names_max
     }
 
     /// Returns them as they were sent; `None` where they mean nothing in a run with so many sets.
@@ -196,22 +175,6 @@ mod tests {
         assert_eq!((back, of_files), (members, files));
         assert_eq!(*named[0], names);
         assert!(read.changes(1).is_none(), "there is no such set");
-        for (change, fits) in [
-            (r#"{"filled":{"worker":1,"workers":2,"done":7,"failed":[]}}"#, true),
-            (
-                r#"{"filled":{"worker":0,"workers":1,"done":18446744073709551615,"failed":[]}}"#,
-                false,
-            ),
-            (r#"{"put":{"owner":0,"law":0,"from":5,"to":9,"failed":[]}}"#, true),
-            (
-                r#"{"put":{"owner":0,"law":0,"from":0,"to":18446744073709551615,"failed":[]}}"#,
-                false,
-            ),
-        ] {
-            let doc: ChangesDoc =
-                serde_json::from_str(&format!(r#"{{"members":[[0,{change}]]}}"#)).unwrap();
-            assert_eq!(doc.fit(10), fits, "{change}");
-        }
         let beyond = r#"{"members":[[0,{"doubtful":[18446744073709551615]}]]}"#;
         assert!(serde_json::from_str::<ChangesDoc>(beyond).unwrap().changes(1).is_none());
     }

@@ -57,6 +57,8 @@ struct JobDoc {
     measured: u64,
     #[serde(default)]
     measured_failed: u64,
+    #[serde(default)]
+    measured_bytes: u64,
     bytes: u64,
     #[serde(default)]
     unchecked: u64,
@@ -135,6 +137,7 @@ impl JobDoc {
             failed: job.failed_count,
             measured: job.measured_count,
             measured_failed: job.measured_failed_count,
+            measured_bytes: job.measured_bytes,
             bytes: job.bytes,
             unchecked: job.unchecked.count,
             unchecked_bytes: job.unchecked.bytes,
@@ -152,6 +155,7 @@ impl JobDoc {
             failed_count: self.failed,
             measured_count: self.measured,
             measured_failed_count: self.measured_failed,
+            measured_bytes: self.measured_bytes,
             bytes: self.bytes,
             unchecked: Unchecked { count: self.unchecked, bytes: self.unchecked_bytes },
             measured: self

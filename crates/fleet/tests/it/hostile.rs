@@ -421,16 +421,14 @@ fn stream_of(victims: &Victims, id: &str) -> Option<Value> {
     said.get("config").is_some().then_some(said)
 }
 
-/// Returns how many pieces an agent keeps.
-fn kept(victims: &Victims, id: &str) -> u64 {
-    stream_of(victims, id).unwrap()["state"]["messages"].as_u64().unwrap()
-}
-
 #[test]
 fn what_an_agent_keeps_takes_its_own_room_and_no_other() {
     let Some(mut victims) = Victims::new() else { return };
     let (own, _config, raw) = victims.intruder();
     let (own, id) = (own.as_str().to_owned(), victims.id.as_str().to_owned());
+    let kept = |victims: &Victims, id: &str| {
+        stream_of(victims, id).unwrap()["state"]["messages"].as_u64().unwrap()
+    };
     let config = stream_of(&victims, &own).unwrap()["config"].clone();
     let room = config["max_msgs"].as_u64().unwrap() * config["max_msg_size"].as_u64().unwrap();
     assert!(room > 0 && config["max_msg_size"].as_u64().unwrap() < 1 << 19, "{config}");
@@ -443,7 +441,8 @@ fn what_an_agent_keeps_takes_its_own_room_and_no_other() {
     raw.asks_for(&below(&own, "cnVu.z"), &below(&id, "eA==.x"), b"acknowledged there");
     raw.flush();
     assert_eq!((kept(&victims, &own), kept(&victims, &id)), (2, 1));
-    victims.lead.make(&[(victims.id.clone(), "another".to_owned())]).unwrap();
+    let lead = victims.lead.make(&[(victims.id.clone(), "another".to_owned())]);
+    lead.unwrap();
     assert_eq!(kept(&victims, &id), 1, "what was there stays");
     // When its leave is taken back, all of it goes.
     ask_revoke(&victims.lead, vec![own.clone()], Vec::new()).unwrap();

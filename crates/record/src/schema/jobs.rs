@@ -37,6 +37,10 @@ pub struct StageJob {
     /// where no worker goes on after that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_until_ns: Option<u64>,
+    /// Until when it was to last, since the start of the stage: to the end of the last worker's
+    /// duration, without its `ramp_down`. Absent where it has none, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_until_ns: Option<u64>,
     /// How it kept its schedule; absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Schedule>,
@@ -112,6 +116,7 @@ impl StageJob {
             loop_model,
             measured_from_ns: None,
             measured_until_ns: None,
+            planned_until_ns: None,
             schedule: None,
             interface: None,
             verification: None,
@@ -183,6 +188,10 @@ impl StageJob {
             workers_count: own().fold(0, |sum, each| sum.saturating_add(each.workers_count)),
             measured_from_ns: own().map(|each| each.measured_from_ns).min().flatten(),
             measured_until_ns: own().map(|each| each.measured_until_ns).max().flatten(),
+            planned_until_ns: own()
+                .map(|each| each.planned_until_ns)
+                .reduce(|all, each| Some(all?.max(each?)))
+                .flatten(),
             schedule: Schedule::sum(own().filter_map(|each| each.schedule.as_ref())),
             interface: match is_alike(|each| each.interface.as_ref()) {
                 true => first.interface.clone(),

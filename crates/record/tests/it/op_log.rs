@@ -463,7 +463,7 @@ fn a_footer_of_nested_lists_is_refused_at_once() {
     seal_anew(&mut bomb);
     fs::write(&path, bomb).unwrap();
     let refused = OpLog::open(&directory).unwrap().scan(&mut |_| ()).unwrap_err().to_string();
-    assert!(refused.ends_with("is damaged: its footer is not that of an op log"), "{refused}");
+    assert!(refused.contains("is damaged: its footer is not that of an op log"), "{refused}");
     let left = OpLog::salvage(&directory).unwrap();
     assert_eq!((left.log.scan(&mut |_| ()).unwrap(), left.losses.len()), (100, 1));
 }
@@ -494,7 +494,7 @@ fn pages_that_several_row_groups_share_are_refused() {
     fs::write(&path, shared).unwrap();
     let refused = OpLog::open(&directory).unwrap().scan(&mut |_| ()).unwrap_err().to_string();
     let expected = "is damaged: its columns take more bytes than it has";
-    assert!(refused.ends_with(expected), "{refused}");
+    assert!(refused.contains(expected), "{refused}");
 }
 
 #[test]

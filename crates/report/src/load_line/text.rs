@@ -9,6 +9,7 @@ use super::{LoadLineReport, plot};
 use crate::format::{UNKNOWN, count, duration, known, number, op_rate};
 use crate::ledger;
 use crate::report::{Report, RowView, StageReport};
+use crate::stage_words;
 use crate::table::{Cell, Paint, Table, Tone, harmless, paragraph};
 
 /// Writes what was found as a headline after a title, in the colour of how good it is.
@@ -111,7 +112,8 @@ fn failed(probes: &[&StageReport]) -> Option<String> {
     }
     let first = probes.iter().find_map(|stage| Some((stage, stage.errors.first()?)));
     let first = first.map_or(String::new(), |(stage, error)| {
-        format!("; the first, in {}: {} {}", stage.name, error.kind.name(), error.message)
+        let name = stage_words::name(stage);
+        format!("; the first, in {name}: {} {}", error.kind.name(), error.message)
     });
     Some(format!("{}{first}", ledger::by_class(&all)))
 }
@@ -122,7 +124,7 @@ fn happened(report: &Report, probes: &[&StageReport]) -> Vec<(&'static str, Stri
         let stage = *stage;
         let rows = stage.rows.iter().flat_map(|row| ledger::lines(&RowView { report, stage, row }));
         let told = rows.filter(|(name, _)| ["event", "outage"].contains(name));
-        told.map(|(name, text)| (name, format!("{}: {text}", stage.name))).collect()
+        told.map(|(name, text)| (name, format!("{}: {text}", stage_words::name(stage)))).collect()
     };
     let mut all: Vec<_> = probes.iter().flat_map(of_stage).collect();
     if all.len() > HAPPENED_MAX {

@@ -226,14 +226,14 @@ pub(crate) fn same_layout(name: &str, plan: Plan) {
         add(format!("{:?}", plan.directories_before(stage)));
         for worker in (0..plan.workers(stage)).map(WorkerId) {
             if worker.0 >= 9 {
-                finish_names(plan.stream(stage, worker));
+                finish_names(plan.stream(stage, worker, 0));
                 continue;
             }
             let (job, clone) = plan.job_of(stage, worker);
             let files = plan.files_of(stage, worker);
             let buffer = plan.buffer_bytes(stage, worker);
             add(format!("worker {worker:?}: {clone} of {job}, {files:?}, {buffer}"));
-            let mut stream = plan.stream(stage, worker);
+            let mut stream = plan.stream(stage, worker, 0);
             add(format!("{}", stream.work_left(1_000)));
             for number in 0..400 {
                 add(format!("{}", stream.must_drain()));

@@ -86,7 +86,7 @@ fn plan(tree: &TreeOf, workers: u32, stages: &[(NameAct, u32)]) -> FilePlan {
 }
 
 fn stream(plan: &FilePlan, stage: usize, clone: u32) -> FileStream {
-    plan.stream(stage, WorkerId(clone))
+    plan.stream(stage, WorkerId(clone), 0)
 }
 
 #[test]

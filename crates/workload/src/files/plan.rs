@@ -212,8 +212,10 @@ impl FilePlan {
         Some(TraceTimes::new(deal.places(WorkerId(number)), speed))
     }
 
-    /// Returns the operations of a worker, a function of the seed, the stage and the worker.
-    pub fn stream(&self, stage: usize, worker: WorkerId) -> FileStream {
+    /// Returns the operations of a worker, a function of the seed, the stage, the worker, and the
+    /// number of a draw: a stage that is made again and again has others each time. See
+    /// [`crate::objects::ObjectsJob::drawn_anew`].
+    pub fn stream(&self, stage: usize, worker: WorkerId, draw: u8) -> FileStream {
         let (index, number) = self.job_of(stage, worker);
         let (job, files) = (self.job(stage, worker), self.files_of(stage, worker));
         let own_seed = match &job.work {
@@ -221,7 +223,8 @@ impl FilePlan {
             _ => None,
         };
         let seed = own_seed.unwrap_or(self.seed.0);
-        let mut random = Random::new(seed, STREAM_DOMAIN + stage as u64, u64::from(worker.0));
+        let own = u64::from(draw) << 32 | u64::from(worker.0);
+        let mut random = Random::new(seed, STREAM_DOMAIN + stage as u64, own);
         let drawn = random.next_u64();
         let source = match (&self.stages[stage].jobs[index].layout, &job.work) {
             (Layout::Fill(fill), _) => {

@@ -61,7 +61,7 @@ fn one_path_is_one_file() {
     assert_eq!(plan.table.entry(0).size, 8 * BLOCK);
     // Each job keeps to its own size.
     let ops = |stage| {
-        let mut stream = plan.stream(stage, WorkerId(0));
+        let mut stream = plan.stream(stage, WorkerId(0), 0);
         std::iter::from_fn(move || stream.next_op()).count()
     };
     assert_eq!(ops(0), 2);
@@ -93,13 +93,37 @@ fn sizes_are_drawn_from_their_range_and_stay_the_same() {
         (0..500).map(|file| plan.table.entry(file).size).collect::<Vec<u64>>()
     };
     let drawn = sizes(1);
-    assert!(drawn.iter().all(|size| *size == 5_000 || size.is_multiple_of(4_096)));
+    // Both ends are multiples of 8, and not of 16.
+    assert!(drawn.iter().all(|size| size.is_multiple_of(8)));
     assert!(drawn.iter().all(|size| (5_000..=1 << 20).contains(size)));
-    // The middle, 526,788, less half of the 4 KiB that are rounded off; of 500 draws +- 13,500.
+    // The middle is 526,788; of 500 draws +- 13,500.
     let mean = drawn.iter().sum::<u64>() / 500;
-    assert!(mean.abs_diff(524_740) < 54_000, "{mean}");
+    assert!(mean.abs_diff(526_788) < 54_000, "{mean}");
     assert_eq!(drawn, sizes(1));
     assert_ne!(drawn, sizes(2));
+}
+
+#[test]
+fn both_ends_of_a_range_of_sizes_are_as_likely_as_what_lies_between() {
+    let counts = |range: &str| {
+        let sets = format!("f: {{files: 2000, size: {range}}}");
+        let plan = files_of(&on_files(&sets, &[reads(1), "{work: {fill: f}}".to_owned()]));
+        let mut counts = std::collections::BTreeMap::new();
+        (0..2_000).for_each(|file| *counts.entry(plan.table.entry(file).size).or_insert(0) += 1);
+        counts
+    };
+    for (range, sizes) in [
+        ("4KiB..8KiB", &[4_096, 8_192][..]),
+        ("4KiB..16KiB", &[4_096, 8_192, 12_288, 16_384]),
+        // Of 512 bytes each is a multiple, and not of more.
+        ("4608B..6KiB", &[4_608, 5_120, 5_632, 6_144]),
+    ] {
+        let found = counts(range);
+        assert_eq!(found.keys().copied().collect::<Vec<_>>(), sizes, "{range}");
+        let even = 2_000 / sizes.len() as u64;
+        // Five standard deviations, at most.
+        assert!(found.values().all(|count| even.abs_diff(*count) < 112), "{range}: {found:?}");
+    }
 }
 
 #[test]
@@ -120,7 +144,7 @@ fn a_stream_depends_on_seed_stage_and_worker_only() {
     let job = "{workers: 2, work: {blocks: {on: f, order: uniform, repeats: false, read: {block: \
                4KiB, percent: 70%}, write: {block: 4KiB}}}}";
     let ops = |file: &WorkloadFile, stage, worker| -> Vec<(bool, u64, u32)> {
-        let mut stream = files_of(file).stream(stage, WorkerId(worker));
+        let mut stream = files_of(file).stream(stage, WorkerId(worker), 0);
         std::iter::from_fn(move || stream.next_op())
             .map(|op| match op {
                 FileOp::Block(op) => (op.write, op.offset, op.len),
@@ -153,12 +177,12 @@ fn versions_are_kept_where_they_can_be_of_use() {
         let generator = Generator::new(7);
         let last = jobs.len() - 1;
         for stage in 0..last {
-            let mut stream = plan.stream(stage, WorkerId(0));
+            let mut stream = plan.stream(stage, WorkerId(0), 0);
             while let Some(op) = stream.next_op() {
                 stream.completed(&op, true);
             }
         }
-        let mut stream = plan.stream(last, WorkerId(0));
+        let mut stream = plan.stream(last, WorkerId(0), 0);
         let Some(FileOp::Block(op)) = stream.next_op() else { panic!("there is no block") };
         stream.check(&op, &generator, &[b'x'; 4_096]).is_some()
     };

@@ -16,7 +16,7 @@ fn writing(job: &str, blocks: &str) -> FileStream {
 
 fn working(work: &str, job: &str, blocks: &str) -> FileStream {
     let job = format!("{{{job}work: {{blocks: {{on: f, {work}{blocks}}}}}}}");
-    files_of(&on_files("f: {files: 2, size: 12KiB}", &[job])).stream(0, WorkerId(0))
+    files_of(&on_files("f: {files: 2, size: 12KiB}", &[job])).stream(0, WorkerId(0), 0)
 }
 
 /// Returns a short text of all operations: `w0` is a write to file 0, `f` an fsync, `d` an
@@ -106,8 +106,9 @@ fn run(
     let mut reads = 0;
     for stage in 0..plan.plan.stages.len() {
         spoil(stage, disk);
-        let mut streams: Vec<FileStream> =
-            (0..plan.workers(stage)).map(|worker| plan.stream(stage, WorkerId(worker))).collect();
+        let mut streams: Vec<FileStream> = (0..plan.workers(stage))
+            .map(|worker| plan.stream(stage, WorkerId(worker), 0))
+            .collect();
         let mut under_way: Vec<(usize, BlockOp)> = Vec::new();
         let mut live = streams.len();
         let mut has_more = vec![true; live];
@@ -184,7 +185,7 @@ fn a_table_has_what_its_streams_could_not_check() {
         file.verify = verify;
         let plan = files_of(&file);
         let generator = Generator::new(7);
-        let mut stream = plan.stream(0, WorkerId(0));
+        let mut stream = plan.stream(0, WorkerId(0), 0);
         while let Some(op) = stream.next_op() {
             let FileOp::Block(block) = op else { panic!("there are only blocks") };
             if verify {

@@ -11,7 +11,9 @@ use crate::plan::{FileNames, Files, SizeRange};
 use crate::{Random, hash_text};
 
 const SIZE_DOMAIN: u64 = 0x6673_697a;
-/// Sizes out of a range are multiples of this where the range allows it.
+/// Sizes out of a range are so far apart where both of its ends are multiples of it, and else by
+/// the largest half, quarter and so on of which they are: a file of a range that suits `O_DIRECT`
+/// does.
 const SIZE_STEP: u64 = 4_096;
 
 /// Every file that a run reads or writes by blocks, each once.
@@ -222,14 +224,14 @@ impl<'a> TableBuilder<'a> {
     }
 }
 
-/// Draws a file's size.
+/// Draws a file's size, of which all have the same chance, those of both ends too.
 pub(super) fn size_of(seed: u64, key_hash: u64, span: SizeRange) -> u64 {
     if span.min >= span.max {
         return span.min;
     }
-    let drawn = Random::new(seed, SIZE_DOMAIN, key_hash).below(span.max - span.min + 1);
-    let size = span.min + drawn;
-    (size - size % SIZE_STEP).max(span.min)
+    let step = 1 << (span.min | span.max | SIZE_STEP).trailing_zeros();
+    let steps = (span.max - span.min) / step;
+    span.min + step * Random::new(seed, SIZE_DOMAIN, key_hash).below(steps + 1)
 }
 
 /// Returns a directory without the `/` at its end.

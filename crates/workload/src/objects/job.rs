@@ -16,6 +16,13 @@ use crate::{Permutation, Random};
 const MEASURE_DOMAIN: u64 = 0x6d65_6173;
 const DELETE_DOMAIN: u64 = 0x6465_6c65;
 
+/// Part of the salt of a job that prepares: what warms a store up is not to read what is measured
+/// in the same order, which a cache would answer.
+pub(crate) const PREPARES: u64 = 1 << 31;
+/// From this bit of the salt on there is the number of a draw. A run has at most 2^16 jobs, so that
+/// none has it in its own.
+const DRAW_SHIFT: u32 = 16;
+
 /// How content that is read is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verify {
@@ -37,7 +44,7 @@ pub enum Verify {
 pub struct ObjectsJob {
     /// Fixes every choice.
     pub seed: Seed,
-    /// Tells the choices of jobs that measure apart; 0 for the first.
+    /// Tells the choices of jobs apart; 0 for the first that measures. See [`PREPARES`].
     pub salt: u64,
     /// How many workers it has in all, whoever runs them.
     pub workers: NonZeroU32,
@@ -76,6 +83,13 @@ impl ObjectsJob {
     /// Returns the operations of a worker of it.
     pub fn source(self: &Arc<Self>, worker: WorkerId) -> ObjectSource {
         ObjectSource::new(self, worker)
+    }
+
+    /// Returns the job with choices of its own for each number, 0 being the job as it is: a stage
+    /// that is made again and again, as a search does, is not to ask for what it asked for before.
+    #[must_use]
+    pub fn drawn_anew(&self, draw: u8) -> Self {
+        Self { salt: self.salt | u64::from(draw) << DRAW_SHIFT, ..self.clone() }
     }
 
     /// Returns the job for a stage that begins with these members.

@@ -307,12 +307,22 @@ impl Members {
         Ok(Self { present, next_numbers: Arc::new(next_numbers), doubtful: doubtful.into() })
     }
 
-    /// Tells whether one of many parts can have changed this about them in a stage in which each
-    /// fills them so often at most. What passes neither fails when it is taken over nor takes more
-    /// memory than there are members.
-    pub(crate) fn can_change(&self, set: &ObjectSet, fills_max: u64, changes: &[&Change]) -> bool {
+    /// Tells whether one of many parts can have changed this about them, by so many operations of a
+    /// stage that fills them so often at most. What passes neither fails when it is taken over nor
+    /// takes more memory than there are members.
+    pub(crate) fn can_change(
+        &self,
+        set: &ObjectSet,
+        (fills_max, ops_max): (u64, u64),
+        changes: &[&Change],
+    ) -> bool {
         let of_share = |worker, workers| {
             share_len(set.count, worker, workers).saturating_mul(set.versions.into())
+        };
+        // Numbers are given one after the other, and there are always more of them.
+        let is_next = |owner, law, to: u64| {
+            to.saturating_sub(self.next_number(set, owner, law)) <= ops_max
+                && ObjectSet::can_number(owner, law, to)
         };
         let (mut filled, mut tracked) = (0_u64, self.count(set));
         let mut is_possible = |change: &&Change| match change {
@@ -320,14 +330,11 @@ impl Members {
                 filled = filled.saturating_add(*done);
                 worker < workers && *done <= of_share(*worker, *workers)
             }
-            Change::Numbered { owner, law, next } => {
-                // Where nothing was put, it is after those that a fill makes.
-                let is_first = *next == self.next_number(set, *owner, *law);
-                is_first || set.can_have_put(*owner, *law, *next)
-            }
+            Change::Numbered { owner, law, next } => is_next(*owner, *law, *next),
             Change::Put { owner, law, from, to, .. } => {
                 tracked = tracked.saturating_add(to.saturating_sub(*from));
-                from <= to && set.can_have_put(*owner, *law, *to)
+                let is_member = || set.can_have(set.new_id(*owner, *law, to - 1));
+                from <= to && is_next(*owner, *law, *to) && (from == to || is_member())
             }
             Change::Holds(held) => {
                 tracked = tracked.saturating_add(held.len() as u64);
@@ -452,7 +459,7 @@ mod tests {
         let keys = Keys::Generated { layout, seed: 7 };
         let set = ObjectSet { count: 10, ..ObjectSet::plain("o", keys) };
         let members = Members::all();
-        let can = |changes: &[&Change]| members.can_change(&set, 1, changes);
+        let can = |changes: &[&Change]| members.can_change(&set, (1, TRACKED_MAX * 3), changes);
         let filled =
             |worker, workers, done| Change::Filled { worker, workers, done, failed: Vec::new() };
         let put = |owner, law, from, to| Change::Put { owner, law, from, to, failed: Vec::new() };
@@ -473,7 +480,10 @@ mod tests {
             &[&put(0, 0, 3, 2)],
             &[&holds(1 << 36)],
             &[&Change::Doubtful(vec![ObjectId::new(WorkerId(0), 1 << 36)])],
-            &[&Change::Numbered { owner: 0, law: 9, next: 11 }],
+            &[&Change::Numbered { owner: 0, law: 99, next: 11 }],
+            // More than were put.
+            &[&put(0, 0, 0, TRACKED_MAX * 3 + 11)],
+            &[&Change::Numbered { owner: 0, law: 0, next: TRACKED_MAX * 3 + 11 }],
             // More than can be kept track of one by one.
             &[&put(0, 0, 0, TRACKED_MAX * 3), &put(0, 0, 1, 2), &{
                 Change::Holds(vec![Held { id: ObjectId::new(WorkerId(0), 1), version: 1 }])
@@ -485,7 +495,7 @@ mod tests {
         assert!(can(&[&put(0, 0, 10, TRACKED_MAX * 3)]));
         let given =
             ObjectSet { count: 10, ..ObjectSet::plain("f", Keys::Files(Vec::new().into())) };
-        let can = |change: &Change| members.can_change(&given, 1, &[change]);
+        let can = |change: &Change| members.can_change(&given, (1, 9), &[change]);
         assert!(can(&holds(9)) && !can(&holds(10)) && !can(&put(0, 0, 0, 1)));
     }
 }

@@ -167,11 +167,10 @@ impl ObjectSet {
         }
     }
 
-    /// Tells whether an owner can have put members by a law of size up to before a number.
-    pub(super) fn can_have_put(&self, owner: u32, law: u16, to: u64) -> bool {
-        owner <= ObjectId::OWNER_MAX
-            && to <= Self::NUMBER_MAX
-            && (to == 0 || self.is_own() && usize::from(law) < self.laws.len())
+    /// Tells whether there can be an id of a member that an owner puts by a law of size.
+    pub(super) fn can_number(owner: u32, law: u16, number: u64) -> bool {
+        let is_law = usize::from(law) < Self::LAWS_MAX;
+        owner <= ObjectId::OWNER_MAX && is_law && number <= Self::NUMBER_MAX
     }
 
     /// Returns in which of the set's buckets a member lies, 0-based.

@@ -463,3 +463,36 @@ fn what_is_put_for_no_later_stage_is_not_kept() {
     stage(&placed, &mut members, 0, (9, &|_| true));
     assert_eq!(members[0].count(placed.sets[0].as_ref().unwrap()), 0);
 }
+
+/// The members that a job's workers ask for, one after the other.
+fn asked_for(work: &ObjectsJob, members: &Arc<[Members]>) -> Vec<ObjectId> {
+    let work = Arc::new(work.with_members(Arc::clone(members)));
+    let of_worker = |worker| {
+        let mut source = work.source(WorkerId(worker));
+        (0..20).map(move |_| object(&source.next_op().unwrap()).id)
+    };
+    (0..work.workers.get()).flat_map(of_worker).collect()
+}
+
+#[test]
+fn no_job_asks_for_what_another_one_did_in_the_same_order() {
+    let placed = placed(
+        "schema: plimsoll.workload/2\nname: w\nsets: {o: {count: 1000, size: 1KiB}}\nstages:\n\
+         - {prepares: true, jobs: [{workers: 2, work: {fill: o}}]}\n\
+         - {name: warm, prepares: true, duration: 1s, jobs: [\n\
+             {name: a, workers: 2, work: {objects: [{get: o}]}}, \
+             {name: b, workers: 2, work: {objects: [{get: o}]}}]}\n\
+         - {name: m, duration: 1s, jobs: [{workers: 2, work: {objects: [{get: o}]}}]}\n",
+    );
+    let mut members = Arc::clone(&placed.members);
+    stage(&placed, &mut members, 0, (usize::MAX, &|_| true));
+    let jobs = placed.stages[1..].iter().flat_map(|stage| &stage.objects);
+    let jobs: Vec<&ObjectsJob> = jobs.map(|job| &*job.work).collect();
+    let mut asked: HashSet<_> = jobs.iter().map(|job| asked_for(job, &members)).collect();
+    assert_eq!(asked.len(), 3, "two preparing jobs, and the one that measures");
+    // A search makes one stage again and again.
+    let measured = jobs[2];
+    assert_eq!(asked_for(&measured.drawn_anew(0), &members), asked_for(measured, &members));
+    asked.extend((1..=3).map(|draw| asked_for(&measured.drawn_anew(draw), &members)));
+    assert_eq!(asked.len(), 6);
+}

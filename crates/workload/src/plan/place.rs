@@ -17,7 +17,9 @@ use super::spec::{ArchiveKind, PutAs, VersionPick, WorkloadFile};
 use super::work::{Op, OpAct, Work};
 use crate::archive::TAR_PREFIX_MAX;
 use crate::files::FilePlan;
-use crate::objects::{Change, Members as Present, ObjectSet, ObjectsJob, SetBuckets, TRACKED_MAX};
+use crate::objects::{
+    Change, Members as Present, ObjectSet, ObjectsJob, PREPARES, SetBuckets, TRACKED_MAX,
+};
 use crate::trace::TraceDeal;
 use crate::{ExistingObject, KeyLayout, Keys, SizeDist, Verify};
 
@@ -150,10 +152,11 @@ impl Placed {
         Ok(after.into())
     }
 
-    /// Tells whether one of many parts of a stage can have changed this about the sets.
+    /// Tells whether one of many parts of a stage can have changed this about the sets by so many
+    /// operations.
     pub fn can_change(
         &self,
-        stage: usize,
+        (stage, ops_max): (usize, u64),
         members: &[Present],
         changes: &[(SetIndex, Change)],
     ) -> bool {
@@ -162,7 +165,7 @@ impl Placed {
         let fills_max = self.stages[stage].objects.len() as u64;
         by_set.into_iter().all(|(index, changes)| {
             let set = self.sets.get(index.0).and_then(Option::as_ref);
-            set.is_some_and(|set| members[index.0].can_change(set, fills_max, &changes))
+            set.is_some_and(|set| members[index.0].can_change(set, (fills_max, ops_max), &changes))
         })
     }
 
@@ -218,7 +221,8 @@ impl Plan {
     /// objects, as far as the workload itself shows it.
     pub fn place(self: &Arc<Self>, placing: &Placing<'_>) -> Laid<Placed> {
         let (sets, targets, names, filled) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut room = Room { plan: self, placing, sets, targets, names, filled };
+        let salts = [0, PREPARES];
+        let mut room = Room { plan: self, placing, sets, targets, names, filled, salts };
         for index in 0..self.sets.len() {
             let set = room.set(SetIndex(index))?;
             room.sets.push(set);
@@ -227,10 +231,9 @@ impl Plan {
         }
         let mut known = room.known_before();
         let mut stages = Vec::with_capacity(self.stages.len());
-        let mut salt = 0;
         for stage in &self.stages {
             refuse_for_now(self, stage)?;
-            stages.push(room.stage(stage, &mut known, &mut salt)?);
+            stages.push(room.stage(stage, &mut known)?);
         }
         room.complete(&mut stages);
         let files = FilePlan::of(self, placing)?;
@@ -283,6 +286,8 @@ struct Room<'a> {
     names: Vec<Option<Names>>,
     /// The shared sets that were filled in the stages so far.
     filled: Vec<SetIndex>,
+    /// What tells the choices of the next job apart: of one that measures, and of another.
+    salts: [u64; 2],
 }
 
 impl Room<'_> {
@@ -358,12 +363,7 @@ impl Room<'_> {
         self.sets.iter().map(known).collect()
     }
 
-    fn stage(
-        &mut self,
-        stage: &Stage,
-        known: &mut Vec<Verify>,
-        salt: &mut u64,
-    ) -> Laid<PlacedStage> {
+    fn stage(&mut self, stage: &Stage, known: &mut Vec<Verify>) -> Laid<PlacedStage> {
         let mut placed = PlacedStage::default();
         let mut worker_first = 0;
         // What each job has, to which the sets of all jobs of the stage are added at the end.
@@ -378,11 +378,10 @@ impl Room<'_> {
                 continue;
             }
             let (work, laws) = self.work(job, known)?;
-            let salt = match stage.kind {
-                StageKind::Measure => std::mem::replace(salt, *salt + 1),
-                StageKind::Prepare | StageKind::Cleanup => 0,
-            };
-            jobs.push((index, job, work, laws, salt));
+            let [measures, prepares] = &mut self.salts;
+            let salt = if stage.kind == StageKind::Measure { measures } else { prepares };
+            *salt += 1;
+            jobs.push((index, job, work, laws, *salt - 1));
         }
         let changed: Vec<SetIndex> = stage
             .jobs

@@ -140,6 +140,10 @@ struct RunStage<'a> {
 /// ended in it by the place of its metric.
 type SnapshotRows = BTreeMap<Moment, (Duration, Vec<(usize, Figures)>)>;
 
+/// How many figures the rows of intervals in which nothing ended may have, of a stage: those of two
+/// months in rows of 5 s of four metrics. More lie only between moments that are wrong.
+const GAP_FIGURES_MAX: u64 = 4_000_000;
+
 /// When a stage began and ended.
 #[derive(Clone, Copy)]
 struct Lasted {
@@ -241,7 +245,7 @@ impl<'a> Taking<'a> {
             // A stage that issues no operations has one row, as there.
             rows.insert(self.ended(last.report), (Duration::ZERO, Vec::new()));
         }
-        self.fill_gaps(&mut rows);
+        self.fill_gaps(&mut rows, count);
         for (version, (start, (length, of))) in rows.into_iter().enumerate() {
             // Bound: the operations of the works, which are in memory.
             let mut figures = vec![Figures::default(); count];
@@ -252,16 +256,20 @@ impl<'a> Taking<'a> {
         }
     }
 
-    /// Adds rows between others for intervals in which nothing ended.
-    fn fill_gaps(&self, rows: &mut SnapshotRows) {
+    /// Adds rows of so many metrics between others for intervals in which nothing ended.
+    fn fill_gaps(&self, rows: &mut SnapshotRows, metrics: usize) {
         let interval = Duration::from_secs(self.results.workload.interval_s().into());
+        let interval_ns = (interval.as_nanos() as u64).max(1);
         let (Some(first), Some(last)) = (rows.keys().next(), rows.keys().next_back()) else {
             return;
         };
         let (mut start, last) = (first.as_ns(), last.as_ns());
+        if ((last - start) / interval_ns).saturating_mul(metrics as u64) > GAP_FIGURES_MAX {
+            return;
+        }
         while start < last {
             rows.entry(Moment::from_ns(start)).or_insert((interval, Vec::new()));
-            start += (interval.as_nanos() as u64).max(1);
+            start += interval_ns;
         }
     }
 

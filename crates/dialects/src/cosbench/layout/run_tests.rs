@@ -316,3 +316,22 @@ fn the_models_made_from_the_real_files_take_ours() {
     accept(&cosbench_histogram(&columns, 50_001), &histogram);
     assert_eq!(cosbench_config_refusal(&config_xml(&workload().0)), None);
 }
+
+#[test]
+fn no_rows_are_made_of_months_in_which_nothing_ended() {
+    let mut ops = ops();
+    // It ends 139 days later, as no operation does.
+    ops.push(op(1, 0, OpKind::Put, 4_200, 12_000_000_000, ErrorClass::Ok));
+    let main = stage("s2-main", rows(&ops, 1, 3_000, 12_000_005_000, &[0, 0]), false);
+    let (workload, lowered) = workload();
+    let report = Report::of("w", WallTime::from_unix_ns(0), vec![main]);
+    let results =
+        Results { workload: &workload, lowered: &lowered, report: Some(&report), by_worker: None };
+    let submitted = WallTime::from_unix_ns(0);
+    let ran = Ran { id: "w7", submitted, stopped: None, state: None, local: &utc };
+    let archive = from_results(&results, &ran);
+    let rows = &archive.stages[1].snapshots;
+    assert!((2..10).contains(&rows.len()), "{}", rows.len());
+    let written: u64 = rows.iter().flat_map(|row| &row.figures).map(|of| of.ops).sum();
+    assert_eq!(written, archive.stages[1].metrics.iter().map(|of| of.figures.ops).sum::<u64>());
+}

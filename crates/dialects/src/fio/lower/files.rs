@@ -7,8 +7,8 @@ use plimsoll_workload::plan::{FilesIn, SizeRange};
 
 use super::super::each_once;
 use super::super::error::FioError;
-use super::super::job::{Amount, Direction, Engine, Files, Job, JobFile};
-use super::scale::block_bytes_max;
+use super::super::job::{Amount, Direction, Engine, Files, Job, JobFile, Span};
+use super::scale::{block_bytes_max, block_bytes_min};
 use super::{FILES_MAX, Lowering, clones_each, label, refuse};
 
 /// How many jobs one job may become, where the files of its clones already exist.
@@ -199,7 +199,13 @@ impl Lowering<'_> {
             sizes => sizes.and_then(|sizes| sizes.first().copied()),
         };
         let size = match (files.file_size_bytes, files.size, common) {
-            (Some(span), ..) => SizeRange { min: scaled(span.min), max: scaled(span.max) },
+            (Some(span), ..) => {
+                let drawn = match span.min == span.max {
+                    true => SizeRange::of(span.min),
+                    false => drawn_sizes(span, block_bytes_min(job)),
+                };
+                SizeRange { min: scaled(drawn.min), max: scaled(drawn.max) }
+            }
             (None, Some(Amount::Bytes(all)), _) => {
                 SizeRange::of(scaled(all / u64::from(files.count.max(1))))
             }
@@ -440,6 +446,15 @@ fn made(job: &Job, clones: u32, files: Files, size: SizeRange) -> FilesIn {
         }),
     };
     FilesIn { label: label(&job.name), directories, set }
+}
+
+/// Returns the sizes that fio draws out of a range (`get_rand_file_size`): evenly from its least to
+/// below its most, rounded down to the smallest block. So `filesize=4k-8k` is 4 KiB by blocks of
+/// 4 KiB.
+fn drawn_sizes(span: Span<u64>, block: u64) -> SizeRange {
+    let whole = |size: u64| size - size % block.max(1);
+    let min = if whole(span.min) == 0 { span.min } else { whole(span.min) };
+    SizeRange { min, max: whole(span.max.saturating_sub(1)).max(min) }
 }
 
 fn in_bytes(size: SizeRange) -> String {

@@ -25,6 +25,17 @@ pub(super) fn block_bytes_max(job: &Job) -> u64 {
     }
 }
 
+/// Returns the smallest block that a job reads or writes.
+pub(super) fn block_bytes_min(job: &Job) -> u64 {
+    let blocks = &job.pattern.blocks;
+    let (read, write) = (blocks.read.size_bytes_min(), blocks.write.size_bytes_min());
+    match job.pattern.direction {
+        Direction::Read => read,
+        Direction::Write => write,
+        Direction::Mixed => read.min(write),
+    }
+}
+
 impl Scale {
     pub(super) fn new(file: &JobFile, machine: &Machine<'_>) -> Self {
         let blocks = file.jobs.iter().map(block_bytes_max);

@@ -180,3 +180,14 @@ fn a_run_too_short_for_seconds_keeps_its_sums() {
     let report = text(&document, ReportShown { details: false, op: Some("put") });
     assert!(report.starts_with("Skipping PUT too few samples. Longer "), "{report}");
 }
+
+#[test]
+fn what_lies_too_far_apart_for_seconds_is_said() {
+    let mut document = Raw::read("list-full").document();
+    let puts = document.by_op_type.get_mut("PUT").unwrap().throughput.as_mut().unwrap();
+    assert_eq!(puts.segmented, None);
+    // From 1970 on.
+    puts.measure_duration_millis = Some(1_790_000_000_000);
+    let said = skipped(&document);
+    assert!(said[0].contains("too far apart for figures by the second"), "{said:?}");
+}

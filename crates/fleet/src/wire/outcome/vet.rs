@@ -78,7 +78,8 @@ impl OutcomeDoc {
             let counts = counts && job.unchecked <= job.ops && job.unchecked_bytes <= job.bytes;
             let counts = counts
                 && job.measured <= job.ops
-                && job.measured_failed <= job.measured.min(job.failed);
+                && job.measured_failed <= job.measured.min(job.failed)
+                && job.measured_bytes <= job.bytes;
             let measured = job.measured_ns.is_none_or(|(from, until)| {
                 from <= NS_MAX && until.is_none_or(|until| from <= until && until <= NS_MAX)
             });

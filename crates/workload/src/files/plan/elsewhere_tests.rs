@@ -40,7 +40,7 @@ impl Parts {
         let mut streams = Vec::new();
         for (part, (plan, share)) in self.parts.iter().enumerate() {
             let workers = plan.workers_in(stage, *share).into_iter();
-            streams.extend(workers.map(|worker| (part, plan.stream(stage, worker))));
+            streams.extend(workers.map(|worker| (part, plan.stream(stage, worker, 0))));
         }
         let mut path = Vec::new();
         let (mut turn, mut goes_on) = (0, true);
@@ -286,7 +286,8 @@ fn what_means_nothing_is_refused() {
     assert!(plan.can_change(0, &told(names(0, 1, 6))) && plan.can_change(1, &filled(0, 1)));
     assert!(!plan.can_change(0, &twice(told(names(0, 1, 6)))));
     assert!(!plan.can_change(1, &twice(filled(0, 1))));
-    for rows in [vec![0..6, 0..6], vec![3..4, 0..1], vec![5..2]] {
+    let backwards = std::iter::once(std::ops::Range { start: 5, end: 2 }).collect();
+    for rows in [vec![0..6, 0..6], vec![3..4, 0..1], backwards] {
         let names = Told { made: Vec::new(), begun: rows.clone() };
         let of = NamesThere { job: 0, of_tree: false, place: 1, names };
         assert!(!plan.can_change(0, &told(of)), "{rows:?}");

@@ -96,7 +96,7 @@ fn files_without_a_size_or_with_two() {
             first; make it as large there",
         ),
         (
-            "[a]\nrw=write\nfilename=f\nfilesize=4k-8k\n[b]\nrw=read\nfilename=f\nfilesize=8k\n",
+            "[a]\nrw=write\nfilename=f\nfilesize=4k-12k\n[b]\nrw=read\nfilename=f\nfilesize=8k\n",
             "job.fio:5: [b] `/here/f` has 8192 bytes here and 4096 to 8192 bytes in [a], which \
             comes first; make it as large there",
         ),

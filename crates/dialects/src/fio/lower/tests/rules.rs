@@ -266,8 +266,12 @@ fn how_much_is_done() {
     );
     let set = files("rw=write\nnrfiles=4");
     assert_eq!((made(&set).files, size(&set)), (4, SizeRange::of(16_384)));
-    let set = files("rw=write\nfilesize=8k-16k");
-    assert_eq!(size(&set), SizeRange { min: 8_192, max: 16_384 });
+    // What fio 3.33 made of each: 2,000 files, the sizes of all of which lie there.
+    let sizes = |lines: &str| size(&files(&format!("rw=write\n{lines}")));
+    assert_eq!(sizes("bs=4k\nfilesize=4k-8k"), SizeRange::of(4_096));
+    assert_eq!(sizes("bs=4k\nfilesize=4k-64k"), SizeRange { min: 4_096, max: 61_440 });
+    assert_eq!(sizes("bs=4k\nfilesize=10000-20000"), SizeRange { min: 8_192, max: 16_384 });
+    assert_eq!(sizes("bs=1k,4k\nfilesize=8k-16k"), SizeRange { min: 8_192, max: 12_288 });
 }
 
 #[test]
