@@ -54,11 +54,12 @@ class Differ:
 
     def one(self, figure: str, reported: Any, counted: Any, within: float = 1e-9) -> None:
         self.compared += 1
-        if isinstance(reported, int | float) and isinstance(counted, int | float):
+        if reported == counted:
+            return
+        # Whole numbers are exact.
+        if {type(reported), type(counted)} in ({float}, {int, float}):
             if abs(reported - counted) <= within * max(1.0, abs(counted)):
                 return
-        elif reported == counted:
-            return
         self.told.append(f"{self.place}: {figure}: reported {reported}, counted {counted}")
 
     def each(self, name: str, reported: Json | None, counted: Json | None) -> None:
