@@ -169,6 +169,7 @@ class Row:
         """Lay out the workers and the measured span by section 3, and hold them."""
         differ, (self.began, self.ended), self.on_files = self.differ, bounds, on_files
         self.clients, ends = clients, defaultdict(list)
+        self.last_began = max(client["started_ns"] for client in clients)
         for op in self.ops:
             ends[op.worker].append(op.end)
         #: From when to when what a worker does counts; without an end where it does not go on.
@@ -201,7 +202,7 @@ class Row:
 
     def schedule_ends(self) -> list[int]:
         """Return when the schedules of the row ended; `schedules` holds what is said of that."""
-        return [self.began + of["started_after_ns"] + of["duration_ns"]
+        return [self.last_began + of["started_after_ns"] + of["duration_ns"]
                 for of in self.of["schedules"]]
 
     def measured_span(self, firsts: list[int]) -> Json:
@@ -358,8 +359,9 @@ class Row:
         if not self.is_open:
             until = max(until, min(self.lasts.values()))
         elif all(job.lasts or job.is_open for job in self.jobs):
-            until = max(self.schedule_ends() + [self.began + job.delay_max + job.ramp + job.lasts
-                                                for job in self.jobs if not job.is_open])
+            ends = [self.last_began + job.delay_max + job.ramp + job.lasts
+                    for job in self.jobs if not job.is_open]
+            until = max(self.schedule_ends() + ends)
         until = max(self.own, min(until, self.ended))
         cell = max(1_000_000, math.ceil((until - self.own) / max(65_536 // rows_count, 1_024)))
         gaps = gaps_of(ops, self.own, until, cell)
