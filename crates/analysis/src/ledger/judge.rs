@@ -6,7 +6,7 @@ use plimsoll_model::OpRecord;
 use super::stall::Stall;
 
 /// So many gaps are judged, the longest; with more of them stalls are how the row is.
-const JUDGED_MAX: usize = 128;
+const JUDGED_MAX: usize = u128::BITS as usize;
 /// A gap is a stall where so many like it, at most, are expected of independent operations.
 const EXPECTED_MAX: f64 = 0.05;
 /// What stands for slow operations that might have been and were not.
@@ -81,17 +81,22 @@ impl Judge {
         if took < self.slow_ns_min {
             return;
         }
-        let mut longest = None;
+        // By the bit of each gap whether the operation is a witness of it.
+        let mut witnessed = 0_u128;
         for (index, gap) in self.gaps.iter_mut().enumerate() {
             let of = &gap.stall;
             let middle = of.until.saturating_sub(of.half());
             if of.is_about(op, client) && op.start.as_ns() <= middle && op.end.as_ns() >= of.until {
                 gap.witnesses = gap.witnesses.saturating_add(1);
-                longest = longest.or(Some(index));
+                witnessed |= 1 << index;
             }
         }
-        let slow = &mut self.slow[longest.unwrap_or(self.gaps.len())];
-        for (slow, gap) in slow.iter_mut().zip(&self.gaps) {
+        let longest = (witnessed.trailing_zeros() as usize).min(self.gaps.len());
+        for (index, (slow, gap)) in self.slow[longest].iter_mut().zip(&self.gaps).enumerate() {
+            // What a gap of a client is witnessed by may be a witness of the row's as well.
+            if witnessed >> index & 1 == 1 {
+                continue;
+            }
             slow.longest_ns = slow.longest_ns.max(took);
             if let Some(beyond) = took.checked_sub(gap.stall.half()) {
                 slow.count += 1;

@@ -129,9 +129,7 @@ impl RowWitness<'_> {
         // Outages of a row and those of its parts may overlap.
         for telling in &mut self.outages {
             let of = &telling.stall;
-            // What was known after the row asked for anything belongs to what did not end.
-            let is_over = of.next_success.is_some();
-            let known = if is_over { end } else { end.min(self.asked_until) };
+            let known = end.min(self.asked_until);
             if known < of.from || known > of.until || !of.is_about(op, client) {
                 continue;
             }

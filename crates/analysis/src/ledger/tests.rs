@@ -104,6 +104,18 @@ fn a_freeze_is_an_outage_from_success_to_success() {
 }
 
 #[test]
+fn what_was_known_after_a_row_was_done_is_told_of_the_outage_at_its_end() {
+    // 5 ms each for 3 s. Then one fails after 2 s, with which its worker is done, one after 6 s,
+    // and one succeeds after 7 s.
+    let mut ops = closed(3, 3_000_000, |_, _, _| 5_000);
+    let last = |worker, took_us| op(worker, 3_000_000, took_us);
+    ops.extend([failed(last(0, 2_000_000)), failed(last(1, 6_000_000)), last(2, 7_000_000)]);
+    let told = ledger(&ops);
+    let [outage] = &told.outages[..] else { panic!("{:?}", told.outages) };
+    assert_eq!((outage.gap, outage.failed.count()), (Duration::from_secs(2), 2));
+}
+
+#[test]
 fn who_is_still_waiting_when_all_others_are_done_is_no_outage() {
     // 16 workers for 4 s, 2 ms each. One answer never comes: it is given up after 8 s, or comes
     // after 7 s.
@@ -498,6 +510,19 @@ fn a_latency_that_is_a_standstill_is_no_brown_out() {
     };
     assert_eq!(stretches(Standstills::NONE), 1);
     assert_eq!(stretches(&Standstills::of_clients(vec![vec![stood_still(6_040, 6_302)]])), 0);
+}
+
+#[test]
+fn a_freeze_of_several_clients_is_one_outage_of_all() {
+    // Two workers of each of two clients, each of which last succeeded at another moment.
+    let took = |worker, index, now| {
+        frozen(4_002_000, 7_002_000, 5_000 + 1_000 * u64::from(worker))(worker, index, now)
+    };
+    let ops = closed(4, 12_000_000, took);
+    let told = ledger_of(&ops, &Question { client_of: &[0, 0, 1, 1], ..question(&ops) });
+    let [outage] = &told.outages[..] else { panic!("{:?}", told.outages) };
+    assert_eq!((outage.client, outage.first_failure), (None, None));
+    assert!(outage.gap > Duration::from_secs(3), "{outage:?}");
 }
 
 #[test]
