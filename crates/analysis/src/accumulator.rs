@@ -206,6 +206,8 @@ pub(crate) struct Accumulator {
     share: Share,
     /// Successes that had ended when the first worker was done, and their bytes.
     by_first_done: (u64, u64),
+    /// The same when the span ended, which may be before the last of them did.
+    by_last_done: (u64, u64),
     pub(crate) segments: Vec<Share>,
     /// Kept only when details are asked for.
     pub(crate) detail: Option<SegmentDetail>,
@@ -251,6 +253,10 @@ impl Accumulator {
         if frame.first_done.is_some_and(|done| end <= done) {
             self.by_first_done.0 += 1;
             self.by_first_done.1 += op.bytes;
+        }
+        if end <= frame.end {
+            self.by_last_done.0 += 1;
+            self.by_last_done.1 += op.bytes;
         }
         let latency = op.latency();
         self.stage.latency_max = self.stage.latency_max.max(Some(latency));
@@ -335,6 +341,8 @@ impl Accumulator {
         self.share.add(&other.share);
         self.by_first_done.0 += other.by_first_done.0;
         self.by_first_done.1 += other.by_first_done.1;
+        self.by_last_done.0 += other.by_last_done.0;
+        self.by_last_done.1 += other.by_last_done.1;
         for (mine, theirs) in self.segments.iter_mut().zip(&other.segments) {
             mine.add(theirs);
         }
@@ -410,9 +418,7 @@ impl Accumulator {
                 .as_ref()
                 .map(|parts| Parts { assign: times(&parts.assign), upload: times(&parts.upload) }),
             first_done: frame.first_done.map(|at| done(self.by_first_done, at)),
-            last_done: frame
-                .first_done
-                .map(|_| done((self.stage.ops_ok, self.stage.bytes), frame.end)),
+            last_done: frame.first_done.map(|_| done(self.by_last_done, frame.end)),
         }
     }
 

@@ -268,7 +268,7 @@ pub struct Figures {
     /// How far it was when the first of the row's workers had ended its last operation; null
     /// without such a worker.
     pub first_done: Option<Done>,
-    /// How far it was when the last of them had: all of it.
+    /// How far it was when the last of them had: all of it, but for what ended in a ramp-down.
     pub last_done: Option<Done>,
 }
 

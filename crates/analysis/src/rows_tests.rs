@@ -448,6 +448,23 @@ fn a_row_that_ends_before_its_stage_is_measured_over_its_own_time() {
 }
 
 #[test]
+fn what_ends_in_a_ramp_down_is_not_done_when_the_span_ends() {
+    // Two workers are measured for 400 ms; what one began before that ends at 450 ms.
+    let each = |worker, took: u64, count: u64| {
+        (0..count).map(move |at| op(worker, OpKind::Create, at * took, (at + 1) * took))
+    };
+    let ops: Vec<OpRecord> = each(0, 100, 4).chain(each(1, 150, 3)).collect();
+    let mut workers = workers(&[(0, 0), (0, 0)]);
+    workers.iter_mut().flatten().for_each(|worker| worker.measured_until = Some(at(400)));
+    let rows = rows(&workers);
+    let answer = answer(&ops, ask(&workers, &rows, (0, 450)));
+    let total = &answer.rows[0].total;
+    let done = total.last_done.unwrap();
+    assert_eq!((done.ops, done.ops_per_sec), (6, Some(15.0)));
+    assert_eq!(total.stage.ops_ok, 7);
+}
+
+#[test]
 fn an_open_row_of_several_clients_begins_no_earlier_than_their_stage() {
     // One client began at 0 s, the other at 1 s, with which the stage of both begins.
     let workers = workers(&[(0, 0), (0, 1_000)]);
