@@ -8,10 +8,9 @@ use plimsoll_record::Manifest;
 use plimsoll_record::schema::{self, Cleanup, FilesStage};
 use plimsoll_workload::Share;
 use plimsoll_workload::files::FileChanges;
-use plimsoll_workload::objects::{Change, Members};
-use plimsoll_workload::plan::{Placed, SetIndex};
+use plimsoll_workload::objects::Change;
+use plimsoll_workload::plan::SetIndex;
 
-use crate::files::FilesRun;
 use crate::{CallerError, Chosen, Done, Recording};
 
 /// What a stage has changed.
@@ -162,26 +161,6 @@ impl Changes {
         let names = outcome.jobs.iter().filter_map(|job| job.server_names.clone());
         let files = FileChanges::default();
         Self { members: members.collect(), names: names.collect(), files }
-    }
-
-    /// Tells whether one part can have changed this by so many operations of a stage of the plan;
-    /// `members` are who was in the sets before it.
-    pub(crate) fn are_possible(
-        &self,
-        (stage, ops_max): (usize, u64),
-        placed: &Placed,
-        members: &[Members],
-        files: Option<&FilesRun>,
-    ) -> bool {
-        let mut named = self.names.iter().flat_map(|names| names.sets());
-        let names_count: usize = self.names.iter().map(|names| names.count()).sum();
-        placed.can_change((stage, ops_max), members, &self.members)
-            && names_count as u64 <= ops_max
-            && named.all(|set| placed.keeps_names(set))
-            && match files {
-                Some(files) => files.can_change(stage, &self.files),
-                None => self.files.is_empty(),
-            }
     }
 
     /// Adds those of another part.

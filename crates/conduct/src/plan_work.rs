@@ -1,4 +1,6 @@
 //! The work of a run: the stages of a plan, each with all of its jobs at once.
+//!
+//! Long: what a stage needs of the plan, of its sets and of its files is one borrow of all three.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -512,8 +514,17 @@ impl Work for PlanWork<'_> {
             let before = &self.changed;
             let directed = DirectedStage { number: stage, name, chosen, before, sets_count };
             let (placed, members, files) = (&self.placed, &self.members, self.files.as_deref());
-            let is_possible = |changes: &Changes, ops_max| {
-                changes.are_possible((chosen.stage, ops_max), placed, members, files)
+            let is_possible = |Changes { members: of_sets, names, files: of_files }: &Changes,
+                               ops_max| {
+                let named: usize = names.iter().map(|names| names.count()).sum();
+                let mut sets = names.iter().flat_map(|names| names.sets());
+                placed.can_change((chosen.stage, ops_max), members, of_sets)
+                    && named as u64 <= ops_max
+                    && sets.all(|set| placed.keeps_names(set))
+                    && match files {
+                        Some(files) => files.can_change(chosen.stage, of_files),
+                        None => of_files.is_empty(),
+                    }
             };
             let done = agents.run(&directed, context, rules.as_ref(), &is_possible);
             let (mut outcome, changed) = done.map_err(EngineError::Elsewhere)?;

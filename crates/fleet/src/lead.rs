@@ -366,14 +366,11 @@ impl Lead {
             let fits = doc.fits(bounds) && are_bounded(&(&files, &seen));
             let outcome = fits.then(|| doc.outcome(offset.into())).flatten();
             let outcome = outcome.filter(|outcome| bounds.hold(outcome, offset));
-            let outcome = outcome.ok_or("what it says of the stage means nothing");
-            let (own, outcome) = match (own, outcome) {
-                (Ok(own), Ok(outcome)) => (own, outcome),
-                (_, Err(why)) => {
-                    self.give_up(index, why.to_owned());
-                    continue;
-                }
-                (Err(why), _) => {
+            let outcome =
+                outcome.ok_or_else(|| "what it says of the stage means nothing".to_owned());
+            let (outcome, own) = match outcome.and_then(|outcome| Ok((outcome, own?))) {
+                Ok(both) => both,
+                Err(why) => {
                     self.give_up(index, why);
                     continue;
                 }

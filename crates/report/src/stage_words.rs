@@ -107,17 +107,15 @@ pub(crate) fn rate_of_rows(stage: &StageReport, kind: OpKind) -> Option<String> 
     if stage.kinds().any(|(_, of)| is_on_blocks(of.kind) != is_on_blocks(kind)) {
         return None;
     }
-    let spans = || stage.rows.iter().map(|row| row.analysis.span);
-    let start = spans().map(|span| span.start).min()?;
-    let lasted = spans().map(|span| span.end).max()?.since(start).as_secs_f64();
-    let ops = stage.rows.iter().map(|row| {
-        let rates = row.analysis.total.rates?;
-        Some(rates.ops.0 * row.analysis.span.length().as_secs_f64())
-    });
-    let ops: f64 = ops.sum::<Option<f64>>()?;
-    Some(match &stage.rows[..] {
+    // A row that ended within its ramp has no rate, and no time in it.
+    let rated = stage.rows.iter().filter_map(|row| Some((row.analysis.total.rates?, row)));
+    let rated: Vec<_> = rated.map(|(rates, row)| (rates.ops.0, row.analysis.span)).collect();
+    let start = rated.iter().map(|(_, span)| span.start).min()?;
+    let lasted = rated.iter().map(|(_, span)| span.end).max()?.since(start).as_secs_f64();
+    let ops: f64 = rated.iter().map(|(ops, span)| ops * span.length().as_secs_f64()).sum();
+    Some(match &rated[..] {
         // Not rounded twice.
-        [only] => rate(kind, only.analysis.total.rates?.ops.0),
+        [(only, _)] => rate(kind, *only),
         _ => rate(kind, ops / lasted),
     })
 }

@@ -270,10 +270,18 @@ impl Record {
             let schedule = entry.jobs[job].schedule.as_ref();
             of_clients.iter().map(move |client| client.measured_span(job, schedule))
         };
+        // Nobody waits for the end of a closed loop whose work is done before its time is up.
+        let waits = |job: &usize| {
+            entry.jobs[*job].loop_model == LoopModel::Open
+                || !of_clients.iter().any(|client| client.may_end_early(*job))
+        };
         // The last end of all, where that of each is known.
         let ends = |jobs: &[usize]| {
             let spans = jobs.iter().flat_map(|job| spans(*job));
             let ends = spans.map(|span| span.map(|(_, ends)| ends));
+            if !jobs.iter().all(waits) {
+                return None;
+            }
             ends.reduce(|all, each| Some(all?.max(each?))).flatten()
         };
         if let ([job], false) = (&entry.jobs[..], needs_workers(entry, &of_clients, asked)) {
@@ -347,6 +355,7 @@ impl Record {
 /// Tells whether the only job of a stage has to be looked at worker by worker.
 fn needs_workers(stage: &schema::Stage, clients: &[ClientStage<'_>], asked: &Asked) -> bool {
     stage.jobs[0].interface.is_some()
+        || clients.len() > 1
         || asked.rows != Rows::Jobs
         || clients.iter().any(|client| !client.counts_at_once(0))
 }

@@ -245,6 +245,14 @@ impl ClientStage<'_> {
         Some((from(job.start_delay.start()), from(job.start_delay.end()).after(duration)))
     }
 
+    /// Tells whether the work of a job may be done before its time is up.
+    pub(crate) fn may_end_early(&self, job: usize) -> bool {
+        let job = self.planned.and_then(|(_, stage)| stage.jobs.get(job));
+        job.is_some_and(|job| {
+            job.ops_max.is_some() || job.bytes_max.is_some() || job.work.is_finite()
+        })
+    }
+
     /// Returns how long the ramps of a job last, before what is measured and after it.
     pub(crate) fn ramps(&self, job: usize) -> (Duration, Duration) {
         let job = self.planned.and_then(|(_, stage)| stage.jobs.get(job));

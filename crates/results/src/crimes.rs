@@ -2,7 +2,7 @@
 
 use plimsoll_analysis::{CrimeFacts, crimes, host_of, is_loopback};
 use plimsoll_model::{OpKind, SyncMode};
-use plimsoll_record::schema::{Manifest, Target, stage_of_plan};
+use plimsoll_record::schema::{Manifest, Target};
 use plimsoll_report::{
     AdviceLine, CacheState, LoopModel, Report, RowReport, StageReport, VerificationMode,
     crime_line, format,
@@ -127,7 +127,8 @@ fn reduces(plan: &Plan) -> bool {
 /// Tells whether files were written in one of these stages without anything that puts it on the
 /// medium.
 fn writes_unsynced(plan: &Plan, manifest: &Manifest, stages: &[usize]) -> bool {
-    let stages = stages.iter().filter_map(|at| stage_of_plan(plan, *at, manifest.stages.get(*at)?));
+    let planned = |at: &usize| plan.stages.get(usize::from(manifest.stages.get(*at)?.planned()?));
+    let stages = stages.iter().filter_map(planned);
     stages.flat_map(|stage| &stage.jobs).any(|job| {
         let Work::Blocks(blocks) = &job.work else { return false };
         blocks.read_percent < 100

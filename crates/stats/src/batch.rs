@@ -242,9 +242,7 @@ fn figure(
     scratch: &mut Histogram,
 ) -> Option<f64> {
     let seconds = length_ns as f64 / NS_PER_SEC;
-    let sum = |of: fn(&Batch) -> u64| {
-        batches.iter().map(of).fold(0, |sum, n| u64::saturating_add(sum, n))
-    };
+    let sum = |of: fn(&Batch) -> u64| batches.iter().map(of).fold(0, u64::saturating_add);
     let samples = sum(|batch| batch.latency.count());
     match metric {
         BatchMetric::Rate => {

@@ -125,8 +125,8 @@ pub struct LoadLineAnalysis {
     pub points: Vec<CurvePoint>,
 }
 
-/// Returns the least that the mean of a figure is with 95 %, by what it is in the equal stretches of
-/// a probe.
+/// Returns the lower end of the 95 % confidence interval of a mean, by its values in the equal
+/// stretches of a probe.
 fn surely(parts: &[f64]) -> f64 {
     let count = parts.len() as f64;
     let mean = parts.iter().sum::<f64>() / count;

@@ -261,6 +261,20 @@ fn rates_of_jobs_that_never_ran_at_once_are_not_added() {
 }
 
 #[test]
+fn a_job_that_ended_within_its_ramp_takes_no_rate_from_the_others() {
+    let read = |worker, at: u64| fixture::op(worker, OpKind::Read, at * 1_000, 1_000, 4_096);
+    let ops: Vec<OpRecord> = (0..2_000).flat_map(|at| [read(0, at), read(1, at)]).collect();
+    let figures = fixture::figures(&ops, &[(0, 0), (1, 10_000)]);
+    let named = ["one", "two"].into_iter().zip(figures);
+    let rows: Vec<RowReport> =
+        named.map(|(name, of)| fixture::row(name, "randread", Some("4 KiB"), of)).collect();
+    assert!(rows[1].analysis.total.rates.is_none());
+    let report = fixture::report("run", vec![fixture::stage("main", 0, rows)]);
+    let text = brief(&report, &PLAIN);
+    assert!(text.starts_with("run: main 1,000 IOPS"), "{text}");
+}
+
+#[test]
 fn what_is_measured_of_a_job_on_files_is_what_its_rates_are_of() {
     // A ramp of 1 s before 2 s that count.
     let read = |at: u64| fixture::op(0, OpKind::Read, at * 1_000, 1_000, 4_096);
