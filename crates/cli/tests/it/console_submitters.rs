@@ -217,7 +217,7 @@ fn heard_of_owner(directory: &Path, stranger: &Stranger, settings: &str, flags: 
     for (number, targets) in [
         format!("{{swift: {{auth: 'http://{host}/auth/v1.0', container: c}}}}"),
         format!("{{swift: {{auth: 'http://{host}/v3', container: c}}}}"),
-        format!("{{seaweedfs: {{filer: '{host}'}}}}"),
+        format!("{{seaweedfs: {{filer: '{host}', create_bucket: true}}}}"),
         format!("{{seaweedfs: {{master: '{host}'}}}}"),
         format!("{{s3: {{hosts: '{host}', bucket: b}}}}"),
         format!("{{s3: {{bucket: b, hosts: '127.0.0.1:1', proxy: 'http://{host}'}}}}"),
