@@ -1,6 +1,6 @@
 //! The work of a run: the stages of a plan, each with all of its jobs at once.
 //!
-//! Long: what a stage needs of the plan, of its sets and of its files is one borrow of all three.
+//! Long: what a stage needs of the plan, of its sets and of its files is borrowed together.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -312,9 +312,11 @@ impl<'a> PlanWork<'a> {
                 }
             };
             let endpoints = self.endpoints[job.target.0].clone();
-            let planned_until = timing.duration.map(|duration| {
-                let lasts = *timing.start_delay.end() + timing.ramp + duration;
-                u64::try_from(lasts.as_nanos()).unwrap_or(u64::MAX)
+            // Nobody waits for the end of a closed loop whose work is done before.
+            let lasts = loop_model == LoopModel::Open || !job.may_end_early();
+            let planned_until = timing.duration.filter(|_| lasts).map(|duration| {
+                let until = *timing.start_delay.end() + timing.ramp + duration;
+                u64::try_from(until.as_nanos()).unwrap_or(u64::MAX)
             });
             StageJob {
                 group: job.group,
@@ -500,6 +502,7 @@ impl Work for PlanWork<'_> {
         }))
     }
 
+    // Long: one borrow of the plan, its sets and its files, for agents or for this machine.
     fn run(
         &mut self,
         stage: StageId,

@@ -248,9 +248,7 @@ impl ClientStage<'_> {
     /// Tells whether the work of a job may be done before its time is up.
     pub(crate) fn may_end_early(&self, job: usize) -> bool {
         let job = self.planned.and_then(|(_, stage)| stage.jobs.get(job));
-        job.is_some_and(|job| {
-            job.ops_max.is_some() || job.bytes_max.is_some() || job.work.is_finite()
-        })
+        job.is_some_and(plan::Job::may_end_early)
     }
 
     /// Returns how long the ramps of a job last, before what is measured and after it.

@@ -263,6 +263,30 @@ fn a_rate_is_over_the_time_of_its_own_job() {
     }
 }
 
+/// One worker needs 58 ms for what is to be done.
+#[test]
+fn a_job_that_is_done_early_is_not_averaged_over_its_duration() {
+    let place = place();
+    let text = "schema: plimsoll.workload/2\nname: t\nsets: {o: {count: 9, size: 1KiB}}\nstages:\n\
+                - {prepares: true, jobs: [{work: {fill: o}}]}\n\
+                - duration: 3s\n\
+                \x20 jobs:\n\
+                \x20 - {name: a, ops: 58, work: {objects: [{get: o}]}}\n\
+                \x20 - {name: b, work: {objects: [{stat: o}]}}\n";
+    fs::write(place.path().join("w.yaml"), text).unwrap();
+    let script = "schema: plimsoll.oracle/1\nservice: {time: {constant: 1ms}}\n";
+    fs::write(place.path().join("s.yaml"), script).unwrap();
+    let line = "run w.yaml --virtual --script s.yaml --seed 1 --json";
+    let report: Value = serde_json::from_str(&printed(place.path(), line)).unwrap();
+    for (row, ops) in
+        harness::measured_stage(&report)["rows"].as_array().unwrap().iter().zip([58, 3000])
+    {
+        assert_eq!(row["total"]["stage_total"]["ops_ok_count"], ops, "{row:#}");
+        let rate = row["total"]["rates"]["ops_per_sec"].as_f64().unwrap();
+        assert!((rate - 1000.0).abs() < 1.0, "{rate}");
+    }
+}
+
 /// 250 operations of each worker take 2.5 s and a little more for the removals: what was put in the
 /// first 1.5 s of them and a little is removed.
 #[test]

@@ -298,6 +298,11 @@ pub struct Job {
 }
 
 impl Job {
+    /// Tells whether its work may be done before its time is up.
+    pub fn may_end_early(&self) -> bool {
+        self.ops_max.is_some() || self.bytes_max.is_some() || self.work.is_finite()
+    }
+
     /// Returns how many workers it has, or operations under way where these are more.
     pub fn in_flight_max(&self) -> u64 {
         self.in_flight().max(self.workers.get().into())
