@@ -34,16 +34,9 @@ CREATE OR REPLACE MACRO plimsoll_percentile(times, share) AS
     CASE WHEN count(times) * (1 - share) > 1 - 1e-9 THEN quantile_disc(times, share) END;
 
 CREATE OR REPLACE VIEW runs AS
-SELECT CASE WHEN workload->>'schema' = 'plimsoll.files/1'
-            THEN error(filename || ': an older record on files, which names no jobs; `plimsoll analyze` reads it')
-            ELSE parse_dirpath(filename) END AS run_dir, run_id, state, started_unix_ns,
+SELECT parse_dirpath(filename) AS run_dir, run_id, state, started_unix_ns,
        make_timestamp_ns(started_unix_ns) AS started_at, tool.version AS version,
        seed, workload->>'name' AS workload,
-       -- Ramps and late beginnings of jobs. Of an older run, whose op log does not say which
-       -- operations are in one, `spans` has them, and the report leaves them out.
-       coalesce(len(json_extract(workload, '$.stages[*].jobs[*].ramp'))
-                + len(json_extract(workload, '$.stages[*].jobs[*].ramp_down'))
-                + len(json_extract(workload, '$.stages[*].jobs[*].start_delay')), 0) > 0 AS has_ramps,
        target.kind AS target_kind,
        list_concat(target.endpoints,
                    flatten(list_transform(more_targets, lambda more: more.endpoints))) AS endpoints,
@@ -70,23 +63,13 @@ FROM read_json(
 
 CREATE OR REPLACE VIEW jobs AS
 WITH stages AS (
-    SELECT run_dir, run_id, has_ramps, stage_list, unnest(stage_list) AS stage FROM runs
-),
-listed AS (
-    -- Older records name no jobs: there is one in each stage.
-    SELECT run_dir, run_id, has_ramps, stage,
+    SELECT run_dir, run_id, stage_list, unnest(stage_list) AS stage FROM runs
+), numbered AS (
+    SELECT run_dir, run_id, stage,
            -- A killed run did not write down when its last stage began: when the one before ended.
            coalesce(stage.started_ns, stage_list[stage."index"].ended_ns, 0) AS stage_started_ns,
-           coalesce(stage.jobs, [struct_pack(
-               "name" := stage.name, work := NULL, "group" := NULL, interface := NULL,
-               loop_model := stage.loop_model, workers_count := stage.workers_count,
-               measured_from_ns := NULL, measured_until_ns := NULL, planned_until_ns := NULL,
-               schedule := NULL)]) AS jobs
+           unnest(stage.jobs) AS job, generate_subscripts(stage.jobs, 1) - 1 AS job_index
     FROM stages
-), numbered AS (
-    SELECT run_dir, run_id, has_ramps, stage, stage_started_ns, unnest(jobs) AS job,
-           generate_subscripts(jobs, 1) - 1 AS job_index
-    FROM listed
 ), keyed AS (
     SELECT numbered.*,
            -- Jobs of one group share a row of the report, those on objects apart from those on files.
@@ -103,7 +86,7 @@ SELECT run_dir, run_id, stage."index" AS stage_index, stage.name AS stage,
            PARTITION BY run_dir, stage."index", row_key ORDER BY job_index
            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS row_name,
        job.interface IS NOT NULL AS on_files, job.loop_model = 'open' AS is_open,
-       job.workers_count AS workers_count, has_ramps,
+       job.workers_count AS workers_count,
        -- From when to when what was due counts: with ramps not all of the stage.
        stage_started_ns + coalesce(job.measured_from_ns, 0) AS measured_from_ns,
        stage_started_ns + job.measured_until_ns AS measured_until_ns,
@@ -129,13 +112,8 @@ SELECT jobs.run_id, jobs.run_dir, jobs.stage_index, jobs.stage, jobs.stage_kind,
        ops.bytes, ops.objects_count, ops.object_owner, ops.object_number, ops.attempts,
        ops.start_ns, ops.end_ns,
        ops.end_ns - ops.start_ns + ops.schedule_delay_ns AS latency_ns,
-       coalesce(ops.measured, true) AS measured,
-       jobs.has_ramps AND ops.measured IS NULL AS is_of_old_ramps
-FROM (
-    FROM read_parquet(plimsoll_places('/ops/*.parquet'), filename = true, union_by_name = true)
-    -- Older logs have no such column.
-    UNION ALL BY NAME SELECT NULL::BOOLEAN AS measured WHERE false
-) AS ops
+       ops.measured
+FROM read_parquet(plimsoll_places('/ops/*.parquet'), filename = true) AS ops
 JOIN jobs ON jobs.run_dir = parse_dirpath(parse_dirpath(ops.filename))
          AND jobs.stage_index = ops.stage AND jobs.job_index = ops.job
 JOIN runs ON runs.run_dir = jobs.run_dir;
@@ -144,14 +122,13 @@ CREATE OR REPLACE VIEW spans AS
 WITH ends AS (
     SELECT run_dir, stage_index, row_key, worker, min(end_ns) AS first_end,
            -- With a ramp-down what is under way when the duration ends counts up to there.
-           max(least(end_ns, measured_until_ns)) AS last_end,
-           bool_or(is_of_old_ramps) AS is_of_old_ramps
+           max(least(end_ns, measured_until_ns)) AS last_end
     FROM operations JOIN jobs USING (run_dir, stage_index, row_key, job_index)
     WHERE operations.stage_kind = 'measure' AND measured
     GROUP BY run_dir, stage_index, row_key, worker
 ), laid AS (
     SELECT run_dir, stage_index, row_key, max(first_end) AS all_ran, min(last_end) AS first_done,
-           max(last_end) AS last_done, bool_or(is_of_old_ramps) AS is_of_old_ramps
+           max(last_end) AS last_done
     FROM ends GROUP BY ALL
 ), of_rows AS (
     SELECT run_dir, run_id, stage_index, stage, iteration_index, row_key,
@@ -159,11 +136,10 @@ WITH ends AS (
            bool_or(is_open) AS is_open, min(measured_from_ns) AS row_began,
            max(stage_ended_ns) AS stage_ended_ns,
            CASE WHEN bool_and(ends_ns IS NOT NULL) THEN max(ends_ns) END AS ends_ns,
-           sum(workers_count) AS workers_count, bool_or(has_ramps) AS has_ramps
+           sum(workers_count) AS workers_count
     FROM jobs WHERE stage_kind = 'measure' GROUP BY ALL
 ), ended AS (
-    SELECT of_rows.*, is_of_old_ramps, greatest(all_ran, row_began) AS all_ran, first_done,
-           last_done,
+    SELECT of_rows.*, greatest(all_ran, row_began) AS all_ran, first_done, last_done,
            -- A row ends when it does itself, or was to: another one may go on.
            least(greatest(ends_ns, last_done), stage_ended_ns) AS ended
     FROM of_rows JOIN laid USING (run_dir, stage_index, row_key)
@@ -173,13 +149,12 @@ WITH ends AS (
     FROM ended
 )
 SELECT run_dir, run_id, stage_index, stage, iteration_index, row_key, row_name, workers_count,
-       CASE WHEN is_of_old_ramps THEN 'ramps-included' WHEN on_files THEN 'from-ramps' WHEN is_open THEN 'schedule'
+       CASE WHEN on_files THEN 'from-ramps' WHEN is_open THEN 'schedule'
             WHEN all_workers THEN 'all-workers' ELSE 'full-too-short' END AS rule,
        CASE WHEN all_workers THEN all_ran ELSE row_began END AS began_ns,
        CASE WHEN all_workers THEN first_done WHEN on_files THEN last_done ELSE ended END AS ended_ns,
        (CASE WHEN all_workers THEN first_done WHEN on_files THEN last_done ELSE ended END
-        - CASE WHEN all_workers THEN all_ran ELSE row_began END) / 1e9 AS length_s,
-       has_ramps
+        - CASE WHEN all_workers THEN all_ran ELSE row_began END) / 1e9 AS length_s
 FROM both_ends;
 
 CREATE OR REPLACE VIEW measured_all AS

@@ -7,7 +7,6 @@ import tempfile
 import unittest
 import warnings
 from pathlib import Path
-from unittest import mock
 
 import plimsoll_bench
 from plimsoll_bench import Histogram
@@ -55,7 +54,6 @@ class Reader(unittest.TestCase):
         self.assertEqual([stage.kind for stage in run.stages], ["prepare", "measure"])
         self.assertEqual(run.started_at.isoformat()[:19], run.manifest["started_at"][:19])
         self.assertEqual(run.stages[1].jobs[0].workers_count, 4)
-        self.assertFalse(run.has_ramps)
 
     def test_every_engine_gives_the_same_operations(self) -> None:
         for name in (MIXED, OPEN, FILES, ERRORS, RAMPS):
@@ -212,17 +210,12 @@ class Reader(unittest.TestCase):
             ops_ok = sum(kind["stage_total"]["ops_ok_count"] for kind in told)
             self.assertEqual(found.fetchone(), (samples, ops_ok, True))
 
-    def test_ramps_are_left_out_and_an_older_run_says_that_they_are_not(self) -> None:
+    def test_ramps_are_left_out(self) -> None:
         run = plimsoll_bench.load(PLACE / RAMPS)
-        self.assertTrue(run.has_ramps)
         self.assertEqual({span.rule for span in run.spans()}, {"all-workers", "schedule"})
         marked = run.operations().column("measured").to_pylist()
         self.assertIn(False, marked)
         self.assertIn(True, marked)
-        with mock.patch("plimsoll_bench._engines.marks_measured", return_value=False):
-            self.assertEqual({span.rule for span in run.spans()}, {"ramps-included"})
-            with self.assertWarnsRegex(UserWarning, "ramp"):
-                run.operations(measured=True)
 
 
 class Histograms(unittest.TestCase):

@@ -22,25 +22,15 @@ def operations(run: Run, engine: str, spans: list[Span] | None) -> Any:
     return table.to_pandas() if engine == "pandas" else table
 
 
-def marks_measured(run: Run, engine: str) -> bool:
-    """Tell whether the op log marks the operations that the report counts."""
-    if engine == "polars":
-        import polars as pl
-
-        return "measured" in pl.scan_parquet(run._parts(), glob=False).collect_schema().names()
-    return "measured" in _dataset(run).schema.names
-
-
 def ends(run: Run, engine: str) -> dict[WorkerKey, Ends]:
     """Return when the first and the last measured operation of each worker ended."""
-    marks = marks_measured(run, engine)
     if engine == "polars":
         import polars as pl
 
         ended = pl.col("end_ns")
         found = (
             pl.scan_parquet(run._parts(), glob=False)
-            .filter(pl.col("measured") if marks else pl.lit(True))
+            .filter(pl.col("measured"))
             .group_by(_GROUP)
             .agg(ended.min().alias("first"), ended.max().alias("last"))
             .collect()
@@ -49,7 +39,7 @@ def ends(run: Run, engine: str) -> dict[WorkerKey, Ends]:
     else:
         import pyarrow.compute as pc
 
-        only = pc.field("measured") if marks else None
+        only = pc.field("measured")
         ended = _dataset(run).to_table(columns=[*_GROUP, "end_ns"], filter=only)
         grouped = ended.group_by(_GROUP)
         table = grouped.aggregate([("end_ns", "min"), ("end_ns", "max")])
@@ -139,7 +129,7 @@ def _polars(run: Run, spans: list[Span] | None) -> Any:
         "start_ns",
         "end_ns",
         (end - start + delay).alias("latency_ns"),
-        (pl.col("measured") if marks_measured(run, "polars") else pl.lit(True)).alias("measured"),
+        "measured",
     )
     if spans is None:
         return frame
@@ -165,8 +155,7 @@ def _arrow(run: Run, spans: list[Span] | None) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    marks = marks_measured(run, "pyarrow")
-    table = _dataset(run).to_table(filter=None if spans is None else _inside(spans, marks))
+    table = _dataset(run).to_table(filter=None if spans is None else _inside(spans))
     column = table.column
     start, end, delay = column("start_ns"), column("end_ns"), column("schedule_delay_ns")
     sent, receive = column("last_byte_sent_ns"), column("first_byte_to_end_ns")
@@ -213,8 +202,7 @@ def _arrow(run: Run, spans: list[Span] | None) -> Any:
         "receive_ms": ms(receive),
         **{name: column(name) for name in _AS_RECORDED},
         "latency_ns": latency,
-        # Where the log does not say it, all are.
-        "measured": column("measured") if marks else pa.array([True] * len(table), pa.bool_()),
+        "measured": column("measured"),
     }
     return pa.table(columns)
 
@@ -236,12 +224,10 @@ _AS_RECORDED = [
 ]
 
 
-def _inside(spans: list[Span], marks: bool) -> Any:
+def _inside(spans: list[Span]) -> Any:
     import pyarrow.compute as pc
 
-    is_counted = pc.field("outcome") == "ok"
-    if marks:
-        is_counted = is_counted & pc.field("measured")
+    is_counted = (pc.field("outcome") == "ok") & pc.field("measured")
     inside = pc.scalar(False)
     for span in spans:
         inside = inside | (

@@ -160,20 +160,6 @@ class Run:
             stages.append(_stage(stage, before or 0))
         return tuple(stages)
 
-    @cached_property
-    def has_ramps(self) -> bool:
-        """Tell whether a job has a ramp or a delayed start.
-
-        The report leaves them out, and so do spans where the op log marks the operations that
-        count; in older logs ramps are in the span, whose rule then is ``ramps-included``.
-        """
-        jobs = [
-            job
-            for stage in (self.manifest.get("workload") or {}).get("stages") or []
-            for job in stage.get("jobs") or []
-        ]
-        return any(field in job for job in jobs for field in ("ramp", "ramp_down", "start_delay"))
-
     def operations(self, engine: Engine = "pyarrow", *, measured: bool = False) -> Any:
         """Return every operation, with the columns of the view ``operations``.
 
@@ -187,28 +173,15 @@ class Run:
                 f"{self.path}: the run has no complete part of an op log; `plimsoll export` writes "
                 "what the open ones hold"
             )
-        if (self.manifest.get("workload") or {}).get("schema") == "plimsoll.files/1":
-            raise DamagedRecord(
-                f"{self.path} is an older record on files, which names no jobs; `plimsoll analyze` "
-                "reads it"
-            )
-        spans = self.spans(engine) if measured else None
-        if any(span.rule == "ramps-included" for span in spans or []):
-            warnings.warn(
-                f"{self.path}: a job has a ramp or begins late; the report leaves that out, and "
-                "here it is included, as the op log of this older run does not mark it",
-                stacklevel=2,
-            )
         if engine == "duckdb":
             return _connected([self]).table("measured" if measured else "operations")
-        return _engines.operations(self, engine, spans)
+        return _engines.operations(self, engine, self.spans(engine) if measured else None)
 
     def spans(self, engine: Engine = "pyarrow") -> list[Span]:
         """Return the measured span of each row of the report, worked out of the op log."""
         if engine == "duckdb":
             return _engines.duckdb_spans(self, _connected([self]))
-        includes_ramps = self.has_ramps and not _engines.marks_measured(self, engine)
-        return lay(self.stages, _engines.ends(self, engine), includes_ramps)
+        return lay(self.stages, _engines.ends(self, engine))
 
     @cached_property
     def lanes(self) -> tuple[Lane, ...]:
@@ -278,7 +251,6 @@ class Run:
 
 def _stage(stage: dict[str, Any], ended_before_ns: int) -> Stage:
     started_ns = stage.get("started_ns")
-    jobs = stage.get("jobs") or [{"name": stage["name"]}]
     return Stage(
         index=stage["index"],
         name=stage["name"],
@@ -293,15 +265,15 @@ def _stage(stage: dict[str, Any], ended_before_ns: int) -> Stage:
                 index=index,
                 name=job["name"],
                 work=job.get("work"),
-                loop_model=job.get("loop_model", stage.get("loop_model", "closed")),
-                workers_count=job.get("workers_count", stage.get("workers_count", 0)),
+                loop_model=job["loop_model"],
+                workers_count=job["workers_count"],
                 group=job.get("group"),
                 on_files=job.get("interface") is not None,
                 measured_from_ns=job.get("measured_from_ns") or 0,
                 measured_until_ns=job.get("measured_until_ns"),
                 ends_ns=_ends_ns(job),
             )
-            for index, job in enumerate(jobs)
+            for index, job in enumerate(stage["jobs"])
         ),
     )
 

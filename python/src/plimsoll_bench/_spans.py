@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,8 +24,7 @@ class Span:
     stage_index: int
     #: The jobs of the row, by their index in the stage.
     job_indices: tuple[int, ...]
-    #: ``all-workers``, ``full-too-short``, ``schedule`` or ``from-ramps``, as in the report;
-    #: ``ramps-included`` in an older run with ramps, whose op log does not mark them.
+    #: ``all-workers``, ``full-too-short``, ``schedule`` or ``from-ramps``, as in the report.
     rule: str
     #: Nanoseconds since the run's epoch.
     began_ns: int
@@ -37,9 +36,7 @@ class Span:
         return (self.ended_ns - self.began_ns) / 1e9
 
 
-def lay(
-    stages: Iterable[Stage], ends: Mapping[WorkerKey, Ends], includes_ramps: bool
-) -> list[Span]:
+def lay(stages: Iterable[Stage], ends: Mapping[WorkerKey, Ends]) -> list[Span]:
     """Return the span of each row of the measured stages in which a measured operation ended."""
     spans = []
     for stage in stages:
@@ -56,8 +53,6 @@ def lay(
                     by_worker[worker] = (min(first, known[0]), max(last, known[1]))
             if by_worker:
                 spans.append(_span(stage, row, list(by_worker.values())))
-    if includes_ramps:
-        return [replace(span, rule="ramps-included") for span in spans]
     return spans
 
 
