@@ -1,5 +1,5 @@
 //! warp's own arithmetic, so that a file recorded by warp can be given the figures that
-//! `warp analyze --full` prints for it, and the sums that warp keeps by default.
+//! `warp analyze --full` prints for it.
 //!
 //! The formulas are in `docs/method-warp.md`. They differ on purpose from those of the rest of
 //! this crate, which are in `docs/measuring.md`.
@@ -7,7 +7,6 @@
 mod requests;
 mod segments;
 mod span;
-mod sums;
 
 #[cfg(test)]
 mod tests;
@@ -18,14 +17,10 @@ use std::time::Duration;
 use plimsoll_model::{EndpointId, Moment, OpKind, OpRecord};
 
 pub use requests::{
-    WarpAccess, WarpHostRequests, WarpRates, WarpRequests, WarpSingleSize, WarpSizeClass,
-    WarpSizes, WarpTimes,
+    WarpAccess, WarpHostRequests, WarpMultiSize, WarpRates, WarpRequests, WarpSingleSize,
+    WarpSizeClass, WarpSizes, WarpTimes, rank,
 };
 pub use segments::{WarpSegment, WarpSegments, WarpShares};
-pub use sums::{
-    SECONDS_CUT, WINDOW_SECONDS, WarpMoved, WarpSecond, WarpSeconds, WarpSummary, WarpSums,
-    WarpWindow, WarpWindowSizes, sums,
-};
 
 use span::{Discard, Span};
 
@@ -42,6 +37,39 @@ pub struct Recording<'a> {
     pub workers: &'a [WarpWorker],
     /// What the failed operations said, by their place in `ops`.
     pub error_texts: &'a BTreeMap<usize, String>,
+    /// How many seconds the local time of whoever recorded it is ahead of UTC.
+    pub utc_offset_seconds: i32,
+}
+
+impl<'a> Recording<'a> {
+    /// Returns the name of an endpoint.
+    pub fn endpoint(&self, id: EndpointId) -> &'a str {
+        self.endpoints.get(usize::from(id.0)).map_or("", String::as_str)
+    }
+
+    /// Returns the id of a client.
+    pub fn client(&self, number: u16) -> &'a str {
+        self.clients.get(usize::from(number)).map_or("", String::as_str)
+    }
+
+    /// Returns what a failed operation said.
+    pub fn error_text(&self, op: &WarpOp<'_>) -> String {
+        self.error_texts.get(&op.index).cloned().unwrap_or_default()
+    }
+
+    /// Returns the operations that are looked at, by start.
+    pub fn ops(&self, question: &WarpQuestion) -> Vec<WarpOp<'a>> {
+        let nobody = WarpWorker { client: 0, thread: 0 };
+        let worker = |op: &OpRecord| self.workers.get(op.worker.0 as usize).copied();
+        let offset = usize::try_from(question.offset).unwrap_or(usize::MAX);
+        let limit = question.limit.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
+        let all = self.ops.iter().enumerate().skip(offset).take(limit);
+        let op =
+            |(index, record)| WarpOp { record, index, worker: worker(record).unwrap_or(nobody) };
+        let mut ops: Vec<WarpOp<'a>> = all.map(op).collect();
+        ops.sort_by_key(WarpOp::start);
+        ops
+    }
 }
 
 /// A worker as warp numbers it.
@@ -205,27 +233,33 @@ impl WarpThroughput {
 
 /// An operation together with what its worker's number stands for.
 #[derive(Clone, Copy, Debug)]
-struct Op<'a> {
-    record: &'a OpRecord,
+pub struct WarpOp<'a> {
+    /// The operation.
+    pub record: &'a OpRecord,
     /// Its place in the recording.
     index: usize,
-    worker: WarpWorker,
+    /// Its worker.
+    pub worker: WarpWorker,
 }
 
-impl Op<'_> {
-    fn start(&self) -> u64 {
+impl WarpOp<'_> {
+    /// Returns when it began, in nanoseconds.
+    pub fn start(&self) -> u64 {
         self.record.start.as_ns()
     }
 
-    fn end(&self) -> u64 {
+    /// Returns when it ended, in nanoseconds.
+    pub fn end(&self) -> u64 {
         self.record.end.as_ns()
     }
 
-    fn ok(&self) -> bool {
+    /// Returns whether it succeeded.
+    pub fn ok(&self) -> bool {
         self.record.outcome.is_ok()
     }
 
-    fn duration(&self) -> u64 {
+    /// Returns how long it took, in nanoseconds.
+    pub fn duration(&self) -> u64 {
         self.end().saturating_sub(self.start())
     }
 }
@@ -239,7 +273,7 @@ struct Method<'a> {
 
 /// Returns what `warp analyze --full` concludes from a recording.
 pub fn analyze(recording: &Recording<'_>, question: &WarpQuestion) -> WarpAnalysis {
-    let mut ops = loaded(recording, question);
+    let mut ops = recording.ops(question);
     let mixed = kinds_overlap(&ops);
     ops.retain(|op| question.op.is_none_or(|kind| op.record.kind == kind));
     ops.retain(|op| question.host.is_none_or(|host| op.record.endpoint == host));
@@ -262,22 +296,8 @@ pub fn analyze(recording: &Recording<'_>, question: &WarpQuestion) -> WarpAnalys
     WarpAnalysis { kinds: kinds.collect(), mixed, verbose: question.verbose }
 }
 
-/// Returns the operations that are looked at, by start.
-fn loaded<'a>(recording: &Recording<'a>, question: &WarpQuestion) -> Vec<Op<'a>> {
-    let nobody = WarpWorker { client: 0, thread: 0 };
-    let worker = |op: &OpRecord| recording.workers.get(op.worker.0 as usize).copied();
-    let offset = usize::try_from(question.offset).unwrap_or(usize::MAX);
-    let limit = question.limit.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
-    let all = recording.ops.iter().enumerate().skip(offset).take(limit);
-    let all =
-        all.map(|(index, record)| Op { record, index, worker: worker(record).unwrap_or(nobody) });
-    let mut ops: Vec<Op<'a>> = all.collect();
-    ops.sort_by_key(Op::start);
-    ops
-}
-
 /// Leaves out what starts less than `skip` after the first start of its kind.
-fn skip(ops: &mut Vec<Op<'_>>, skip: u64) {
+fn skip(ops: &mut Vec<WarpOp<'_>>, skip: u64) {
     let mut first: BTreeMap<OpKind, u64> = BTreeMap::new();
     ops.retain(|op| {
         let first = *first.entry(op.record.kind).or_insert(op.start());
@@ -286,7 +306,7 @@ fn skip(ops: &mut Vec<Op<'_>>, skip: u64) {
 }
 
 /// Tells whether the time from first start to last end of one kind overlaps that of another.
-fn kinds_overlap(ops: &[Op<'_>]) -> bool {
+fn kinds_overlap(ops: &[WarpOp<'_>]) -> bool {
     let mut spans: BTreeMap<OpKind, (u64, u64)> = BTreeMap::new();
     for op in ops {
         let span = spans.entry(op.record.kind).or_insert((op.start(), op.end()));
@@ -298,8 +318,11 @@ fn kinds_overlap(ops: &[Op<'_>]) -> bool {
 }
 
 /// Returns the operations of each kind, the kinds in the order of `key`.
-fn by_kind<'a, K: Ord>(ops: &[Op<'a>], key: impl Fn(OpKind) -> K) -> Vec<(OpKind, Vec<Op<'a>>)> {
-    let mut kinds: BTreeMap<OpKind, Vec<Op<'a>>> = BTreeMap::new();
+fn by_kind<'a, K: Ord>(
+    ops: &[WarpOp<'a>],
+    key: impl Fn(OpKind) -> K,
+) -> Vec<(OpKind, Vec<WarpOp<'a>>)> {
+    let mut kinds: BTreeMap<OpKind, Vec<WarpOp<'a>>> = BTreeMap::new();
     for op in ops {
         kinds.entry(op.record.kind).or_default().push(*op);
     }
@@ -309,8 +332,8 @@ fn by_kind<'a, K: Ord>(ops: &[Op<'a>], key: impl Fn(OpKind) -> K) -> Vec<(OpKind
 }
 
 impl Method<'_> {
-    fn mixed(&self, ops: &[Op<'_>]) -> WarpMixed {
-        let successes: Vec<Op<'_>> = ops.iter().filter(|op| op.ok()).copied().collect();
+    fn mixed(&self, ops: &[WarpOp<'_>]) -> WarpMixed {
+        let successes: Vec<WarpOp<'_>> = ops.iter().filter(|op| op.ok()).copied().collect();
         WarpMixed {
             operations: ops.len(),
             throughput: self.throughput(ops, &successes, Discard::Single),
@@ -318,7 +341,7 @@ impl Method<'_> {
         }
     }
 
-    fn kind(&self, kind: OpKind, ops: &[Op<'_>], mixed: bool) -> WarpKind {
+    fn kind(&self, kind: OpKind, ops: &[WarpOp<'_>], mixed: bool) -> WarpKind {
         let figures = self.figures(ops, mixed);
         WarpKind {
             kind,
@@ -330,13 +353,13 @@ impl Method<'_> {
         }
     }
 
-    fn figures(&self, ops: &[Op<'_>], mixed: bool) -> Option<WarpFigures> {
-        let successes: Vec<Op<'_>> = ops.iter().filter(|op| op.ok()).copied().collect();
+    fn figures(&self, ops: &[WarpOp<'_>], mixed: bool) -> Option<WarpFigures> {
+        let successes: Vec<WarpOp<'_>> = ops.iter().filter(|op| op.ok()).copied().collect();
         let throughput = self.throughput(ops, &successes, self.discard)?;
         if throughput.segments.is_none() && !mixed {
             return None;
         }
-        let thread = |op: &Op<'_>| op.worker.thread;
+        let thread = |op: &WarpOp<'_>| op.worker.thread;
         let considered = || Span::of(&successes, self.discard);
         let requests = self
             .question
@@ -358,8 +381,8 @@ impl Method<'_> {
     /// Returns the average of the successes and the segments of all.
     fn throughput(
         &self,
-        ops: &[Op<'_>],
-        successes: &[Op<'_>],
+        ops: &[WarpOp<'_>],
+        successes: &[WarpOp<'_>],
         discard: Discard,
     ) -> Option<WarpThroughput> {
         let span = Span::of(successes, discard)?;
@@ -373,22 +396,22 @@ impl Method<'_> {
         })
     }
 
-    fn segments(&self, ops: &[Op<'_>], span: Span) -> Vec<WarpSegment> {
+    fn segments(&self, ops: &[WarpOp<'_>], span: Span) -> Vec<WarpSegment> {
         segments::cut(ops, span, segments::length(span, self.question.segment))
     }
 
-    fn by_host(&self, ops: &[Op<'_>]) -> Vec<(WarpSource, WarpThroughput)> {
-        let of = |(source, ops): (WarpSource, Vec<Op<'_>>)| {
-            let successes: Vec<Op<'_>> = ops.iter().filter(|op| op.ok()).copied().collect();
+    fn by_host(&self, ops: &[WarpOp<'_>]) -> Vec<(WarpSource, WarpThroughput)> {
+        let of = |(source, ops): (WarpSource, Vec<WarpOp<'_>>)| {
+            let successes: Vec<WarpOp<'_>> = ops.iter().filter(|op| op.ok()).copied().collect();
             Some((source, self.throughput(&ops, &successes, Discard::Single)?))
         };
         self.sources(ops).into_iter().filter_map(of).collect()
     }
 
     /// Returns the operations of each source, by its name; nothing if there is one source only.
-    fn sources<'a>(&self, ops: &[Op<'a>]) -> Vec<(WarpSource, Vec<Op<'a>>)> {
+    fn sources<'a>(&self, ops: &[WarpOp<'a>]) -> Vec<(WarpSource, Vec<WarpOp<'a>>)> {
         let by_endpoint = endpoints(ops).len() > 1;
-        let mut sources: BTreeMap<WarpSource, Vec<Op<'a>>> = BTreeMap::new();
+        let mut sources: BTreeMap<WarpSource, Vec<WarpOp<'a>>> = BTreeMap::new();
         for op in ops {
             let source = match by_endpoint {
                 true => WarpSource::Endpoint(op.record.endpoint),
@@ -401,16 +424,16 @@ impl Method<'_> {
             sources.clear();
         }
         sources.sort_by_key(|(source, _)| match source {
-            WarpSource::Endpoint(id) => self.recording.endpoints.get(usize::from(id.0)),
-            WarpSource::Client(id) => self.recording.clients.get(usize::from(*id)),
+            WarpSource::Endpoint(id) => self.recording.endpoint(*id),
+            WarpSource::Client(number) => self.recording.client(*number),
         });
         sources
     }
 
     /// Returns the segments of all and, with details, of each endpoint, all over the span of all.
-    fn tables(&self, ops: &[Op<'_>]) -> Vec<WarpTable> {
+    fn tables(&self, ops: &[WarpOp<'_>]) -> Vec<WarpTable> {
         let Some(span) = Span::of(ops, self.discard) else { return Vec::new() };
-        let table = |ops: &[Op<'_>]| WarpTable {
+        let table = |ops: &[WarpOp<'_>]| WarpTable {
             endpoint: match endpoints(ops) {
                 of if of.len() == 1 => of.first().copied(),
                 _ => None,
@@ -425,19 +448,18 @@ impl Method<'_> {
         tables
     }
 
-    fn first_errors(&self, ops: &[Op<'_>]) -> Vec<WarpError> {
+    fn first_errors(&self, ops: &[WarpOp<'_>]) -> Vec<WarpError> {
         let failed = ops.iter().filter(|op| !op.ok()).take(WarpKind::ERRORS_MAX);
-        let text = |op: &Op<'_>| self.recording.error_texts.get(&op.index).cloned();
-        let error = |op: &Op<'_>| WarpError {
+        let error = |op: &WarpOp<'_>| WarpError {
             endpoint: op.record.endpoint,
             at: op.record.end,
-            text: text(op).unwrap_or_default(),
+            text: self.recording.error_text(op),
         };
         failed.map(error).collect()
     }
 }
 
-fn endpoints(ops: &[Op<'_>]) -> BTreeSet<EndpointId> {
+fn endpoints(ops: &[WarpOp<'_>]) -> BTreeSet<EndpointId> {
     ops.iter().map(|op| op.record.endpoint).collect()
 }
 

@@ -4,9 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use plimsoll_analysis::OpSource;
-use plimsoll_analysis::warp::{
-    self, Recording, WarpAnalysis, WarpQuestion, WarpSummary, WarpWorker,
-};
+use plimsoll_analysis::warp::{self, Recording, WarpAnalysis, WarpQuestion, WarpWorker};
 use plimsoll_model::{Moment, OpKind, OpRecord};
 use plimsoll_record::schema::{Manifest, StageKind};
 
@@ -110,7 +108,7 @@ impl WarpFile {
     /// Answers a question by warp's own method. Every operation is read into memory for it.
     pub fn analyze(&self, question: &WarpQuestion) -> Result<WarpAnalysis, ReadError> {
         let rows = self.end().map_or(0, |end| end.rows as usize);
-        Ok(read(self, rows)?.analyze(question))
+        Ok(warp::analyze(&read(self, rows)?.recording(), question))
     }
 }
 
@@ -139,23 +137,15 @@ fn read(file: &WarpFile, rows: usize) -> Result<WarpRecord, ReadError> {
 }
 
 impl WarpRecord {
-    /// Answers a question by warp's own method.
-    pub fn analyze(&self, question: &WarpQuestion) -> WarpAnalysis {
-        warp::analyze(&self.recording(), question)
-    }
-
-    /// Sums it up as warp does by default; `None` where there is no operation.
-    pub fn sums(&self, question: &WarpQuestion) -> Option<WarpSummary> {
-        warp::sums(&self.recording(), question)
-    }
-
-    fn recording(&self) -> Recording<'_> {
+    /// Returns it as warp's method takes it.
+    pub fn recording(&self) -> Recording<'_> {
         Recording {
             ops: &self.ops,
             endpoints: &self.endpoints,
             clients: &self.clients,
             workers: &self.workers,
             error_texts: &self.error_texts,
+            utc_offset_seconds: self.utc_offset_seconds,
         }
     }
 }

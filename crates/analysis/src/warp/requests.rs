@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use super::span::Span;
-use super::{Op, WarpSource};
+use super::{WarpOp, WarpSource};
 
 /// The requests of one kind that lie wholly inside the span.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,12 +23,16 @@ pub enum WarpSizes {
     /// All successes moved the same number of bytes.
     Single(Box<WarpSingleSize>),
     /// They did not.
-    Multi {
-        /// The mean size of those considered.
-        bytes_mean: u64,
-        /// The classes that hold at least a twentieth of the requests.
-        classes: Vec<WarpSizeClass>,
-    },
+    Multi(WarpMultiSize),
+}
+
+/// Requests of several sizes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WarpMultiSize {
+    /// The mean size.
+    pub bytes_mean: u64,
+    /// The classes that hold at least a twentieth of the requests.
+    pub classes: Vec<WarpSizeClass>,
 }
 
 /// Requests that all moved the same number of bytes.
@@ -54,8 +58,9 @@ pub struct WarpAccess {
 }
 
 impl WarpAccess {
-    pub(super) fn of<'a>(ops: impl Iterator<Item = &'a Op<'a>> + Clone) -> Option<Self> {
-        let durations = WarpTimes::of(ops.clone().map(Op::duration))?;
+    /// Returns those of some operations; `None` if there are none.
+    pub fn of<'a>(ops: impl Iterator<Item = &'a WarpOp<'a>> + Clone) -> Option<Self> {
+        let durations = WarpTimes::of(ops.clone().map(WarpOp::duration))?;
         Some(Self { durations, ttfb: WarpTimes::of(ops.filter_map(ttfb)) })
     }
 }
@@ -95,6 +100,21 @@ impl WarpTimes {
     pub fn percentile(&self, percent: usize) -> Duration {
         self.percentiles[percent.min(100)]
     }
+
+    /// Returns what is shown of request times: the mean, the percentiles 50, 90 and 99, the least,
+    /// the greatest, the deviation.
+    pub fn figures(&self) -> [Duration; 7] {
+        let [p50, p90, p99, least, greatest] = [50, 90, 99, 0, 100].map(|of| self.percentile(of));
+        [self.average, p50, p90, p99, least, greatest, self.std_dev]
+    }
+
+    /// Returns what is shown of times to first byte: the mean, the least, the percentiles 25, 50,
+    /// 75, 90 and 99, the greatest, the deviation.
+    pub fn first_byte_figures(&self) -> [Duration; 9] {
+        let [least, p25, p50, p75, p90, p99, greatest] =
+            [0, 25, 50, 75, 90, 99, 100].map(|of| self.percentile(of));
+        [self.average, least, p25, p50, p75, p90, p99, greatest, self.std_dev]
+    }
 }
 
 /// Requests of a range of sizes, as bytes per second each.
@@ -118,43 +138,21 @@ pub struct WarpSizeClass {
     pub first_access: Option<WarpRates>,
 }
 
-/// Bytes per second of requests; the percentiles count from the fastest on.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct WarpRates {
-    /// All bytes by the sum of all durations.
-    pub average: f64,
-    /// The fastest request.
-    pub fastest: f64,
-    /// The median.
-    pub p50: f64,
-    /// What nine of ten requests reach.
-    pub p90: f64,
-    /// What 99 of 100 requests reach.
-    pub p99: f64,
-    /// The slowest request.
-    pub slowest: f64,
-}
+/// Bytes per second of requests: all bytes by the sum of all durations, the median, what nine of ten
+/// and 99 of 100 requests reach, the fastest, the slowest.
+pub type WarpRates = [f64; 6];
 
-impl WarpRates {
-    fn of<'a>(ops: impl Iterator<Item = &'a Op<'a>>) -> Option<Self> {
-        let per_second = |bytes: f64, ns: u64| bytes / (ns.max(1) as f64 / 1e9);
-        let (mut bytes, mut ns, mut rates) = (0.0, 0, Vec::new());
-        for op in ops {
-            bytes += op.record.bytes as f64;
-            ns += op.duration();
-            rates.push(per_second(op.record.bytes as f64, op.duration()));
-        }
-        rates.sort_by(|a, b| b.total_cmp(a));
-        let at = |percent| rates[rank(rates.len(), percent)];
-        (!rates.is_empty()).then(|| Self {
-            average: per_second(bytes, ns),
-            fastest: at(0),
-            p50: at(50),
-            p90: at(90),
-            p99: at(99),
-            slowest: at(100),
-        })
+fn rates<'a>(ops: impl Iterator<Item = &'a WarpOp<'a>>) -> Option<WarpRates> {
+    let per_second = |bytes: f64, ns: u64| bytes / (ns.max(1) as f64 / 1e9);
+    let (mut bytes, mut ns, mut rates) = (0.0, 0, Vec::new());
+    for op in ops {
+        bytes += op.record.bytes as f64;
+        ns += op.duration();
+        rates.push(per_second(op.record.bytes as f64, op.duration()));
     }
+    rates.sort_by(|a, b| b.total_cmp(a));
+    let at = |percent| rates[rank(rates.len(), percent)];
+    (!rates.is_empty()).then(|| [per_second(bytes, ns), at(50), at(90), at(99), at(0), at(100)])
 }
 
 /// The requests of one source, of the whole recording.
@@ -171,15 +169,15 @@ pub struct WarpHostRequests {
 impl WarpRequests {
     /// Returns what is told about `successes`, those inside `span` being considered.
     pub(super) fn of(
-        successes: &[Op<'_>],
+        successes: &[WarpOp<'_>],
         span: Option<Span>,
-        sources: &[(WarpSource, Vec<Op<'_>>)],
+        sources: &[(WarpSource, Vec<WarpOp<'_>>)],
     ) -> Self {
-        let inside = |op: &&Op<'_>| span.is_some_and(|span| span.holds(op));
-        let considered: Vec<Op<'_>> = successes.iter().filter(inside).copied().collect();
+        let inside = |op: &&WarpOp<'_>| span.is_some_and(|span| span.holds(op));
+        let considered: Vec<WarpOp<'_>> = successes.iter().filter(inside).copied().collect();
         let bytes = successes.first().map_or(0, |op| op.record.bytes);
         let single = successes.iter().all(|op| op.record.bytes == bytes);
-        let host = |(source, ops): &(WarpSource, Vec<Op<'_>>)| WarpHostRequests {
+        let host = |(source, ops): &(WarpSource, Vec<WarpOp<'_>>)| WarpHostRequests {
             source: *source,
             requests: ops.len(),
             times: WarpAccess::of(ops.iter().filter(|op| op.ok())),
@@ -188,14 +186,14 @@ impl WarpRequests {
             considered: considered.len(),
             sizes: match single {
                 true => single_size(successes, &considered, bytes),
-                false => multi_size(&considered),
+                false => WarpSizes::Multi(WarpMultiSize::of(&considered)),
             },
             by_host: sources.iter().map(host).collect(),
         }
     }
 }
 
-fn single_size(successes: &[Op<'_>], considered: &[Op<'_>], bytes: u64) -> WarpSizes {
+fn single_size(successes: &[WarpOp<'_>], considered: &[WarpOp<'_>], bytes: u64) -> WarpSizes {
     let first = first_accesses(successes.iter());
     let last = first.as_ref().and_then(|_| first_accesses(successes.iter().rev()));
     WarpSizes::Single(Box::new(WarpSingleSize {
@@ -223,43 +221,45 @@ const BORDERS: [u64; 13] = [
     1 << 40,
 ];
 
-/// Joins classes until each holds a twentieth of the requests. Extending a class adds all of the
-/// longer range to what is already there, so that requests are counted again: that is how warp
-/// counts.
-pub(super) fn multi_size(considered: &[Op<'_>]) -> WarpSizes {
-    let sum: u128 = considered.iter().map(|op| u128::from(op.record.bytes)).sum();
-    let least = considered.iter().map(|op| op.record.bytes).min().unwrap_or(0);
-    let first = least.checked_ilog10().unwrap_or(0) as usize;
-    let mut classes = Vec::new();
-    let (mut from, mut class) = (BORDERS[first.min(BORDERS.len() - 1)], Vec::new());
-    for to in BORDERS.into_iter().skip(first + 1) {
-        let fits = |op: &&Op<'_>| (from..to).contains(&op.record.bytes);
-        class.extend(considered.iter().filter(fits).copied());
-        if class.len() * 20 < considered.len() {
-            continue;
+impl WarpMultiSize {
+    /// Joins classes until each holds a twentieth of the requests. Extending a class adds all of
+    /// the longer range to what is already there, so that requests are counted again: that is how
+    /// warp counts.
+    pub fn of(considered: &[WarpOp<'_>]) -> Self {
+        let sum: u128 = considered.iter().map(|op| u128::from(op.record.bytes)).sum();
+        let least = considered.iter().map(|op| op.record.bytes).min().unwrap_or(0);
+        let first = least.checked_ilog10().unwrap_or(0) as usize;
+        let mut classes = Vec::new();
+        let (mut from, mut class) = (BORDERS[first.min(BORDERS.len() - 1)], Vec::new());
+        for to in BORDERS.into_iter().skip(first + 1) {
+            let fits = |op: &&WarpOp<'_>| (from..to).contains(&op.record.bytes);
+            class.extend(considered.iter().filter(fits).copied());
+            if class.len() * 20 < considered.len() {
+                continue;
+            }
+            class.sort_by_key(WarpOp::start);
+            classes.extend(size_class(from, to, &class));
+            (from, class) = (to, Vec::new());
         }
-        class.sort_by_key(Op::start);
-        classes.extend(size_class(from, to, &class));
-        (from, class) = (to, Vec::new());
+        Self { bytes_mean: (sum / considered.len().max(1) as u128) as u64, classes }
     }
-    WarpSizes::Multi { bytes_mean: (sum / considered.len().max(1) as u128) as u64, classes }
 }
 
-fn size_class(from: u64, to: u64, ops: &[Op<'_>]) -> Option<WarpSizeClass> {
+fn size_class(from: u64, to: u64, ops: &[WarpOp<'_>]) -> Option<WarpSizeClass> {
     Some(WarpSizeClass {
         bytes_from: from,
         bytes_to: to,
         requests: ops.len(),
         bytes_mean: ops.iter().map(|op| op.record.bytes).sum::<u64>() / ops.len().max(1) as u64,
-        duration_mean: WarpTimes::of(ops.iter().map(Op::duration))?.average,
-        rates: WarpRates::of(ops.iter())?,
+        duration_mean: WarpTimes::of(ops.iter().map(WarpOp::duration))?.average,
+        rates: rates(ops.iter())?,
         ttfb: WarpTimes::of(ops.iter().filter_map(ttfb)),
-        first_access: first_accesses(ops.iter()).and_then(|ops| WarpRates::of(ops.into_iter())),
+        first_access: first_accesses(ops.iter()).and_then(|ops| rates(ops.into_iter())),
     })
 }
 
 /// Returns the first operation of each object; `None` unless an object occurs twice.
-fn first_accesses<'a>(ops: impl Iterator<Item = &'a Op<'a>>) -> Option<Vec<&'a Op<'a>>> {
+fn first_accesses<'a>(ops: impl Iterator<Item = &'a WarpOp<'a>>) -> Option<Vec<&'a WarpOp<'a>>> {
     let mut seen = HashSet::new();
     let (first, again): (Vec<_>, Vec<_>) = ops.partition(|op| seen.insert(op.record.object));
     (!again.is_empty()).then_some(first)
@@ -267,7 +267,7 @@ fn first_accesses<'a>(ops: impl Iterator<Item = &'a Op<'a>>) -> Option<Vec<&'a O
 
 /// Returns the time to first byte as warp has it: an upload's from the last byte of the body on to
 /// the end, any other's from the start to the first byte.
-fn ttfb(op: &Op<'_>) -> Option<u64> {
+fn ttfb(op: &WarpOp<'_>) -> Option<u64> {
     let record = op.record;
     let since = match (record.last_byte_sent, record.first_byte) {
         (Some(sent), _) => record.end.since(sent),
@@ -276,7 +276,7 @@ fn ttfb(op: &Op<'_>) -> Option<u64> {
     Some(super::ns(since))
 }
 
-/// Returns the index of a percentile among `n` sorted samples.
-fn rank(n: usize, percent: usize) -> usize {
+/// Returns the index of a percentile among `n` sorted samples, of which there are some.
+pub fn rank(n: usize, percent: usize) -> usize {
     ((n as f64 * (percent as f64 / 100.0)).round() as usize).min(n - 1)
 }

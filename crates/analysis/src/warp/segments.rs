@@ -5,7 +5,7 @@ use std::time::Duration;
 use plimsoll_model::Moment;
 
 use super::span::Span;
-use super::{Op, ns};
+use super::{WarpOp, ns, rank};
 
 /// What fell into a stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -32,7 +32,7 @@ pub struct WarpShares {
 
 impl WarpShares {
     /// Returns the shares of `[from, to)`. What ends just at `from` is outside.
-    pub(super) fn of(ops: &[Op<'_>], from: u64, to: u64) -> Self {
+    pub(super) fn of(ops: &[WarpOp<'_>], from: u64, to: u64) -> Self {
         let mut shares = Self::default();
         for op in ops.iter().filter(|op| op.start() < to && op.end() > from) {
             shares.add(op, from, to);
@@ -41,7 +41,7 @@ impl WarpShares {
     }
 
     /// Adds an operation that starts before `to` and does not end before `from`.
-    fn add(&mut self, op: &Op<'_>, from: u64, to: u64) {
+    fn add(&mut self, op: &WarpOp<'_>, from: u64, to: u64) {
         let (start, end, record) = (op.start(), op.end(), op.record);
         let (began, ended) = (start >= from, end < to);
         if began && ended {
@@ -81,7 +81,7 @@ impl WarpShares {
         }
     }
 
-    fn add_duration(&mut self, op: &Op<'_>) {
+    fn add_duration(&mut self, op: &WarpOp<'_>) {
         self.ended_ok += 1;
         self.ended_ok_ms += op.duration() as f64 / 1e6;
     }
@@ -152,25 +152,9 @@ impl WarpSegments {
         Some(Self { length, by_rate: segments })
     }
 
-    /// Returns the segment of that rank, 0 (slowest) to 1 (fastest).
-    fn at(&self, rank: f64) -> &WarpSegment {
-        let index = (self.by_rate.len() as f64 * rank).round() as usize;
-        &self.by_rate[index.min(self.by_rate.len() - 1)]
-    }
-
-    /// Returns the fastest.
-    pub fn fastest(&self) -> &WarpSegment {
-        self.at(1.0)
-    }
-
-    /// Returns the upper median.
-    pub fn median(&self) -> &WarpSegment {
-        self.at(0.5)
-    }
-
-    /// Returns the slowest.
-    pub fn slowest(&self) -> &WarpSegment {
-        self.at(0.0)
+    /// Returns the fastest, the upper median and the slowest.
+    pub fn picked(&self) -> [&WarpSegment; 3] {
+        [100, 50, 0].map(|percent| &self.by_rate[rank(self.by_rate.len(), percent)])
     }
 }
 
@@ -193,11 +177,11 @@ pub(super) fn length(span: Span, asked: Option<Duration>) -> u64 {
 /// What ends just where a segment begins is not in it, with one exception: an operation that ends
 /// where the span begins counts if none ended earlier, which is so with one worker number. Both
 /// follow from tables that warp printed.
-pub(super) fn cut(ops: &[Op<'_>], span: Span, length: u64) -> Vec<WarpSegment> {
+pub(super) fn cut(ops: &[WarpOp<'_>], span: Span, length: u64) -> Vec<WarpSegment> {
     let count = span.length().saturating_sub(1) / length;
     // Bound: `SEGMENTS_MAX`, by `length`.
     let mut shares = vec![WarpShares::default(); count as usize];
-    let earliest = ops.iter().map(Op::end).min() == Some(span.start);
+    let earliest = ops.iter().map(WarpOp::end).min() == Some(span.start);
     let since = if earliest { span.start } else { span.start + 1 };
     for op in ops.iter().filter(|op| op.end() >= since) {
         let first = op.start().saturating_sub(span.start) / length;

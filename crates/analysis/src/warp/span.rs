@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::Op;
+use super::WarpOp;
 
 /// What is left out at both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) struct Span {
 
 impl Span {
     /// Returns the span of operations sorted by start; `None` if the rule leaves nothing.
-    pub(super) fn of(ops: &[Op<'_>], discard: Discard) -> Option<Self> {
+    pub(super) fn of(ops: &[WarpOp<'_>], discard: Discard) -> Option<Self> {
         let span = match discard {
             Discard::AllThreads => Self::all_threads(ops)?,
             Discard::Single => Self::single(ops)?,
@@ -30,7 +30,7 @@ impl Span {
         (span.start <= span.end).then_some(span)
     }
 
-    fn all_threads(ops: &[Op<'_>]) -> Option<Self> {
+    fn all_threads(ops: &[WarpOp<'_>]) -> Option<Self> {
         // First end and last start of each worker.
         let mut workers: HashMap<u32, (u64, u64)> = HashMap::new();
         for op in ops {
@@ -44,16 +44,16 @@ impl Span {
 
     /// If no operation is left, the first start and the end of the last to start stand in: so few
     /// operations as the four good ones of a run that failed throughout still have a span.
-    fn single(ops: &[Op<'_>]) -> Option<Self> {
+    fn single(ops: &[WarpOp<'_>]) -> Option<Self> {
         let (first, last) = (ops.first()?, ops.last()?);
-        let start = ops.iter().map(Op::start).find(|start| *start > first.start());
+        let start = ops.iter().map(WarpOp::start).find(|start| *start > first.start());
         let before_last = |end: &u64| *end < last.start();
-        let end = ops.iter().map(Op::end).filter(before_last).max();
+        let end = ops.iter().map(WarpOp::end).filter(before_last).max();
         Some(Self { start: start.unwrap_or(first.start()), end: end.unwrap_or(last.end()) })
     }
 
     /// Tells whether an operation lies wholly inside.
-    pub(super) fn holds(&self, op: &Op<'_>) -> bool {
+    pub(super) fn holds(&self, op: &WarpOp<'_>) -> bool {
         op.start() >= self.start && op.end() <= self.end
     }
 

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use plimsoll_analysis::warp::WarpQuestion;
+use plimsoll_analysis::warp::{self, WarpQuestion};
 use plimsoll_conduct::output::Named;
-use plimsoll_dialects::warp::layout::{self as warp_layout, WarpNames};
+use plimsoll_dialects::warp::layout as warp_layout;
 use plimsoll_dialects::warp::{WarpShown, aggregated};
 use plimsoll_foreign::warp::aggregated::Aggregated;
 use plimsoll_report::segments::{self, Separator};
@@ -242,11 +242,10 @@ impl Outcome {
 
     fn in_warps_words(&mut self, record: &Record, question: &WarpQuestion) -> Result<()> {
         let record = record.as_warp()?;
-        let analysis = record.analyze(question);
-        let names = WarpNames { endpoints: &record.endpoints, clients: &record.clients };
-        let offset = record.utc_offset_seconds;
-        self.segments.warps += &warp_layout::segments_tsv(&analysis, names, offset);
-        let report = warp_layout::text(&analysis, names, offset);
+        let recording = record.recording();
+        let analysis = warp::analyze(&recording, question);
+        self.segments.warps += &warp_layout::segments_tsv(&analysis, &recording);
+        let report = warp_layout::text(&analysis, &recording);
         self.texts.push(match self.is_warps {
             // As warp, which begins with an empty line.
             true => format!("\n{report}"),

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_analysis::warp::WarpQuestion;
 use plimsoll_conduct::output::Named;
-use plimsoll_dialects::warp::layout::WarpNames;
 use plimsoll_dialects::warp::report::{self, ReportShown};
 use plimsoll_dialects::warp::{self, WarpRun};
 use plimsoll_foreign::warp::aggregated::{self, Aggregated};
@@ -39,10 +38,8 @@ pub(super) fn print_run(record: &Record, run: &WarpRun, ui: &Ui) -> Result<()> {
 fn of_run(record: &Record, question: &WarpQuestion) -> Result<Aggregated> {
     let seen = record.as_warp_measured()?;
     let command = record.manifest().map(|manifest| typed_again(&manifest.command_line));
-    let summary = seen.sums(question).ok_or_else(|| anyhow!("there is no operation"))?;
-    let names = WarpNames { endpoints: &seen.endpoints, clients: &seen.clients };
-    let offset = seen.utc_offset_seconds;
-    Ok(warp::document(&summary, names, offset, command.unwrap_or_default()))
+    let document = warp::document(&seen.recording(), question, command.unwrap_or_default());
+    document.ok_or_else(|| anyhow!("there is no operation"))
 }
 
 /// Returns warp's document of a record that `analyze` was given.

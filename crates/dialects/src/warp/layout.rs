@@ -9,43 +9,21 @@ pub(super) mod tests;
 use std::fmt::{self, Write};
 
 use plimsoll_analysis::warp::{
-    WarpAccess, WarpAnalysis, WarpFigures, WarpHostRequests, WarpKind, WarpMixed, WarpRates,
-    WarpRequests, WarpSegment, WarpSizeClass, WarpSizes, WarpSource, WarpThroughput, WarpTimes,
+    Recording, WarpAccess, WarpAnalysis, WarpFigures, WarpHostRequests, WarpKind, WarpMixed,
+    WarpMultiSize, WarpRates, WarpRequests, WarpSegment, WarpSizeClass, WarpSizes, WarpSource,
+    WarpThroughput, WarpTimes,
 };
 
 pub use table::segments_tsv;
 
-use words::{clock, date_time, go_duration, millis, rate, rounded_millis, size, whole_seconds};
+use words::{
+    PICKS, clock, date_time, figures, go_duration, millis, rate, rounded_millis, size,
+    whole_seconds,
+};
 
-/// The names that an analysis refers to by number.
-#[derive(Clone, Copy, Debug)]
-pub struct WarpNames<'a> {
-    /// The endpoints.
-    pub endpoints: &'a [String],
-    /// The clients' ids.
-    pub clients: &'a [String],
-}
-
-impl WarpNames<'_> {
-    pub(super) fn endpoint(&self, id: plimsoll_model::EndpointId) -> &str {
-        self.endpoints.get(usize::from(id.0)).map_or("", String::as_str)
-    }
-
-    fn source(&self, source: WarpSource) -> String {
-        match source {
-            WarpSource::Endpoint(id) => self.endpoint(id).to_owned(),
-            WarpSource::Client(id) => {
-                let name = self.clients.get(usize::from(id)).map_or("", String::as_str);
-                format!("Client_{name}")
-            }
-        }
-    }
-}
-
-/// Returns the report; times of day are `utc_offset_seconds` east of UTC.
-pub fn text(analysis: &WarpAnalysis, names: WarpNames<'_>, utc_offset_seconds: i32) -> String {
-    let mut page =
-        Page { text: String::new(), names, offset: utc_offset_seconds, verbose: analysis.verbose };
+/// Returns the report on a recording.
+pub fn text(analysis: &WarpAnalysis, recording: &Recording<'_>) -> String {
+    let mut page = Page { text: String::new(), recording, verbose: analysis.verbose };
     // Writing to a String cannot fail.
     let _ = page.analysis(analysis);
     page.text
@@ -53,12 +31,18 @@ pub fn text(analysis: &WarpAnalysis, names: WarpNames<'_>, utc_offset_seconds: i
 
 struct Page<'a> {
     text: String,
-    names: WarpNames<'a>,
-    offset: i32,
+    recording: &'a Recording<'a>,
     verbose: bool,
 }
 
 impl Page<'_> {
+    fn source(&self, source: WarpSource) -> String {
+        match source {
+            WarpSource::Endpoint(id) => self.recording.endpoint(id).to_owned(),
+            WarpSource::Client(number) => format!("Client_{}", self.recording.client(number)),
+        }
+    }
+
     fn analysis(&mut self, analysis: &WarpAnalysis) -> fmt::Result {
         match &analysis.mixed {
             Some(mixed) => self.mixed(mixed, &analysis.kinds),
@@ -142,8 +126,8 @@ impl Page<'_> {
         }
         writeln!(self.text, "First Errors:")?;
         for error in &kind.first_errors {
-            let (endpoint, at) = (self.names.endpoint(error.endpoint), error.at);
-            let at = clock(at, self.offset);
+            let endpoint = self.recording.endpoint(error.endpoint);
+            let at = clock(error.at, self.recording.utc_offset_seconds);
             writeln!(self.text, " * {endpoint}, {at}: {}", error.text)?;
         }
         Ok(())
@@ -165,7 +149,7 @@ impl Page<'_> {
                     }
                 }
             }
-            WarpSizes::Multi { bytes_mean, classes } => {
+            WarpSizes::Multi(WarpMultiSize { bytes_mean, classes }) => {
                 let considered = requests.considered;
                 writeln!(
                     self.text,
@@ -178,12 +162,8 @@ impl Page<'_> {
     }
 
     fn access(&mut self, head: &str, ttfb_head: &str, access: &WarpAccess) -> fmt::Result {
-        let times = &access.durations;
-        let at = |percent| millis(times.percentile(percent));
-        let (average, std_dev) = (millis(times.average), millis(times.std_dev));
-        write!(self.text, "{head}Avg: {average}, 50%: {}, 90%: {}, ", at(50), at(90))?;
-        write!(self.text, "99%: {}, Fastest: {}, Slowest: {}, ", at(99), at(0), at(100))?;
-        writeln!(self.text, "StdDev: {std_dev}")?;
+        let times = access.durations.figures();
+        writeln!(self.text, "{head}{}", figures(&words::TIMES, times, millis))?;
         match &access.ttfb {
             Some(ttfb) => self.ttfb(ttfb_head, ttfb),
             None => Ok(()),
@@ -191,11 +171,8 @@ impl Page<'_> {
     }
 
     fn ttfb(&mut self, head: &str, ttfb: &WarpTimes) -> fmt::Result {
-        let at = |percent| rounded_millis(ttfb.percentile(percent));
-        let (average, std_dev) = (rounded_millis(ttfb.average), rounded_millis(ttfb.std_dev));
-        write!(self.text, "{head}Avg: {average}, Best: {}, 25th: {}, ", at(0), at(25))?;
-        write!(self.text, "Median: {}, 75th: {}, 90th: {}, ", at(50), at(75), at(90))?;
-        writeln!(self.text, "99th: {}, Worst: {} StdDev: {std_dev}", at(99), at(100))
+        let times = ttfb.first_byte_figures();
+        writeln!(self.text, "{head}{}", figures(&words::FIRST_BYTE, times, rounded_millis))
     }
 
     fn size_class(&mut self, class: &WarpSizeClass) -> fmt::Result {
@@ -217,14 +194,13 @@ impl Page<'_> {
         }
         writeln!(self.text, "\nRequests by host:")?;
         for host in hosts {
-            let name = self.names.source(host.source);
+            let name = self.source(host.source);
             // warp ends this line with a space.
             writeln!(self.text, " * {name} - {} requests: ", host.requests)?;
             let Some(WarpAccess { durations, ttfb }) = &host.times else { continue };
-            let at = |percent| millis(durations.percentile(percent));
-            let (average, std_dev) = (millis(durations.average), millis(durations.std_dev));
-            write!(self.text, "\t- Avg: {average} Fastest: {} Slowest: {} ", at(0), at(100))?;
-            writeln!(self.text, "50%: {} 90%: {} StdDev: {std_dev}", at(50), at(90))?;
+            let [average, p50, p90, _, fastest, slowest, std_dev] = durations.figures().map(millis);
+            write!(self.text, "\t- Avg: {average} Fastest: {fastest} Slowest: {slowest} ")?;
+            writeln!(self.text, "50%: {p50} 90%: {p90} StdDev: {std_dev}")?;
             if let Some(ttfb) = ttfb {
                 self.ttfb("\t- First Byte: ", ttfb)?;
             }
@@ -235,7 +211,7 @@ impl Page<'_> {
     fn by_host(&mut self, hosts: &[(WarpSource, WarpThroughput)], stop: &str) -> fmt::Result {
         writeln!(self.text, "\nThroughput by host:")?;
         for (source, throughput) in hosts {
-            let (name, average) = (self.names.source(*source), average(throughput));
+            let (name, average) = (self.source(*source), average(throughput));
             if !self.verbose || !stop.is_empty() {
                 writeln!(self.text, " * {name}: Avg: {average}{stop}")?;
                 continue;
@@ -243,9 +219,9 @@ impl Page<'_> {
             // warp has two spaces here.
             writeln!(self.text, " * {name}:\n\t- Average:  {average}")?;
             if let Some(segments) = &throughput.segments {
-                writeln!(self.text, "\t- Fastest: {}", main_rate(segments.fastest()))?;
-                writeln!(self.text, "\t- 50% Median: {}", main_rate(segments.median()))?;
-                writeln!(self.text, "\t- Slowest: {}", main_rate(segments.slowest()))?;
+                for (name, segment) in PICKS.into_iter().zip(segments.picked()) {
+                    writeln!(self.text, "\t- {name}: {}", main_rate(segment))?;
+                }
             }
         }
         Ok(())
@@ -255,15 +231,10 @@ impl Page<'_> {
         let Some(segments) = &throughput.segments else { return Ok(()) };
         let (count, length) = (segments.by_rate.len(), go_duration(segments.length, 1));
         writeln!(self.text, "\nThroughput, split into {count} x {length}:")?;
-        let shown = [
-            ("Fastest", segments.fastest()),
-            ("50% Median", segments.median()),
-            ("Slowest", segments.slowest()),
-        ];
-        for (name, segment) in shown {
+        for (name, segment) in PICKS.into_iter().zip(segments.picked()) {
             write!(self.text, " * {name}: {}", both_rates(segment))?;
             if self.verbose {
-                let start = clock(segment.start, self.offset);
+                let start = clock(segment.start, self.recording.utc_offset_seconds);
                 write!(self.text, " ({length}, starting {start})")?;
             }
             writeln!(self.text)?;
@@ -308,7 +279,7 @@ impl Page<'_> {
         if let Some(bytes) = one_size(figures) {
             write!(self.text, "Size: {bytes} bytes, ")?;
         }
-        let started = date_time(figures.started, self.offset, 3);
+        let started = date_time(figures.started, self.recording.utc_offset_seconds, 3);
         writeln!(self.text, "Concurrency: {concurrency}, Ran {ran}, starting {started}")?;
         self.errors(kind)?;
         match figures.by_host.as_slice() {
@@ -325,7 +296,7 @@ impl Page<'_> {
 fn one_size(figures: &WarpFigures) -> Option<u64> {
     match &figures.requests.as_ref()?.sizes {
         WarpSizes::Single(single) => (single.bytes > 0).then_some(single.bytes),
-        WarpSizes::Multi { .. } => None,
+        WarpSizes::Multi(_) => None,
     }
 }
 
@@ -364,13 +335,7 @@ fn main_rate(segment: &WarpSegment) -> String {
 }
 
 fn rates(rates: &WarpRates) -> String {
-    format!(
-        "Average: {}, 50%: {}, 90%: {}, 99%: {}, Fastest: {}, Slowest: {}",
-        rate(rates.average),
-        rate(rates.p50),
-        rate(rates.p90),
-        rate(rates.p99),
-        rate(rates.fastest),
-        rate(rates.slowest)
-    )
+    const HEADS: [&str; 6] =
+        ["Average: ", ", 50%: ", ", 90%: ", ", 99%: ", ", Fastest: ", ", Slowest: "];
+    figures(&HEADS, *rates, rate)
 }

@@ -7,7 +7,7 @@ use plimsoll_foreign::warp::aggregated::{
     Aggregate, Aggregated, FirstByte, Segmented, SingleSized, SizeClass, Throughput, Window,
 };
 
-use super::layout::words::{go_duration, rate};
+use super::layout::words::{self, PICKS, figures, go_duration, rate, whole_seconds};
 
 const MIB: f64 = (1u64 << 20) as f64;
 const RULE: &str = "──────────────────────────────────";
@@ -51,11 +51,8 @@ fn sentence(name: &str, of: &Aggregate) -> String {
                      of a client wrong?";
         }
     }
-    let windows = of.requests_by_client.values().flatten();
-    let single: Vec<&SingleSized> =
-        windows.filter_map(|window| window.single_sized_requests.as_ref()).collect();
-    if !single.is_empty() {
-        text += &format!("; {}", times(&merged(&single)));
+    if let Some(requests) = Requests::of(of.requests_by_client.values().flatten()) {
+        text += &format!("; {}", times(requests.times));
     }
     text
 }
@@ -153,27 +150,30 @@ impl Page {
     }
 
     fn requests<'a>(&mut self, windows: impl Iterator<Item = &'a Window> + Clone) -> fmt::Result {
-        let single: Vec<&SingleSized> =
-            windows.clone().filter_map(|window| window.single_sized_requests.as_ref()).collect();
-        if number(merged(&single).requests) > 0 {
-            let all = merged(&single);
-            writeln!(self.text, " * Reqs: {}", times(&all))?;
-            if let Some(first) = &all.first_byte {
-                writeln!(self.text, " * TTFB: {}", first_byte(first))?;
-            }
+        if let Some(Requests { times: of, first_byte }) = Requests::of(windows.clone()) {
+            writeln!(self.text, " * Reqs: {}", times(of))?;
+            self.first_byte(first_byte)?;
         }
         for class in classes(windows) {
             let text = |text: &Option<String>| text.clone().unwrap_or_default();
-            let (from, to) = (text(&class.min_size_string), text(&class.max_size_string));
-            let requests = number(class.requests);
+            let (from, to) = (text(&class[0].min_size_string), text(&class[0].max_size_string));
+            let requests: u64 = class.iter().filter_map(|class| class.requests).sum();
             writeln!(self.text, "\nRequest size {from} -> {to} . Requests: {requests}")?;
+            let rates = joined(RATES, class.iter().map(|of| (of.figures(), of.merged_entries)));
             // warp ends this line with a space.
-            writeln!(self.text, " * Reqs: {} ", rates(&class))?;
-            if let Some(first) = &class.first_byte {
-                writeln!(self.text, " * TTFB: {}", first_byte(first))?;
-            }
+            writeln!(self.text, " * Reqs: {} ", figures(&words::TIMES, rates, rate))?;
+            let firsts = class.iter().map(|of| (&of.first_byte, of.merged_entries));
+            self.first_byte(first_byte(firsts))?;
         }
         Ok(())
+    }
+
+    fn first_byte(&mut self, of: Option<[f64; 9]>) -> fmt::Result {
+        let time = |value: f64| go_duration(millis(value.round()), 1_000_000);
+        match of {
+            Some(of) => writeln!(self.text, " * TTFB: {}", figures(&words::FIRST_BYTE, of, time)),
+            None => Ok(()),
+        }
     }
 
     fn hosts(&mut self, of: &Aggregate) -> fmt::Result {
@@ -216,11 +216,12 @@ impl Page {
         let Segmented { slowest_bps, slowest_ops, slowest_start, .. } = segmented;
         let unit = unit(throughput);
         let length = millis(number(segmented.segment_duration_millis) as f64);
-        for (name, bytes, objects, start) in [
-            ("Fastest", fastest_bps, fastest_ops, fastest_start),
-            ("50% Median", median_bps, median_ops, median_start),
-            ("Slowest", slowest_bps, slowest_ops, slowest_start),
-        ] {
+        let picked = [
+            (fastest_bps, fastest_ops, fastest_start),
+            (median_bps, median_ops, median_start),
+            (slowest_bps, slowest_ops, slowest_start),
+        ];
+        for (name, (bytes, objects, start)) in PICKS.into_iter().zip(picked) {
             write!(self.text, " * {name}: ")?;
             if let Some(bytes) = bytes.filter(|bytes| *bytes > 0.0) {
                 write!(self.text, "{}, ", rate(bytes))?;
@@ -236,28 +237,34 @@ impl Page {
     }
 
     fn average(&self, throughput: &Throughput) -> String {
-        let length = number(throughput.measure_duration_millis);
-        let per_second = |amount: f64| match length {
-            0 => 0.0,
-            length => amount * 1_000.0 / length as f64,
-        };
-        let (bytes, objects) =
-            (throughput.bytes.unwrap_or_default(), throughput.objects.unwrap_or_default());
+        let [bytes, amount] = per_second(throughput);
         let mut text = String::new();
         if bytes > 0.0 {
-            text += &format!("{:.2} MiB/s, ", per_second(bytes) / MIB);
+            text += &format!("{:.2} MiB/s, ", bytes / MIB);
         }
-        let amount = if objects > 0.0 { objects } else { number(throughput.ops) as f64 };
-        text += &format!("{:.2} {}", per_second(amount), unit(throughput));
+        text += &format!("{amount:.2} {}", unit(throughput));
         let errors = number(throughput.errors);
         if errors > 0 {
             text += &format!(", {errors} errors");
         }
         if self.details {
-            text += &format!(" ({}s)", (length + 500) / 1_000);
+            let length = number(throughput.measure_duration_millis);
+            text += &format!(" ({})", whole_seconds(length));
         }
         text
     }
+}
+
+/// Returns bytes, and objects or what is counted instead of them.
+pub(super) fn per_second(throughput: &Throughput) -> [f64; 2] {
+    let objects = throughput.objects.filter(|objects| *objects > 0.0);
+    let amount = objects.unwrap_or(number(throughput.ops) as f64);
+    [throughput.bytes.unwrap_or_default(), amount].map(|amount| {
+        match number(throughput.measure_duration_millis) {
+            0 => 0.0,
+            length => amount * 1_000.0 / length as f64,
+        }
+    })
 }
 
 fn number(value: Option<u64>) -> u64 {
@@ -275,7 +282,7 @@ fn unit(throughput: &Throughput) -> &'static str {
 }
 
 /// Returns the throughput and its seconds, where there are enough for warp to tell figures.
-fn segments(of: &Aggregate) -> Option<(&Throughput, &Segmented)> {
+pub(super) fn segments(of: &Aggregate) -> Option<(&Throughput, &Segmented)> {
     let throughput = of.throughput.as_ref()?;
     let segmented = throughput.segmented.as_ref()?;
     (segmented.segments.len() >= 2).then_some((throughput, segmented))
@@ -308,61 +315,70 @@ fn clock(time: Option<&str>) -> String {
     }
 }
 
-/// Returns the means of the windows' figures, as warp tells them: each window counts alike.
-fn merged(windows: &[&SingleSized]) -> SingleSized {
-    let entries: u64 = windows.iter().map(|window| number(window.merged_entries)).sum();
-    let mean = |of: &dyn Fn(&SingleSized) -> Option<f64>| {
-        let sum: f64 = windows.iter().filter_map(|window| of(window)).sum();
-        (entries > 0).then_some(sum / entries as f64)
-    };
-    let firsts: Vec<(&FirstByte, u64)> = windows
-        .iter()
-        .filter_map(|window| Some((window.first_byte.as_ref()?, number(window.merged_entries))))
-        .collect();
-    SingleSized {
-        requests: Some(windows.iter().map(|window| number(window.requests)).sum()),
-        dur_avg_millis: mean(&|window| window.dur_avg_millis),
-        dur_median_millis: mean(&|window| window.dur_median_millis),
-        dur_90_millis: mean(&|window| window.dur_90_millis),
-        dur_99_millis: mean(&|window| window.dur_99_millis),
-        std_dev_millis: mean(&|window| window.std_dev_millis),
-        fastest_millis: least(windows.iter().filter_map(|window| window.fastest_millis)),
-        slowest_millis: windows.iter().filter_map(|window| window.slowest_millis).reduce(f64::max),
-        first_byte: (!firsts.is_empty()).then(|| merged_firsts(&firsts)),
-        ..SingleSized::default()
+/// How a figure of several windows comes from theirs.
+#[derive(Clone, Copy)]
+enum Join {
+    /// As warp has it: each window counts alike.
+    Mean,
+    Least,
+    Greatest,
+}
+
+use Join::{Greatest, Least, Mean};
+
+/// In the order of the parts' figures.
+const TIMES: [Join; 7] = [Mean, Mean, Mean, Mean, Least, Greatest, Mean];
+const FIRST_BYTE: [Join; 9] = [Mean, Least, Mean, Mean, Mean, Mean, Mean, Greatest, Mean];
+const RATES: [Join; 6] = [Mean, Mean, Mean, Mean, Greatest, Least];
+
+/// Returns the figures of several windows, each of which may have been merged from some.
+fn joined<const N: usize>(
+    rules: [Join; N],
+    windows: impl Iterator<Item = ([Option<f64>; N], Option<u64>)> + Clone,
+) -> [f64; N] {
+    let merged: u64 = windows.clone().filter_map(|(_, merged)| merged).sum();
+    std::array::from_fn(|at| {
+        let values = windows.clone().filter_map(|(figures, _)| figures[at]);
+        let joined = match rules[at] {
+            Mean => Some(values.sum::<f64>() / merged.max(1) as f64),
+            Least => values.reduce(f64::min),
+            Greatest => values.reduce(f64::max),
+        };
+        joined.unwrap_or_default()
+    })
+}
+
+/// What is told of requests for objects of one size.
+pub(super) struct Requests {
+    /// Mean, percentiles, extremes and deviation of their times in milliseconds.
+    pub(super) times: [f64; 7],
+    /// Those of their times to first byte.
+    pub(super) first_byte: Option<[f64; 9]>,
+}
+
+impl Requests {
+    /// Returns the figures of the requests in some windows, if there are any.
+    pub(super) fn of<'a>(windows: impl Iterator<Item = &'a Window>) -> Option<Self> {
+        let windows = windows.filter_map(|window| window.single_sized_requests.as_ref());
+        let all: Vec<&SingleSized> = windows.filter(|of| number(of.requests) > 0).collect();
+        (!all.is_empty()).then(|| Self {
+            times: joined(TIMES, all.iter().map(|of| (of.figures(), of.merged_entries))),
+            first_byte: first_byte(all.iter().map(|of| (&of.first_byte, of.merged_entries))),
+        })
     }
 }
 
-/// As [`merged`], of times to first byte.
-fn merged_firsts(windows: &[(&FirstByte, u64)]) -> FirstByte {
-    let entries: u64 = windows.iter().map(|(_, entries)| entries).sum();
-    let mean = |of: &dyn Fn(&FirstByte) -> Option<f64>| {
-        let sum: f64 = windows.iter().filter_map(|(window, _)| of(window)).sum();
-        Some(sum / entries.max(1) as f64)
-    };
-    FirstByte {
-        average_millis: mean(&|window| window.average_millis),
-        fastest_millis: least(windows.iter().filter_map(|(window, _)| window.fastest_millis)),
-        p25_millis: mean(&|window| window.p25_millis),
-        median_millis: mean(&|window| window.median_millis),
-        p75_millis: mean(&|window| window.p75_millis),
-        p90_millis: mean(&|window| window.p90_millis),
-        p99_millis: mean(&|window| window.p99_millis),
-        slowest_millis: windows
-            .iter()
-            .filter_map(|(window, _)| window.slowest_millis)
-            .reduce(f64::max),
-        std_dev_millis: mean(&|window| window.std_dev_millis),
-    }
+/// Returns the times to first byte of several windows, if there are any.
+fn first_byte<'a>(
+    windows: impl Iterator<Item = (&'a Option<FirstByte>, Option<u64>)> + Clone,
+) -> Option<[f64; 9]> {
+    let known = windows.filter_map(|(of, merged)| Some((of.as_ref()?.figures(), merged)));
+    known.clone().next().map(|_| joined(FIRST_BYTE, known))
 }
 
-fn least(values: impl Iterator<Item = f64>) -> Option<f64> {
-    values.reduce(f64::min)
-}
-
-/// Returns the size classes of all windows by their sizes, with the means of the windows' speeds;
-/// a class that lies within another one is part of it.
-fn classes<'a>(windows: impl Iterator<Item = &'a Window>) -> Vec<SizeClass> {
+/// Returns the size classes of all windows by their sizes; a class that lies within another one is
+/// part of it.
+fn classes<'a>(windows: impl Iterator<Item = &'a Window>) -> Vec<Vec<&'a SizeClass>> {
     let mut groups: Vec<Vec<&SizeClass>> = Vec::new();
     let multi = windows.filter_map(|window| window.multi_sized_requests.as_ref());
     for class in multi.flat_map(|multi| &multi.by_size) {
@@ -375,75 +391,11 @@ fn classes<'a>(windows: impl Iterator<Item = &'a Window>) -> Vec<SizeClass> {
         }
     }
     groups.sort_by_key(|group| group[0].min_size);
-    groups.iter().map(|group| joined(group)).collect()
+    groups
 }
 
-fn joined(group: &[&SizeClass]) -> SizeClass {
-    let entries: u64 = group.iter().map(|class| number(class.merged_entries)).sum();
-    let mean = |of: &dyn Fn(&SizeClass) -> Option<f64>| {
-        let sum: f64 = group.iter().filter_map(|class| of(class)).sum();
-        Some(sum / entries.max(1) as f64)
-    };
-    let firsts: Vec<(&FirstByte, u64)> = group
-        .iter()
-        .filter_map(|class| Some((class.first_byte.as_ref()?, number(class.merged_entries))))
-        .collect();
-    SizeClass {
-        requests: Some(group.iter().map(|class| number(class.requests)).sum()),
-        merged_entries: Some(entries),
-        bps_average: mean(&|class| class.bps_average),
-        bps_median: mean(&|class| class.bps_median),
-        bps_90: mean(&|class| class.bps_90),
-        bps_99: mean(&|class| class.bps_99),
-        bps_fastest: group.iter().filter_map(|class| class.bps_fastest).reduce(f64::max),
-        bps_slowest: least(group.iter().filter_map(|class| class.bps_slowest)),
-        first_byte: (!firsts.is_empty()).then(|| merged_firsts(&firsts)),
-        ..group[0].clone()
-    }
-}
-
-fn times(of: &SingleSized) -> String {
-    let time = |millis: Option<f64>| format!("{:.1}ms", millis.unwrap_or_default());
-    format!(
-        "Avg: {}, 50%: {}, 90%: {}, 99%: {}, Fastest: {}, Slowest: {}, StdDev: {}",
-        time(of.dur_avg_millis),
-        time(of.dur_median_millis),
-        time(of.dur_90_millis),
-        time(of.dur_99_millis),
-        time(of.fastest_millis),
-        time(of.slowest_millis),
-        time(of.std_dev_millis)
-    )
-}
-
-fn first_byte(of: &FirstByte) -> String {
-    let time =
-        |value: Option<f64>| go_duration(millis(value.unwrap_or_default().round()), 1_000_000);
-    format!(
-        "Avg: {}, Best: {}, 25th: {}, Median: {}, 75th: {}, 90th: {}, 99th: {}, Worst: {} StdDev: {}",
-        time(of.average_millis),
-        time(of.fastest_millis),
-        time(of.p25_millis),
-        time(of.median_millis),
-        time(of.p75_millis),
-        time(of.p90_millis),
-        time(of.p99_millis),
-        time(of.slowest_millis),
-        time(of.std_dev_millis)
-    )
-}
-
-fn rates(of: &SizeClass) -> String {
-    let speed = |value: Option<f64>| rate(value.unwrap_or_default());
-    format!(
-        "Avg: {}, 50%: {}, 90%: {}, 99%: {}, Fastest: {}, Slowest: {}",
-        speed(of.bps_average),
-        speed(of.bps_median),
-        speed(of.bps_90),
-        speed(of.bps_99),
-        speed(of.bps_fastest),
-        speed(of.bps_slowest)
-    )
+fn times(of: [f64; 7]) -> String {
+    figures(&words::TIMES, of, |millis| format!("{millis:.1}ms"))
 }
 
 #[cfg(test)]

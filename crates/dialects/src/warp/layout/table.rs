@@ -2,26 +2,21 @@
 
 use std::fmt::Write;
 
-use plimsoll_analysis::warp::{WarpAnalysis, WarpSegment, WarpTable};
+use plimsoll_analysis::warp::{Recording, WarpAnalysis, WarpSegment, WarpTable};
 use plimsoll_model::OpKind;
 use plimsoll_report::segments::COLUMNS;
 
-use super::WarpNames;
 use super::words::date_time;
 
 /// Returns the segments of each kind, and of each endpoint of it, in the order of time; every
 /// table begins with its header line.
-pub fn segments_tsv(
-    analysis: &WarpAnalysis,
-    names: WarpNames<'_>,
-    utc_offset_seconds: i32,
-) -> String {
+pub fn segments_tsv(analysis: &WarpAnalysis, recording: &Recording<'_>) -> String {
     let mut text = String::new();
     for (kind, table) in analysis.kinds.iter().flat_map(|k| k.tables.iter().map(|t| (k.kind, t))) {
         text.push_str(&COLUMNS.join("\t"));
         text.push('\n');
         for (index, segment) in table.segments.iter().enumerate() {
-            row(&mut text, kind, table, names, (index, segment), utc_offset_seconds);
+            row(&mut text, kind, table, recording, (index, segment));
         }
     }
     text
@@ -31,12 +26,11 @@ fn row(
     text: &mut String,
     kind: OpKind,
     table: &WarpTable,
-    names: WarpNames<'_>,
+    recording: &Recording<'_>,
     (index, segment): (usize, &WarpSegment),
-    offset: i32,
 ) {
     let shares = &segment.shares;
-    let host = table.endpoint.map_or("", |id| names.endpoint(id));
+    let host = table.endpoint.map_or("", |id| recording.endpoint(id));
     let numbers: [&dyn std::fmt::Display; 12] = [
         &segment.length.as_secs_f64(),
         &table.objects_per_operation,
@@ -56,7 +50,7 @@ fn row(
     for number in numbers {
         let _ = write!(text, "\t{number}");
     }
-    let end = segment.start.after(segment.length);
-    let (start, end) = (date_time(segment.start, offset, 9), date_time(end, offset, 9));
+    let at = |moment| date_time(moment, recording.utc_offset_seconds, 9);
+    let (start, end) = (at(segment.start), at(segment.start.after(segment.length)));
     let _ = writeln!(text, "\t{start}\t{end}");
 }

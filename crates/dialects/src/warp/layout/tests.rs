@@ -6,9 +6,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use plimsoll_analysis::warp::{
-    Recording, WarpQuestion, WarpSegment, WarpSingleSize, WarpWorker, analyze, sums,
-};
+use plimsoll_analysis::warp::{WarpQuestion, WarpSegment, WarpSingleSize, WarpWorker, analyze};
 use plimsoll_foreign::warp::aggregated::Aggregated;
 use plimsoll_foreign::warp::raw::{ForeignWorker, Names, scan};
 use plimsoll_model::{EndpointId, Moment, OpKind, OpRecord};
@@ -53,10 +51,6 @@ impl Raw {
         Self { ops, names, workers, error_texts, utc_offset_seconds }
     }
 
-    fn names(&self) -> WarpNames<'_> {
-        WarpNames { endpoints: &self.names.endpoints, clients: &self.names.clients }
-    }
-
     fn recording(&self) -> Recording<'_> {
         Recording {
             ops: &self.ops,
@@ -64,6 +58,7 @@ impl Raw {
             clients: &self.names.clients,
             workers: &self.workers,
             error_texts: &self.error_texts,
+            utc_offset_seconds: self.utc_offset_seconds,
         }
     }
 
@@ -73,16 +68,15 @@ impl Raw {
 
     /// Returns the document that warp would make of it.
     pub(in crate::warp) fn document(&self) -> Aggregated {
-        let summary = sums(&self.recording(), &plain()).unwrap();
-        document(&summary, self.names(), self.utc_offset_seconds, String::new())
+        document(&self.recording(), &plain(), String::new()).unwrap()
     }
 
     fn text(&self, question: &WarpQuestion) -> String {
-        text(&self.analysis(question), self.names(), self.utc_offset_seconds)
+        text(&self.analysis(question), &self.recording())
     }
 
     fn tsv(&self, question: &WarpQuestion) -> String {
-        segments_tsv(&self.analysis(question), self.names(), self.utc_offset_seconds)
+        segments_tsv(&self.analysis(question), &self.recording())
     }
 }
 
@@ -246,12 +240,7 @@ fn check_throughput(ours: &WarpThroughput, printed: &Value) {
     let objects = printed["objects"].as_f64().unwrap();
     assert!((ours.shares.objects - objects).abs() < 1e-4, "{} {objects}", ours.shares.objects);
     let (segments, printed) = (ours.segments.as_ref().unwrap(), &printed["segmented"]);
-    let shown = [
-        ("fastest", segments.fastest()),
-        ("median", segments.median()),
-        ("slowest", segments.slowest()),
-    ];
-    for (name, segment) in shown {
+    for (name, segment) in ["fastest", "median", "slowest"].into_iter().zip(segments.picked()) {
         assert_eq!(time(segment.start), printed[format!("{name}_start")], "{name}");
         check_bytes(segment.bytes_per_second(), &printed[format!("{name}_bps")]);
     }

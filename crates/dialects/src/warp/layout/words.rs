@@ -6,6 +6,35 @@ use plimsoll_model::{Moment, WallTime};
 
 const NS: u64 = 1_000_000_000;
 
+/// What stands before each figure of the times of requests.
+pub(crate) const TIMES: [&str; 7] =
+    ["Avg: ", ", 50%: ", ", 90%: ", ", 99%: ", ", Fastest: ", ", Slowest: ", ", StdDev: "];
+/// What stands before each figure of times to first byte.
+pub(crate) const FIRST_BYTE: [&str; 9] = [
+    "Avg: ",
+    ", Best: ",
+    ", 25th: ",
+    ", Median: ",
+    ", 75th: ",
+    ", 90th: ",
+    ", 99th: ",
+    ", Worst: ",
+    // warp has no comma here.
+    " StdDev: ",
+];
+
+/// What the segments are called that are shown of all.
+pub(crate) const PICKS: [&str; 3] = ["Fastest", "50% Median", "Slowest"];
+
+/// Returns figures behind what stands before each.
+pub(crate) fn figures<T>(
+    heads: &[&str],
+    figures: impl IntoIterator<Item = T>,
+    text: impl Fn(T) -> String,
+) -> String {
+    heads.iter().zip(figures).map(|(head, of)| format!("{head}{}", text(of))).collect()
+}
+
 /// Returns a duration rounded down to a multiple of `unit_ns`, as Go prints durations.
 pub(crate) fn go_duration(duration: Duration, unit_ns: u64) -> String {
     let ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX) / unit_ns * unit_ns;
@@ -45,7 +74,7 @@ pub(super) fn rounded_millis(duration: Duration) -> String {
 }
 
 /// Returns milliseconds as whole seconds, rounded, never as minutes.
-pub(super) fn whole_seconds(millis: u64) -> String {
+pub(crate) fn whole_seconds(millis: u64) -> String {
     format!("{}s", (millis + 500) / 1_000)
 }
 
