@@ -40,7 +40,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use analysis::{
     AnalysisArgs, AnalyzeArgs, AsCommand, CompareArgs, ExportArgs, ExportFormat, MergeArgs,
-    MethodArg, ReportArgs, WarpAnalyzeArgs, WarpCmpArgs, WarpCommand, WarpMergeArgs,
+    ReportArgs, WarpAnalyzeArgs, WarpCmpArgs, WarpCommand, WarpMergeArgs,
 };
 pub(crate) use check::CheckArgs;
 pub(crate) use cosbench::CosbenchArgs;

@@ -30,7 +30,7 @@ pub(crate) mod run;
 pub(crate) mod s3;
 pub(crate) mod s3_benchmark;
 pub(crate) mod warp;
-mod warp_shown;
+pub(crate) mod warp_shown;
 pub(crate) mod weed;
 pub(crate) mod weed_benchmark;
 

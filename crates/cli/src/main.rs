@@ -77,7 +77,7 @@ fn main() -> ExitCode {
         Command::Analyze(args) => commands::analyze::run(args),
         Command::Compare(args) => commands::compare::run(args),
         Command::As(AsCommand::Warp(command)) => match command {
-            WarpCommand::Analyze(args) => commands::analyze::as_warp(args),
+            WarpCommand::Analyze(args) => commands::warp_shown::analyze(args),
             WarpCommand::Cmp(args) => commands::compare::as_warp(args),
             WarpCommand::Merge(args) => commands::merge::as_warp(args),
             WarpCommand::Benchmark(words) => commands::warp::run(words),

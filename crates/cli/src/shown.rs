@@ -1,12 +1,10 @@
 //! The report of a record as this machine shows it: in local time, with warnings and an exit code.
 
-use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use jiff::{Timestamp, tz::TimeZone};
 use plimsoll_conduct::Recording;
-use plimsoll_foreign::warp::aggregated::Aggregated;
 use plimsoll_model::WallTime;
 use plimsoll_report::text::Look;
 use plimsoll_report::{Report, json, text};
@@ -58,16 +56,6 @@ pub(crate) fn in_flags(error: ResultsError, asked: &AnalysisArgs) -> anyhow::Err
     };
     let value = value.map_or(String::new(), |value| format!(" {value}"));
     anyhow!("{flag}{value}: {reason}")
-}
-
-/// Leaves only the kind that was asked for in an aggregated file.
-pub(crate) fn narrow(file: &mut Aggregated, path: &Path, asked: &AnalysisArgs) -> Result<()> {
-    let Some(kind) = asked.kind()? else { return Ok(()) };
-    file.by_op_type.retain(|name, _| name == kind.name());
-    if file.by_op_type.is_empty() {
-        bail!("--analyze.op {}: {} has no such operation", kind.name(), path.display());
-    }
-    Ok(())
 }
 
 /// Returns a report as it is printed.

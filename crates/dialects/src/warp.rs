@@ -4,7 +4,6 @@
 //! A flag is taken, or taken with a [`Note`] of what differs, or refused by name; none is passed
 //! over. The table of `docs/coming-from-warp.md` lists them one by one.
 
-pub mod aggregated;
 mod arguments;
 mod asked;
 mod clients;

@@ -155,11 +155,7 @@ impl Record {
     pub fn open(path: &Path) -> Result<Self, ResultsError> {
         match open(path)? {
             Opened::Record(record) => Ok(*record),
-            Opened::Aggregated(_) => Err(ResultsError::Nothing(format!(
-                "{} holds warp's sums and figures, not the operations; name a run directory or a \
-                 raw file (.csv.zst, which warp writes with `full`)",
-                path.display()
-            ))),
+            Opened::Aggregated(_) => Err(only_sums(path)),
         }
     }
 
@@ -234,6 +230,15 @@ pub fn open(path: &Path) -> Result<Opened, ResultsError> {
     })
 }
 
+/// Refuses an aggregated file of warp's.
+pub fn only_sums(path: &Path) -> ResultsError {
+    ResultsError::Nothing(format!(
+        "{} holds warp's sums and figures, not the operations; `plimsoll as warp analyze` prints \
+         them, and `plimsoll as warp cmp` compares them",
+        path.display()
+    ))
+}
+
 /// Returns the runs below each path: itself, or those in it if it is a directory of runs.
 pub fn runs(paths: &[PathBuf]) -> Result<Vec<PathBuf>, ResultsError> {
     let mut runs = Vec::new();
@@ -246,7 +251,7 @@ pub fn runs(paths: &[PathBuf]) -> Result<Vec<PathBuf>, ResultsError> {
             .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect());
         let failed = |source| ReadError::Place { place: path.display().to_string(), source };
         let mut inside: Vec<PathBuf> = entries.map_err(failed)?;
-        inside.retain(|path| path.join("run.json").exists() || is_warp_name(path));
+        inside.retain(|path| path.join("run.json").exists() || is_raw_name(path));
         if inside.is_empty() {
             let sentence = format!("{} holds neither a run nor runs", path.display());
             return Err(ResultsError::Nothing(sentence));
@@ -257,9 +262,8 @@ pub fn runs(paths: &[PathBuf]) -> Result<Vec<PathBuf>, ResultsError> {
     Ok(runs)
 }
 
-fn is_warp_name(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    name.ends_with(".csv.zst") || name.ends_with(".json.zst")
+fn is_raw_name(path: &Path) -> bool {
+    path.file_name().unwrap_or_default().to_string_lossy().ends_with(".csv.zst")
 }
 
 fn of_run(path: &Path, directory: RunDirectory) -> Result<Record, ResultsError> {

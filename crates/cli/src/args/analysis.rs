@@ -125,19 +125,10 @@ fn given<const N: usize>(flags: [(&'static str, bool); N]) -> impl Iterator<Item
     flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag)
 }
 
-/// Which tool's definitions to use for the figures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum MethodArg {
-    /// Those of docs/measuring.md
-    Plimsoll,
-    /// Those of `warp analyze --full`, for a raw file of warp's
-    Warp,
-}
-
 #[derive(Args, Debug)]
 pub(crate) struct AnalyzeArgs {
-    /// Run directories, warp's raw (.csv.zst) and aggregated files (.json.zst), `-` for the
-    /// standard input
+    /// Run directories, warp's raw files (.csv.zst), `-` for the standard input; warp's aggregated
+    /// files (.json.zst) are printed as by `plimsoll as warp analyze`
     #[arg(required = true, value_name = "RUN|FILE")]
     pub(crate) records: Vec<PathBuf>,
     #[command(flatten)]
@@ -149,11 +140,20 @@ pub(crate) struct AnalyzeArgs {
     /// Overwrite the --analyze.out file if it exists
     #[arg(long, help_heading = "Analysis")]
     pub(crate) overwrite: bool,
-    /// Which tool's definitions to use for the figures
-    #[arg(long, value_enum, default_value_t = MethodArg::Plimsoll, help_heading = "Analysis")]
-    pub(crate) method: MethodArg,
     #[command(flatten, next_help_heading = "Output")]
     pub(crate) print: PrintArgs,
+}
+
+impl AnalyzeArgs {
+    /// Returns the flags given that cannot be followed where there are only warp's sums.
+    pub(crate) fn needing_operations(&self) -> impl Iterator<Item = &'static str> {
+        let own = given([
+            ("--json", self.print.json),
+            ("--analyze.v", self.analysis.details),
+            ("--analyze.out", self.out.is_some()),
+        ]);
+        self.analysis.needing_operations().chain(own)
+    }
 }
 
 #[derive(Args, Debug)]

@@ -2,22 +2,17 @@
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
-use plimsoll_analysis::warp::{self, WarpQuestion};
+use anyhow::{Context, Result, bail};
 use plimsoll_conduct::output::Named;
-use plimsoll_dialects::warp::layout as warp_layout;
-use plimsoll_dialects::warp::{WarpShown, aggregated};
-use plimsoll_foreign::warp::aggregated::Aggregated;
 use plimsoll_report::segments::{self, Separator};
 use plimsoll_report::{Report, csv, json, lost};
-use plimsoll_results::{Asked, Opened, Record, open};
+use plimsoll_results::{Asked, Opened, Record, only_sums, open};
 
-use crate::args::{AnalyzeArgs, MethodArg, PrintArgs, WarpAnalyzeArgs, overwrite};
+use crate::args::{AnalyzeArgs, overwrite};
 use crate::commands::warp_shown;
 use crate::flags;
-use crate::shown::{self, look};
+use crate::shown;
 use crate::ui::Ui;
 
 /// Names the file that segments are written to.
@@ -33,93 +28,13 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<ExitCode> {
     outcome.show(args, &ui)
 }
 
-/// Analyses each file in the words of warp.
-pub(crate) fn as_warp(args: &WarpAnalyzeArgs) -> Result<ExitCode> {
-    let print = &args.shared.print;
-    let ui = print.ui();
-    args.shared.idle().for_each(|sentence| ui.warn(&sentence));
-    let (is_json, is_full) = (print.json, args.shared.full);
-    if is_json && is_full {
-        ui.warn("--json: the document is that of `warp analyze --json` without --full");
-    }
-    let of_raw = AnalyzeArgs {
-        records: Vec::new(),
-        analysis: args.analysis.clone(),
-        out: args.out.clone(),
-        // As warp does.
-        overwrite: true,
-        method: MethodArg::Warp,
-        print: PrintArgs { json: false, ..print.clone() },
-    };
-    let mut outcome = Outcome { is_warps: true, ..Outcome::default() };
-    for path in &args.files {
-        let document = match open(path)? {
-            Opened::Record(record) if is_full && !is_json => {
-                outcome.warps(&record, &of_raw, &ui)?;
-                continue;
-            }
-            Opened::Record(record) => {
-                // The text and the document are warp's, which have no place for it.
-                let degraded = record.degraded();
-                outcome.is_degraded |= degraded.is_some();
-                degraded.iter().for_each(|why| ui.warn(&format!("{}: {why}", path.display())));
-                warp_shown::of_file(&record, path, args, &ui)?
-            }
-            Opened::Aggregated(file) => {
-                warp_shown::warn_of_idle(args, path, &ui);
-                shown::narrow(&mut (*file).clone(), path, &warp_shown::only_op(args))?;
-                *file
-            }
-        };
-        outcome.texts.push(warp_shown::of_document(
-            &document,
-            args.analysis.op.as_deref(),
-            is_json,
-        ));
-    }
-    if let Some(path) = args.out.as_ref().filter(|_| !outcome.segments.warps.is_empty()) {
-        let named = Named { name: OUT, path, overwrite: overwrite(true) };
-        write_segments(named, &outcome.segments)?;
-    }
-    ui.result(&outcome.texts.concat())?;
-    Ok(shown::exit_code(!outcome.is_degraded))
-}
-
-/// Prints a run of ours as warp does that keeps every operation.
-pub(crate) fn print_as_warp(record: &Record, shown: &WarpShown, ui: &Ui) -> Result<()> {
-    let endpoint = |host: &String| {
-        record.endpoint(host).map_err(|error| anyhow!("--analyze.host {host}: {error}"))
-    };
-    let host = shown.host.as_ref().map(endpoint).transpose()?;
-    let mut outcome = Outcome { is_warps: true, ..Outcome::default() };
-    outcome.in_warps_words(record, &WarpQuestion { host, ..shown.question })?;
-    if let Some(path) = shown.out.as_ref().map(Path::new) {
-        let named = Named { name: OUT, path, overwrite: overwrite(true) };
-        write_segments(named, &outcome.segments)?;
-    }
-    // Not with the empty line in front that `analyze` has, but with one behind.
-    let text = outcome.texts.concat();
-    ui.result(&format!("{}\n", text.strip_prefix('\n').unwrap_or(&text)))?;
-    Ok(())
-}
-
-/// What one record gave, for programs.
-#[derive(serde::Serialize)]
-#[serde(untagged)]
-enum Document {
-    Report(Box<Report>),
-    Aggregated(serde_json::Value),
-}
-
 /// What all records gave.
 #[derive(Default)]
 struct Outcome {
-    /// Whether nothing is printed that warp would not print.
-    is_warps: bool,
     /// Whether a run lost agents.
     is_degraded: bool,
     texts: Vec<String>,
-    documents: Vec<Document>,
+    documents: Vec<Report>,
     segments: Segments,
 }
 
@@ -127,8 +42,6 @@ struct Outcome {
 #[derive(Default)]
 struct Segments {
     rows: Vec<segments::SegmentOut>,
-    /// As warp's own method gives them.
-    warps: String,
     /// Of runs on files a line for each stage, row and kind instead.
     rows_of_stages: String,
 }
@@ -136,11 +49,14 @@ struct Segments {
 impl Outcome {
     fn read(&mut self, path: &Path, opened: Opened, args: &AnalyzeArgs, ui: &Ui) -> Result<()> {
         match opened {
-            Opened::Aggregated(file) => self.aggregated(path, *file, args, ui),
-            Opened::Record(record) => match args.method {
-                MethodArg::Plimsoll => self.ours(&record, args, ui),
-                MethodArg::Warp => self.warps(&record, args, ui),
-            },
+            Opened::Aggregated(file) => {
+                if let Some(flag) = args.needing_operations().next() {
+                    bail!("{flag}: {}", only_sums(path));
+                }
+                self.texts.push(warp_shown::of_sums(&file, path, &args.analysis, false)?);
+                Ok(())
+            }
+            Opened::Record(record) => self.record(&record, args, ui),
         }
     }
 
@@ -160,7 +76,7 @@ impl Outcome {
         Ok(shown::exit_code(!self.is_degraded))
     }
 
-    fn ours(&mut self, record: &Record, args: &AnalyzeArgs, ui: &Ui) -> Result<()> {
+    fn record(&mut self, record: &Record, args: &AnalyzeArgs, ui: &Ui) -> Result<()> {
         let asked = args.analysis.asked()?;
         let asked = Asked { details: asked.details || args.out.is_some(), ..asked };
         let report = shown::report(record, &asked);
@@ -175,82 +91,7 @@ impl Outcome {
         }
         let text = shown::in_text(&report, ui);
         self.texts.push(flags::in_flags_of_run(&report.command, &text));
-        self.documents.push(Document::Report(Box::new(report)));
-        Ok(())
-    }
-
-    fn aggregated(
-        &mut self,
-        path: &Path,
-        mut file: Aggregated,
-        args: &AnalyzeArgs,
-        ui: &Ui,
-    ) -> Result<()> {
-        let asked = &args.analysis;
-        let own = [
-            ("--analyze.out", args.out.is_some()),
-            ("--method warp", args.method == MethodArg::Warp),
-        ];
-        let own = own.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag);
-        if let Some(flag) = asked.needing_operations().chain(own).next() {
-            bail!(
-                "{flag} needs every operation, and {} holds only warp's sums and figures; use the \
-                 raw file (.csv.zst) that warp writes with --full",
-                path.display()
-            );
-        }
-        shown::narrow(&mut file, path, asked)?;
-        self.texts.push(aggregated::text(&file, &look(ui)));
-        self.documents.push(Document::Aggregated(aggregated::json(&file)));
-        Ok(())
-    }
-
-    /// Analyses a raw file as `warp analyze --full` does.
-    fn warps(&mut self, record: &Record, args: &AnalyzeArgs, ui: &Ui) -> Result<()> {
-        if record.manifest().is_some() {
-            bail!(
-                "the method of warp is for raw files of warp's; {} is a run of plimsoll's, which \
-                 `plimsoll export` turns into one",
-                record.path.display()
-            );
-        }
-        if args.print.json {
-            bail!("--method warp prints warp's text; leave --json out");
-        }
-        if let Some(flag) = args.analysis.unknown_to_warp().next() {
-            bail!("{flag}: the method of warp knows no such thing; leave it out");
-        }
-        // The text is warp's, which has no place for them.
-        record
-            .losses
-            .iter()
-            .for_each(|loss| ui.warn(&format!("{}: {loss}", record.path.display())));
-        let asked = &args.analysis;
-        let host = asked.host.as_deref().map(|host| record.endpoint(host)).transpose();
-        let host = host.map_err(|error| shown::in_flags(error, asked))?;
-        let question = WarpQuestion {
-            segment: asked.dur.map(|dur| dur.0),
-            op: asked.kind()?,
-            host,
-            skip: asked.skip.map_or(Duration::ZERO, |skip| skip.0),
-            offset: asked.offset,
-            limit: asked.limit,
-            verbose: asked.details,
-        };
-        self.in_warps_words(record, &question)
-    }
-
-    fn in_warps_words(&mut self, record: &Record, question: &WarpQuestion) -> Result<()> {
-        let record = record.as_warp()?;
-        let recording = record.recording();
-        let analysis = warp::analyze(&recording, question);
-        self.segments.warps += &warp_layout::segments_tsv(&analysis, &recording);
-        let report = warp_layout::text(&analysis, &recording);
-        self.texts.push(match self.is_warps {
-            // As warp, which begins with an empty line.
-            true => format!("\n{report}"),
-            false => format!("method: warp analyze --full (docs/method-warp.md)\n{report}"),
-        });
+        self.documents.push(report);
         Ok(())
     }
 }
@@ -270,7 +111,6 @@ fn write_segments(named: Named<'_>, segments: &Segments) -> Result<()> {
     let path = named.path;
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
     let text = match ending.as_deref() {
-        _ if !segments.warps.is_empty() => segments.warps.clone(),
         _ if !segments.rows_of_stages.is_empty() => segments.rows_of_stages.clone(),
         Some("parquet") => {
             let file = named.create()?;

@@ -1,21 +1,25 @@
 //! `plimsoll compare` and `plimsoll as warp cmp`: what changed between runs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::slice;
 
 use anyhow::{Result, bail};
 use plimsoll_analysis::compare::{
     Comparison, Difference, Gate, Margin, Presence, exit_code, judge,
 };
+use plimsoll_analysis::warp::WarpQuestion;
 use plimsoll_conduct::output::Named;
-use plimsoll_dialects::warp::{aggregated, cmp};
+use plimsoll_dialects::warp::cmp;
 use plimsoll_model::OpKind;
 use plimsoll_report::{compare as report, format};
-use plimsoll_results::{Opened, Side, open, runs};
+use plimsoll_results::{Opened, Record, Side, only_sums, open, runs};
 
+use super::warp_shown;
 use crate::args::{AnalysisArgs, CompareArgs, WarpCmpArgs, overwrite};
 use crate::flags;
 use crate::shown;
+use crate::ui::Ui;
 
 /// Compares, and judges the gates.
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
@@ -59,13 +63,19 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
 
 /// Compares two files or runs in warp's layout.
 pub(crate) fn as_warp(args: &WarpCmpArgs) -> Result<ExitCode> {
-    let (before, after) = ([args.before.clone()], [args.after.clone()]);
     let ui = args.shared.print.ui();
     args.shared.idle().for_each(|sentence| ui.warn(&sentence));
     if args.shared.full {
         ui.warn("--full has no effect: every operation of a raw file is always used");
     }
-    let (comparison, differences) = compared(&before, &after, Margin::default(), &args.analysis)?;
+    let [before, after] = [&args.before, &args.after].map(|path| opened(path));
+    let (before, after) = (before?, after?);
+    let mut both = before.iter().chain(&after);
+    let has_sums = both.any(|(_, opened)| matches!(opened, Opened::Aggregated(_)));
+    let asked = AnalysisArgs { details: true, ..args.analysis.clone() };
+    let side = |opened| side_as_warp(opened, has_sums, &asked, &ui);
+    let (comparison, differences) = side(before)?.compare(side(after)?, Margin::default());
+    refuse_nothing_in_common(&comparison)?;
     if args.shared.print.json {
         ui.warn("--json: the document is plimsoll's, as of `plimsoll compare --json`");
         ui.result(&format!("{:#}\n", report::json::json(&comparison, &differences, &[])))?;
@@ -75,6 +85,42 @@ pub(crate) fn as_warp(args: &WarpCmpArgs) -> Result<ExitCode> {
         ui.result(&cmp::text(&comparison, &differences))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Opens the runs at a path.
+fn opened(path: &PathBuf) -> Result<Vec<(PathBuf, Opened)>> {
+    let each = |path: PathBuf| Ok((path.clone(), open(&path)?));
+    runs(slice::from_ref(path))?.into_iter().map(each).collect()
+}
+
+/// Reads a side; where only warp's sums are known of a run, those of every run are compared.
+fn side_as_warp(
+    opened: Vec<(PathBuf, Opened)>,
+    has_sums: bool,
+    args: &AnalysisArgs,
+    ui: &Ui,
+) -> Result<Side> {
+    let mut side = Side::default();
+    for (path, opened) in opened {
+        let document = match opened {
+            Opened::Record(record) if !has_sums => {
+                add(&mut side, &path, &record, args)?;
+                continue;
+            }
+            Opened::Record(record) => {
+                warp_shown::warn_of(&record, ui);
+                warp_shown::of_record(&record, &WarpQuestion::default())?
+            }
+            Opened::Aggregated(document) => *document,
+        };
+        if let Some(flag) = args.needing_operations().next() {
+            bail!("{flag}: {}", only_sums(&path));
+        }
+        let kind = warp_shown::kind_of(&document, &path, args)?;
+        let figures = cmp::of_document(&path.display().to_string(), &document, kind);
+        side.add_figures(figures, document.commandline.as_deref());
+    }
+    Ok(side)
 }
 
 fn compared(
@@ -109,28 +155,16 @@ pub(super) fn refuse_nothing_in_common(comparison: &Comparison) -> Result<()> {
 
 /// Reads the runs of a side.
 pub(super) fn side(paths: &[PathBuf], args: &AnalysisArgs) -> Result<Side> {
-    let asked = args.asked()?;
     let mut side = Side::default();
     for path in runs(paths)? {
-        match open(&path)? {
-            Opened::Record(record) => {
-                // Without figures nothing is ever decided, however many runs are added.
-                record.require_operations()?;
-                let added = side.add(&path, &record, &asked);
-                added.map_err(|error| shown::in_flags(error, args))?;
-            }
-            Opened::Aggregated(mut file) => {
-                if let Some(flag) = args.needing_operations().next() {
-                    bail!(
-                        "{flag} needs every operation, and {} holds only warp's sums and figures",
-                        path.display()
-                    );
-                }
-                shown::narrow(&mut file, &path, args)?;
-                let figures = aggregated::figures(&path.display().to_string(), &file);
-                side.add_figures(figures, file.commandline.as_deref());
-            }
-        }
+        add(&mut side, &path, &Record::open(&path)?, args)?;
     }
     Ok(side)
+}
+
+fn add(side: &mut Side, path: &Path, record: &Record, args: &AnalysisArgs) -> Result<()> {
+    // Without figures nothing is ever decided, however many runs are added.
+    record.require_operations()?;
+    let added = side.add(path, record, &args.asked()?);
+    added.map_err(|error| shown::in_flags(error, args))
 }

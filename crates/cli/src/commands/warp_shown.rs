@@ -1,28 +1,33 @@
 //! What is shown in warp's words, and the file that warp would leave.
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_analysis::warp::WarpQuestion;
 use plimsoll_conduct::output::Named;
 use plimsoll_dialects::warp::report::{self, ReportShown};
-use plimsoll_dialects::warp::{self, WarpRun};
+use plimsoll_dialects::warp::{self, WarpRun, WarpShown, layout};
 use plimsoll_foreign::warp::aggregated::{self, Aggregated};
-use plimsoll_results::{Export, ExportFormat, Record, typed_again};
+use plimsoll_model::OpKind;
+use plimsoll_results::{Export, ExportFormat, Opened, Origin, Record, open, typed_again};
 
 use crate::args::{AnalysisArgs, WarpAnalyzeArgs, overwrite};
-use crate::commands::analyze;
+use crate::shown;
 use crate::ui::Ui;
 
 /// The flag that names warp's file.
 const BENCHDATA: &str = "--benchdata";
+/// The flag that names the file that segments are written to.
+const OUT: &str = "--analyze.out";
 
 /// Prints a run of ours as warp does.
 pub(super) fn print_run(record: &Record, run: &WarpRun, ui: &Ui) -> Result<()> {
     if run.shown.full && !run.json {
-        return analyze::print_as_warp(record, &run.shown, ui);
+        return print_full(record, &run.shown, ui);
     }
-    let document = of_run(record, &run.shown.question)?;
+    let document = of_record(record, &run.shown.question)?;
     let op = run.shown.question.op.map(|kind| kind.name());
     let shown = ReportShown { details: run.shown.question.verbose, op };
     // The empty lines are warp's.
@@ -34,58 +39,173 @@ pub(super) fn print_run(record: &Record, run: &WarpRun, ui: &Ui) -> Result<()> {
     Ok(())
 }
 
-/// Returns warp's document of a run of ours: of what was measured.
-fn of_run(record: &Record, question: &WarpQuestion) -> Result<Aggregated> {
-    let seen = record.as_warp_measured()?;
-    let command = record.manifest().map(|manifest| typed_again(&manifest.command_line));
-    let document = warp::document(&seen.recording(), question, command.unwrap_or_default());
+/// Prints a run of ours as warp does that keeps every operation.
+fn print_full(record: &Record, shown: &WarpShown, ui: &Ui) -> Result<()> {
+    let endpoint = |host: &String| {
+        record.endpoint(host).map_err(|error| anyhow!("--analyze.host {host}: {error}"))
+    };
+    let host = shown.host.as_ref().map(endpoint).transpose()?;
+    let Full { report, segments } = full(record, &WarpQuestion { host, ..shown.question })?;
+    write_segments(shown.out.as_deref().map(Path::new), &segments)?;
+    // The empty line is warp's.
+    ui.result(&format!("{report}\n"))?;
+    Ok(())
+}
+
+/// Returns warp's document of a record; of a run of ours, of what was measured.
+pub(super) fn of_record(record: &Record, question: &WarpQuestion) -> Result<Aggregated> {
+    let command = match &record.origin {
+        Origin::Run { manifest, .. } => typed_again(&manifest.command_line),
+        Origin::Warp { end } => end.command_line.clone().unwrap_or_default(),
+    };
+    let document = warp::document(&record.as_warp_measured()?.recording(), question, command);
     document.ok_or_else(|| anyhow!("there is no operation"))
 }
 
-/// Returns warp's document of a record that `analyze` was given.
-pub(super) fn of_file(
-    record: &Record,
-    path: &Path,
-    args: &WarpAnalyzeArgs,
-    ui: &Ui,
-) -> Result<Aggregated> {
-    if let Some(flag) = args.analysis.unknown_to_warp().next() {
-        bail!("{flag}: the method of warp knows no such thing; leave it out");
+/// Carries out `plimsoll as warp analyze`: prints each file in the words of warp.
+pub(crate) fn analyze(args: &WarpAnalyzeArgs) -> Result<ExitCode> {
+    let print = &args.shared.print;
+    let ui = print.ui();
+    args.shared.idle().for_each(|sentence| ui.warn(&sentence));
+    let (is_json, is_full) = (print.json, args.shared.full);
+    if is_json && is_full {
+        ui.warn("--json: the document is that of `warp analyze --json` without --full");
     }
-    record.losses.iter().for_each(|loss| ui.warn(&format!("{}: {loss}", path.display())));
-    let asked = &args.analysis;
+    let (mut text, mut segments, mut is_degraded) = (String::new(), String::new(), false);
+    for path in &args.files {
+        let record = match open(path)? {
+            Opened::Aggregated(document) => {
+                warn_of_idle(args, path, &ui);
+                text += &of_sums(&document, path, &args.analysis, is_json)?;
+                continue;
+            }
+            Opened::Record(record) => record,
+        };
+        if let Some(flag) = args.analysis.unknown_to_warp().next() {
+            bail!("{flag}: the method of warp knows no such thing; leave it out");
+        }
+        is_degraded |= record.degraded().is_some();
+        warn_of(&record, &ui);
+        if is_full && !is_json {
+            let shown = full(&record, &question(&record, &args.analysis)?)?;
+            // warp begins with an empty line.
+            text += &format!("\n{}", shown.report);
+            segments += &shown.segments;
+        } else {
+            warn_without_full(args, &ui);
+            let AnalysisArgs { offset, limit, .. } = args.analysis;
+            let question = WarpQuestion { offset, limit, ..WarpQuestion::default() };
+            let document = of_record(&record, &question)?;
+            text += &of_document(&document, args.analysis.kind()?, is_json);
+        }
+    }
+    if !segments.is_empty() {
+        write_segments(args.out.as_deref(), &segments)?;
+    }
+    ui.result(&text)?;
+    Ok(shown::exit_code(!is_degraded))
+}
+
+/// Warns of what warp's text and document have no place for.
+pub(super) fn warn_of(record: &Record, ui: &Ui) {
+    let path = record.path.display();
+    let untold = record.degraded().into_iter().chain(record.losses.clone());
+    untold.for_each(|why| ui.warn(&format!("{path}: {why}")));
+}
+
+/// Returns what is asked of a raw file.
+fn question(record: &Record, asked: &AnalysisArgs) -> Result<WarpQuestion> {
+    if record.manifest().is_some() {
+        bail!(
+            "the method of warp is for raw files of warp's; {} is a run of plimsoll's, which \
+             `plimsoll export` turns into one",
+            record.path.display()
+        );
+    }
+    let host = asked.host.as_deref().map(|host| record.endpoint(host)).transpose();
+    Ok(WarpQuestion {
+        segment: asked.dur.map(|dur| dur.0),
+        op: asked.kind()?,
+        host: host.map_err(|error| shown::in_flags(error, asked))?,
+        skip: asked.skip.map_or(Duration::ZERO, |skip| skip.0),
+        offset: asked.offset,
+        limit: asked.limit,
+        verbose: asked.details,
+    })
+}
+
+/// The report of `warp analyze --full`, and the table of segments.
+struct Full {
+    report: String,
+    segments: String,
+}
+
+fn full(record: &Record, question: &WarpQuestion) -> Result<Full> {
+    let seen = record.as_warp()?;
+    let recording = seen.recording();
+    let analysis = plimsoll_analysis::warp::analyze(&recording, question);
+    let segments = layout::segments_tsv(&analysis, &recording);
+    Ok(Full { report: layout::text(&analysis, &recording), segments })
+}
+
+/// Writes the table of segments where it was asked for; as warp does, over a file that is there.
+fn write_segments(out: Option<&Path>, segments: &str) -> Result<()> {
+    let Some(path) = out else { return Ok(()) };
+    Ok(Named { name: OUT, path, overwrite: overwrite(true) }.write(segments.as_bytes())?)
+}
+
+/// Warns of flags that the default report cannot be asked with.
+fn warn_without_full(args: &WarpAnalyzeArgs, ui: &Ui) {
     let counts_without_full = ["--analyze.offset", "--analyze.limit"];
-    let out = args.out.is_some().then_some("--analyze.out");
-    let idle = asked.needing_operations().filter(|flag| !counts_without_full.contains(flag));
-    for flag in idle.chain(out) {
+    let out = args.out.is_some().then_some(OUT);
+    let idle = args.analysis.needing_operations();
+    for flag in idle.filter(|flag| !counts_without_full.contains(flag)).chain(out) {
         ui.warn(&format!("{flag} has no effect without --full, as in warp"));
     }
-    let question =
-        WarpQuestion { offset: asked.offset, limit: asked.limit, ..WarpQuestion::default() };
-    of_run(record, &question)
 }
 
 /// Warns of flags that a document of warp's cannot be asked with.
-pub(super) fn warn_of_idle(args: &WarpAnalyzeArgs, path: &Path, ui: &Ui) {
+fn warn_of_idle(args: &WarpAnalyzeArgs, path: &Path, ui: &Ui) {
     let full = args.shared.full.then_some("--full");
-    let out = args.out.is_some().then_some("--analyze.out");
+    let out = args.out.is_some().then_some(OUT);
     for flag in args.analysis.needing_operations().chain(full).chain(out) {
         let path = path.display();
         ui.warn(&format!("{flag} has no effect: {path} holds only warp's sums and figures"));
     }
 }
 
-/// Returns what `analyze` is asked but for the type of operation: nothing.
-pub(super) fn only_op(args: &WarpAnalyzeArgs) -> AnalysisArgs {
-    AnalysisArgs { op: args.analysis.op.clone(), ..AnalysisArgs::default() }
+/// Returns what `warp analyze` prints of an aggregated file.
+pub(super) fn of_sums(
+    document: &Aggregated,
+    path: &Path,
+    asked: &AnalysisArgs,
+    is_json: bool,
+) -> Result<String> {
+    Ok(of_document(document, kind_of(document, path, asked)?, is_json))
+}
+
+/// Returns the kind that was asked for, which an aggregated file must have.
+pub(super) fn kind_of(
+    document: &Aggregated,
+    path: &Path,
+    asked: &AnalysisArgs,
+) -> Result<Option<OpKind>> {
+    let kind = asked.kind()?;
+    match kind.filter(|kind| !document.by_op_type.contains_key(kind.name())) {
+        Some(kind) => {
+            bail!("--analyze.op {}: {} has no such operation", kind.name(), path.display())
+        }
+        None => Ok(kind),
+    }
 }
 
 /// Returns what `warp analyze` prints of a document.
-pub(super) fn of_document(document: &Aggregated, op: Option<&str>, is_json: bool) -> String {
+fn of_document(document: &Aggregated, kind: Option<OpKind>, is_json: bool) -> String {
+    let shown = ReportShown { details: true, op: kind.map(OpKind::name) };
     match is_json {
         true => aggregated::text(document),
         // warp puts a line feed and a blank before it, and a line feed behind.
-        false => format!("\n {}\n", report::text(document, ReportShown { details: true, op })),
+        false => format!("\n {}\n", report::text(document, shown)),
     }
 }
 
@@ -117,7 +237,7 @@ impl Benchdata {
             let export = Export::of(record).context("it is not a run of plimsoll's")?;
             export.write(ExportFormat::Warp, Box::new(&mut file)).with_context(failed)?;
         } else {
-            let document = of_run(record, &WarpQuestion::default())?;
+            let document = of_record(record, &WarpQuestion::default())?;
             aggregated::write(&document, &mut file).with_context(failed)?;
         }
         named.finish(file)?;

@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use plimsoll_dialects::warp::report::{self, ReportShown};
+use plimsoll_foreign::warp::aggregated;
 use plimsoll_foreign::warp::raw::{self, Names};
 use plimsoll_model::{Moment, OpRecord, WorkerId};
-use plimsoll_testkit::grammar::{accept, warp_report};
 
 use crate::harness::{
     self, counts, measured, plimsoll, printed, refused, run_line, stderr, without_checksum,
@@ -69,7 +70,6 @@ fn flags_that_ask_for_what_is_not_there_are_refused() {
         ("analyze run --analyze.op get", "no such operation"),
         ("analyze run --analyze.host nowhere:1", "--analyze.host nowhere:1"),
         ("analyze run --stage prepare", "--stage prepare"),
-        ("analyze run --method warp", "plimsoll export"),
         ("analyze nothing", "nothing"),
         ("export run -o ops.txt", ".csv.zst, .csv, .jsonl, .om, .hlog, .trace.json"),
         ("compare run run --gate p99", "--gate"),
@@ -166,12 +166,16 @@ fn every_file_of_warps_is_analysed() {
     files.sort();
     assert_eq!(files.len(), 28);
     for file in &files {
-        let raw = file.to_str().unwrap().ends_with(".csv.zst");
-        let methods: &[&str] = if raw { &["plimsoll", "warp"] } else { &["plimsoll"] };
-        for method in methods {
-            let line = format!("analyze --method {method} {}", file.display());
-            assert!(printed(place.path(), &line).lines().count() > 3, "{line}");
-        }
+        let commands = ["analyze", "as warp analyze", "as warp analyze --full"];
+        let texts = commands.map(|command| {
+            let line = format!("{command} {}", file.display());
+            let text = printed(place.path(), &line);
+            assert!(text.lines().count() > 3, "{line}");
+            text
+        });
+        let is_aggregated = file.to_str().unwrap().ends_with(".json.zst");
+        assert_eq!(texts[0] == texts[1], is_aggregated, "{}", file.display());
+        assert_eq!(texts[1] == texts[2], is_aggregated, "{}", file.display());
     }
 }
 
@@ -185,39 +189,68 @@ fn what_warp_wrote_can_be_merged_and_compared() {
     assert!(said.contains("nothing overlaps"), "{said}");
     let said = refused(place.path(), &format!("merge {get} {get} -o merged"));
     assert!(said.contains("given twice"), "{said}");
-    let mixed_kinds = format!("merge {get} {} -o merged", file("get-default.json.zst"));
-    let said = refused(place.path(), &mixed_kinds);
-    assert!(said.contains("sums and figures"), "{said}");
-    let sums = file("get-default.json.zst");
-    for command in [format!("analyze {sums}"), format!("compare {sums} {sums}")] {
-        let said = refused(place.path(), &format!("{command} --analyze.dur 5s"));
-        assert!(said.contains("--analyze.dur") && said.contains("sums and figures"), "{said}");
-    }
     let said = printed(place.path(), &format!("as warp cmp {get} {hosts}"));
     // As warp prints the two files' numbers of operations.
     assert!(said.contains("Operation: GET\nOperations: 6529 -> 16649\n"), "{said}");
 }
 
 #[test]
+fn what_needs_operations_refuses_an_aggregated_file_in_one_sentence() {
+    let place = tempfile::tempdir().unwrap();
+    let sums = format!("{WARP_FILES}/get-default.json.zst");
+    let why = format!(
+        "{sums} holds warp's sums and figures, not the operations; `plimsoll as warp analyze` \
+         prints them, and `plimsoll as warp cmp` compares them\n"
+    );
+    for flag in ["--json", "--analyze.v", "--analyze.dur=5s", "--analyze.out=x.csv"] {
+        let said = refused(place.path(), &format!("analyze {flag} {sums}"));
+        let flag = flag.split('=').next().unwrap();
+        assert_eq!(said, format!("plimsoll: {flag}: {why}"));
+    }
+    let raw = format!("{WARP_FILES}/get-full.csv.zst");
+    for line in [
+        format!("compare {sums} {sums}"),
+        format!("compare {raw} {sums}"),
+        format!("merge {raw} {sums} -o merged"),
+        format!("export {sums} -o ops.csv"),
+        format!("report {sums} -o page.html"),
+    ] {
+        assert_eq!(refused(place.path(), &line), format!("plimsoll: {why}"), "{line}");
+    }
+    let said = refused(place.path(), &format!("as warp cmp --analyze.dur 5s {sums} {raw}"));
+    assert_eq!(said, format!("plimsoll: --analyze.dur: {why}"));
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn a_kind_of_an_aggregated_file_is_shown_alone() {
     let place = tempfile::tempdir().unwrap();
     let sums = format!("{WARP_FILES}/mixed-default.json.zst");
-    let kinds = |line: &str| -> Vec<String> {
-        let document: serde_json::Value =
-            serde_json::from_str(&printed(place.path(), line)).unwrap();
-        let kinds = document["kinds"].as_array().unwrap().iter();
-        kinds.map(|kind| kind["kind"].as_str().unwrap().to_owned()).collect()
-    };
-    assert_eq!(kinds(&format!("analyze --json {sums}")), ["DELETE", "GET", "PUT", "STAT"]);
-    assert_eq!(kinds(&format!("analyze --json --analyze.op put {sums}")), ["PUT"]);
-    for command in ["analyze", "as warp analyze"] {
-        let said = printed(place.path(), &format!("{command} --analyze.op put {sums}"));
+    let [analyze, as_warp, cmp] = [
+        format!("analyze {sums}"),
+        format!("as warp analyze {sums}"),
+        format!("as warp cmp {sums} {sums}"),
+    ];
+    for command in [&analyze, &as_warp, &cmp] {
+        let all = printed(place.path(), command);
+        assert!(all.contains("PUT") && all.contains("DELETE"), "{all}");
+        let said = printed(place.path(), &format!("{command} --analyze.op put"));
         assert!(said.contains("PUT") && !said.contains("DELETE"), "{said}");
-    }
-    for command in [format!("analyze {sums}"), format!("compare {sums} {sums}")] {
         let said = refused(place.path(), &format!("{command} --analyze.op list"));
         assert_eq!(said, format!("plimsoll: --analyze.op LIST: {sums} has no such operation\n"));
     }
+}
+
+#[test]
+fn sums_are_compared_with_the_sums_of_operations() {
+    let place = tempfile::tempdir().unwrap();
+    // warp printed 9,277 GETs of one file; the other holds each of 6,529.
+    let (sums, raw) = ("get-default.json.zst", "get-full.csv.zst");
+    let (sums, raw) = (format!("{WARP_FILES}/{sums}"), format!("{WARP_FILES}/{raw}"));
+    let said = printed(place.path(), &format!("as warp cmp {sums} {raw}"));
+    assert!(said.contains("Operation: GET\nOperations: 9277 -> 6529\n"), "{said}");
+    let said = printed(place.path(), &format!("as warp cmp {raw} {raw} --analyze.dur 2s"));
+    assert!(said.contains("* Average: +0.00% "), "{said}");
 }
 
 #[test]
@@ -233,22 +266,22 @@ fn as_warp_analyze_prints_what_warp_printed() {
         body.contains("10.18 MiB/s, 651.78 obj/s") && report.contains(body.trim_end()),
         "{body}"
     );
-    let method = printed(place.path(), &format!("analyze --method warp {raw}"));
-    assert_eq!(method.split_once('\n').unwrap().1, as_warp.strip_prefix('\n').unwrap());
     let shorter = printed(place.path(), &format!("as warp analyze --full --analyze.dur 2s {raw}"));
     assert!(shorter.contains(" x 2s"), "{shorter}");
     // Without `--full` the sums, of a raw file and of warp's own document alike.
     let sums = file("get-default.json.zst");
     let of_raw = printed(place.path(), &format!("as warp analyze {raw}"));
     let of_sums = printed(place.path(), &format!("as warp analyze {sums}"));
-    for text in [&of_raw, &of_sums] {
-        let report = text.strip_prefix("\n ").and_then(|text| text.strip_suffix('\n'));
-        accept(&warp_report(true), report.unwrap());
-    }
     assert!(of_sums.contains("\n * Average: 16.05 MiB/s, 1027.18 obj/s (7s)\n"), "{of_sums}");
     let both = printed(place.path(), &format!("as warp analyze {raw} {sums}"));
     assert_eq!(both, of_raw.clone() + &of_sums);
     let json = printed(place.path(), &format!("as warp analyze --json {raw}"));
+    let stored = fs::read(&sums).unwrap();
+    for (text, document) in [(&of_raw, json.as_bytes()), (&of_sums, &stored)] {
+        let shown = ReportShown { details: true, op: None };
+        let report = report::text(&aggregated::read(document).unwrap(), shown);
+        assert_eq!(*text, format!("\n {report}\n"));
+    }
     let document: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(document["v"], 2);
     let throughput = &document["total"]["throughput"];
@@ -293,7 +326,7 @@ fn a_flag_of_warps_without_effect_is_never_silent() {
     assert_eq!(warnings(place.path(), &line), without);
     let compared = warnings(place.path(), &format!("as warp cmp --full --web {raw} {raw}"));
     assert_eq!(compared.len(), 2, "{compared:?}");
-    let said = refused(place.path(), &format!("analyze --method warp --full-span {raw}"));
+    let said = refused(place.path(), &format!("as warp analyze --full-span {raw}"));
     assert!(said.contains("--full-span"), "{said}");
     null_run(place.path(), "run");
     let said = refused(place.path(), "as warp analyze --full run");
@@ -433,7 +466,7 @@ fn absurd_sizes_are_a_loss_and_no_overflow() {
         let said = printed(place.path(), &format!("analyze --analyze.v {file}"));
         let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(flat.contains(loss), "{file}: {said}");
-        let found = warnings(place.path(), &format!("analyze --method warp {file}"));
+        let found = warnings(place.path(), &format!("as warp analyze --full {file}"));
         assert!(found.len() == 1 && found[0].contains(loss), "{found:?}");
     }
     let shown = printed(place.path(), "analyze absurd.csv --json");

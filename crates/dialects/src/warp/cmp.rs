@@ -1,20 +1,85 @@
 //! A comparison in the layout of warp's own `cmp`, with right values.
 //!
-//! warp subtracts the median before from the average after; here averages go with averages.
+//! warp subtracts the median before from the average after; here averages go with averages. And it
+//! compares averages over the whole run; here they are those of its reports.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use plimsoll_analysis::compare::{
-    Comparison, Difference, KindComparison, Metric, Presence, Row, Unit,
+    Comparison, Difference, KindComparison, KindFigures, Metric, Presence, Row, RunFigures, Unit,
 };
+use plimsoll_foreign::warp::aggregated::{Aggregate, Aggregated};
+use plimsoll_model::OpKind;
 use plimsoll_report::compare::kind_name;
 use plimsoll_report::format::UNKNOWN;
 use plimsoll_report::table::harmless;
 
-use super::layout::words::go_duration;
+use super::layout::words::{PICKS, figures, go_duration};
+use super::report::{Requests, per_second, segments};
 
 const MIB: f64 = (1u64 << 20) as f64;
+
+/// The average, and what is picked of the segments: bytes and objects per second.
+const AVERAGE: [Metric; 2] = [Metric::Throughput, Metric::Objects];
+const PICKED: [[Metric; 2]; 3] = [
+    [Metric::Fastest, Metric::FastestObjects],
+    [Metric::Median, Metric::MedianObjects],
+    [Metric::Slowest, Metric::SlowestObjects],
+];
+/// Average, median, 99th percentile, extremes and deviation of times.
+const REQUESTS: [Metric; 6] =
+    [Metric::Mean, Metric::P50, Metric::P99, Metric::Min, Metric::Max, Metric::StdDev];
+const TTFB: [Metric; 6] = [
+    Metric::TtfbMean,
+    Metric::TtfbP50,
+    Metric::TtfbP99,
+    Metric::TtfbMin,
+    Metric::TtfbMax,
+    Metric::TtfbStdDev,
+];
+
+/// Returns the figures that warp's report has of a document, or of one type of operation in it.
+/// Where operations failed, warp compares nothing: they are in all its figures.
+pub fn of_document(name: &str, document: &Aggregated, only: Option<OpKind>) -> RunFigures {
+    let kinds = document.by_op_type.iter();
+    let kinds = kinds.filter_map(|(name, of)| Some((OpKind::from_name(name)?, of)));
+    let kinds = kinds.filter(|(kind, _)| only.is_none_or(|only| *kind == only));
+    RunFigures { name: name.to_owned(), kinds: kinds.map(|(kind, of)| of_kind(kind, of)).collect() }
+}
+
+fn of_kind(kind: OpKind, of: &Aggregate) -> KindFigures {
+    let mut figures = KindFigures::new(Some(kind), kind.moves_bytes());
+    figures.operations = of.total_requests;
+    if of.total_errors != Some(0) {
+        return figures;
+    }
+    if let Some((throughput, segmented)) = segments(of) {
+        let mut set = |metrics: [Metric; 2], bytes: Option<f64>, objects| {
+            figures.set(metrics[0], bytes.filter(|_| kind.moves_bytes()));
+            figures.set(metrics[1], objects);
+        };
+        let [bytes, objects] = per_second(throughput).map(Some);
+        set(AVERAGE, bytes, objects);
+        let [fastest, median, slowest] = PICKED;
+        set(fastest, segmented.fastest_bps, segmented.fastest_ops);
+        set(median, segmented.median_bps, segmented.median_ops);
+        set(slowest, segmented.slowest_bps, segmented.slowest_ops);
+    }
+    let mut set = |metrics: [Metric; 6], millis: [f64; 6]| {
+        for (metric, millis) in metrics.into_iter().zip(millis) {
+            // In whole nanoseconds, as warp has them.
+            figures.set(metric, Some((millis * 1e6).trunc()));
+        }
+    };
+    if let Some(requests) = Requests::of(of.requests_by_client.values().flatten()) {
+        let [mean, p50, _, p99, least, greatest, std_dev] = requests.times;
+        set(REQUESTS, [mean, p50, p99, least, greatest, std_dev]);
+        if let Some([mean, least, _, p50, _, _, p99, greatest, std_dev]) = requests.first_byte {
+            set(TTFB, [mean, p50, p99, least, greatest, std_dev]);
+        }
+    }
+    figures
+}
 
 /// Returns the comparison as text that ends with a line feed; `differences` stand below each
 /// operation.
@@ -48,22 +113,12 @@ fn write_kind(kind: &KindComparison, differences: &[Difference], out: &mut Strin
         let (before, after) = (side(&difference.before), side(&difference.after));
         out.push_str(&format!("{}: {before} -> {after}\n", harmless(&difference.name)));
     }
-    rate_line("Average", [Metric::Throughput, Metric::Objects], kind, out);
-    let latency =
-        [Metric::Mean, Metric::P50, Metric::P99, Metric::Min, Metric::Max, Metric::StdDev];
-    time_line("Requests", latency, kind, out);
-    let ttfb = [
-        Metric::TtfbMean,
-        Metric::TtfbP50,
-        Metric::TtfbP99,
-        Metric::TtfbMin,
-        Metric::TtfbMax,
-        Metric::TtfbStdDev,
-    ];
-    time_line("TTFB", ttfb, kind, out);
-    rate_line("Fastest", [Metric::Fastest, Metric::FastestObjects], kind, out);
-    rate_line("50% Median", [Metric::Median, Metric::MedianObjects], kind, out);
-    rate_line("Slowest", [Metric::Slowest, Metric::SlowestObjects], kind, out);
+    rate_line("Average", AVERAGE, kind, out);
+    time_line("Requests", REQUESTS, kind, out);
+    time_line("TTFB", TTFB, kind, out);
+    for (name, metrics) in PICKS.into_iter().zip(PICKED) {
+        rate_line(name, metrics, kind, out);
+    }
 }
 
 /// Writes how bytes, where they move, and objects per second changed.
@@ -90,14 +145,10 @@ fn time_line(name: &str, metrics: [Metric; 6], kind: &KindComparison, out: &mut 
     if metrics.iter().all(|metric| kind.row(*metric).is_none()) {
         return;
     }
-    let [avg, p50, p99, best, worst, std_dev] = metrics.map(|metric| time_change(kind.row(metric)));
     // warp has no comma before the last.
-    writeln!(
-        out,
-        "* {name}: Avg: {avg}, P50: {p50}, P99: {p99}, Best: {best}, Worst: {worst} StdDev: \
-         {std_dev}"
-    )
-    .expect("text takes what is written to it");
+    let heads = ["Avg: ", ", P50: ", ", P99: ", ", Best: ", ", Worst: ", " StdDev: "];
+    let changes = figures(&heads, metrics, |metric| time_change(kind.row(metric)));
+    out.push_str(&format!("* {name}: {changes}\n"));
 }
 
 fn time_change(row: Option<&Row>) -> String {
@@ -119,53 +170,53 @@ fn time_change(row: Option<&Row>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_analysis::compare::{KindFigures, RunFigures, compare, differing};
-    use plimsoll_model::OpKind;
+    #![allow(clippy::disallowed_methods, reason = "tests read committed files")]
 
+    use plimsoll_analysis::compare::{compare, differing};
+    use plimsoll_foreign::warp::aggregated::read;
+
+    use super::super::layout::tests::{path, printed};
     use super::*;
 
-    const MS: f64 = 1e6;
+    #[test]
+    fn two_documents_are_compared_as_warp_compared_them() {
+        let side = |name: &str| {
+            let file = std::fs::File::open(path(&format!("{name}.json.zst"))).unwrap();
+            [of_document(name, &read(file).unwrap(), None)]
+        };
+        let flags = |concurrency: &str| vec![("concurrency".to_owned(), concurrency.to_owned())];
+        let differences = differing(&[flags("8")], &[flags("16")]);
+        let comparison = compare(&side("get-default"), &side("get-default-b"));
+        let ours = text(&comparison, &differences);
+        let samples = printed("cmp-samples");
+        let (_, of_warp) = samples.split_once("get-default-b.json.zst\n").unwrap();
+        let (of_warp, _) = of_warp.split_once("[exit status").unwrap();
+        let line = |line: &str| match line.split_once(": ").unwrap_or_default().0 {
+            "Operations" => format!("{line}\nconcurrency: 8 -> 16\n"),
+            // warp's is over the whole run.
+            "* Average" => {
+                "* Average: +92.73% (+14.9 MiB/s) throughput, +92.73% (+952.5) obj/s\n".to_owned()
+            }
+            // warp rounds these to tenths of milliseconds, and takes the median before from the
+            // average after. Cut to whole nanoseconds as in its `TTFB`, a median of 4.677812 ms that
+            // is the mean of two windows' may be one less.
+            "* Requests" => "* Requests: Avg: -2.513728ms (-24%), P50: +290.923µs (+7%), P99: \
+                             -22.685185ms (-27%), Best: -471ns (-0%), Worst: -70.469605ms (-41%) \
+                             StdDev: -4.743237ms (-31%)\n"
+                .to_owned(),
+            "* TTFB" => format!("{}\n", line.replace("Avg: -1.5ms", "Avg: -1.522223ms")),
+            _ => format!("{line}\n"),
+        };
+        assert_eq!(ours, of_warp.lines().map(line).collect::<String>());
+    }
 
     #[test]
-    fn the_layout_of_warp() {
-        // The figures of warp's own reports on get-default and get-default-b, whose `cmp` is in
-        // testdata/warp/cmp-samples.txt; the average before is put so that 24 % are lost, as
-        // printed.
-        let figures = |after: bool| {
-            let pick = |before: f64, change: f64| if after { before + change } else { before };
-            let mut of = KindFigures::new(Some(OpKind::Get), true);
-            of.operations = Some(if after { 19_253 } else { 9_277 });
-            for (metric, value) in [
-                (Metric::Throughput, pick(14.48 * MIB, 15.6 * MIB)),
-                (Metric::Objects, pick(926.5, 998.1)),
-                (Metric::Mean, pick(8.5 * MS, -2.0 * MS)),
-                (Metric::P50, pick(4.2 * MS, 0.3 * MS)),
-                (Metric::P99, pick(84.1 * MS, -22.7 * MS)),
-                (Metric::Min, 0.3 * MS),
-                (Metric::Max, pick(172.0 * MS, -70.5 * MS)),
-                (Metric::StdDev, pick(15.2 * MS, -4.7 * MS)),
-                (Metric::TtfbP50, pick(3_796_835.0, 645_462.0)),
-                (Metric::TtfbMin, pick(300_000.0, 260.0)),
-                (Metric::SlowestObjects, pick(511.2, 737.7)),
-            ] {
-                of.set(metric, Some(value));
-            }
-            RunFigures { name: String::new(), kinds: vec![of] }
-        };
-        let side = |concurrency: &str| vec![("concurrency".to_owned(), concurrency.to_owned())];
-        let differences = differing(&[side("8")], &[side("16")]);
-        let text = text(&compare(&[figures(false)], &[figures(true)]), &differences);
-        let expected = [
-            "-------------------",
-            "Operation: GET",
-            "Operations: 9277 -> 19253",
-            "concurrency: 8 -> 16",
-            "* Average: +107.73% (+15.6 MiB/s) throughput, +107.73% (+998.1) obj/s",
-            "* Requests: Avg: -2ms (-24%), P50: +300µs (+7%), P99: -22.7ms (-27%), Best: 0s (0%), \
-             Worst: -70.5ms (-41%) StdDev: -4.7ms (-31%)",
-            "* TTFB: Avg: –, P50: +645.462µs (+17%), P99: –, Best: +260ns (+0%), Worst: – StdDev: –",
-            "* Slowest: +144.31% (+737.7) obj/s",
-        ];
-        assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+    fn what_is_not_known_has_a_dash() {
+        let mut figures = KindFigures::new(Some(OpKind::Get), true);
+        figures.set(Metric::Min, Some(3e5));
+        let side = [RunFigures { name: String::new(), kinds: vec![figures] }];
+        let expected = "-------------------\nOperation: GET\n* Requests: Avg: –, P50: –, P99: –, \
+                        Best: 0s (0%), Worst: – StdDev: –\n";
+        assert_eq!(text(&compare(&side, &side), &[]), expected);
     }
 }
