@@ -7,7 +7,6 @@ mod form;
 mod mdtest;
 mod mutations;
 mod s3_benchmark;
-mod warp;
 mod weed_benchmark;
 
 use std::collections::BTreeSet;
@@ -20,7 +19,6 @@ pub use fio::{fio_clients_text, fio_text};
 pub use mdtest::mdtest_text;
 pub use mutations::refuse_mutations;
 pub use s3_benchmark::{s3_benchmark_log, s3_benchmark_text};
-pub use warp::warp_report;
 pub use weed_benchmark::weed_benchmark_text;
 
 /// One part of what is printed.

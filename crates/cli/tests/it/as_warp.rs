@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
+use plimsoll_dialects::warp::report::{self, ReportShown};
 use plimsoll_foreign::warp::aggregated;
 use plimsoll_oracle::Script;
-use plimsoll_testkit::grammar::{accept, warp_report};
 use serde_json::Value;
 
 use crate::harness::{Target, oracle, printed, refused, run_line, scripted, stderr};
@@ -91,8 +91,10 @@ fn a_run_too_short_for_warps_figures_says_so_in_its_words_and_tells_its_own_besi
         let output = ran(&target, place.path(), line);
         let (text, said) = (String::from_utf8(output.stdout.clone()).unwrap(), stderr(&output));
         assert_eq!(output.status.code(), Some(0), "{line}: {said}");
-        let report = text.strip_prefix('\n').and_then(|text| text.strip_suffix('\n')).unwrap();
-        accept(&warp_report(line.ends_with(".v")), report);
+        let left = fs::File::open(place.path().join("run.json.zst")).unwrap();
+        let shown = ReportShown { details: line.ends_with(".v"), op: None };
+        let report = report::text(&aggregated::read(left).unwrap(), shown);
+        assert_eq!(text, format!("\n{report}\n"), "{line}");
         assert!(text.contains(&format!("Skipping {kind} too few samples. ")), "{line}: {text}");
         assert!(said.contains("run kept in run"), "{line}: {said}");
         assert!(said.contains("benchmark data written to run.json.zst"), "{line}: {said}");

@@ -49,10 +49,6 @@ pub(super) fn is_a(name: &str, text: &str) -> bool {
         "clock" => is_clock(text),
         "weekday" => WEEKDAYS.contains(&text),
         "month" => MONTHS.contains(&text),
-        "time" => is_go_time(text),
-        "speed" => has_unit(text, &["TiB/s", "GiB/s", "MiB/s", "KiB/s", "B/s"], |text| {
-            decimals(text).is_some()
-        }),
         "date" => is_date(text),
         form => is_of_program(form, text),
     }
@@ -137,17 +133,6 @@ fn is_date(text: &str) -> bool {
     let Some((day, clock)) = text.split_once(' ') else { return false };
     let lengths: Vec<usize> = day.split('-').map(str::len).collect();
     lengths == [4, 2, 2] && day.split('-').all(is_digits) && is_clock(clock)
-}
-
-/// A duration as Go prints it.
-fn is_go_time(text: &str) -> bool {
-    let is_number = |text: &str| {
-        let parts = text.rsplit_once('m').map_or(("0", text), |parts| parts);
-        let hours = parts.0.split_once('h').map_or(("0", parts.0), |parts| parts);
-        is_digits(hours.0) && is_digits(hours.1) && decimals(parts.1).is_some()
-    };
-    let unit = ["ns", "µs", "ms", "s"].iter().find_map(|unit| text.strip_suffix(unit));
-    unit.is_some_and(is_number)
 }
 
 /// A number before a prefix of fio's, which leaves it at most so many characters: `59.1`, `118`.
