@@ -37,8 +37,6 @@ mod client_tests;
 #[cfg(test)]
 mod log_tests;
 #[cfg(test)]
-mod model_tests;
-#[cfg(test)]
 mod samples;
 #[cfg(test)]
 mod tests;

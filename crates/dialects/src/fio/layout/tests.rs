@@ -1,9 +1,10 @@
 //! Our output beside fio's own for the same figures, and small figures worked out by hand.
 
 use plimsoll_stats::Histogram;
+use plimsoll_testkit::golden::assert_lines_of;
 
 use super::figures::{Base, Shares, Side, Spread, group, short};
-use super::samples::{Document, MIXED_JSON, ONLY_JSON, PAIR_JSON, PAIR_TEXT};
+use super::samples::{Document, MIXED_JSON, ONLY_JSON, PAIR_JSON, PAIR_TEXT, TEXTS};
 use super::*;
 
 /// Splits a line into numbers and what stands between them.
@@ -81,6 +82,22 @@ fn the_text_is_that_of_fio() {
         assert!(same, "\nfio:  {fio}\nours: {ours}");
     }
     assert_eq!(fio.len(), ours.len());
+}
+
+#[test]
+fn each_line_of_the_text_is_one_of_fios() {
+    let fio = TEXTS.map(str::to_owned);
+    for json in [MIXED_JSON, ONLY_JSON] {
+        let document = Document::parse(json);
+        let histograms = document.histograms();
+        let run = document.run(&histograms);
+        let rows: Vec<&str> = run.records.iter().map(|record| &*record.name).collect();
+        let ours = normal(&run);
+        // How many cells there are in one follows from the figures.
+        let lines = ours.lines().filter(|line| !line.starts_with("  lat ("));
+        let ours: String = lines.map(|line| format!("{line}\n")).collect();
+        assert_lines_of(&fio, &ours, &[&rows[..], &["rw70"]].concat());
+    }
 }
 
 /// Returns a text as it is, and of a number where its point and its minus are and the decimals.
