@@ -6,7 +6,6 @@
 pub mod browser;
 pub mod documents;
 pub mod golden;
-pub mod grammar;
 pub mod held;
 pub mod weed;
 

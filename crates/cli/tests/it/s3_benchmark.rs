@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use plimsoll_oracle::Script;
-use plimsoll_testkit::grammar::{accept, s3_benchmark_text};
+use plimsoll_testkit::golden::assert_like;
 use plimsoll_workload::plan::WorkloadFile;
 use serde_json::Value;
 
@@ -12,6 +12,12 @@ use crate::harness::{
     ACCESS_KEY, SECRET_KEY, Target, oracle, plimsoll, printed, refused, run, run_directory,
     scripted, stderr,
 };
+
+/// What the program itself printed of several runs.
+const PRINTED: &str = include_str!(concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../testdata/s3-benchmark/s3b-fakes3.txt"
+));
 
 /// Returns the command against a store; `ours` stands before s3-benchmark's own words.
 fn command(target: &Target, directory: &Path, ours: &str, words: &str) -> Command {
@@ -58,8 +64,14 @@ fn two_loops_each_with_its_own_counters() {
     let text = stdout(&output);
     let lines: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).collect();
     assert_eq!(lines[0], "Wasabi benchmark program v2.0");
-    accept(&s3_benchmark_text(), &lines.join("\n"));
     let url = format!("http://{}", target.host);
+    // Each loop with the lines of the program's one.
+    let program: Vec<&str> = PRINTED.lines().skip(1).take(7).collect();
+    for tests in lines[2..].chunks(5) {
+        let ours = [&lines[..2], tests].concat().join("\n");
+        let names = [&*url, "http://127.0.0.1:17999", "bench", "bb"];
+        assert_like(&program.join("\n"), &ours, &names);
+    }
     let parameters = format!(
         "Parameters: url={url}, bucket=bench, region=us-east-1, duration=1, threads=4, loops=2, size=1K"
     );

@@ -90,14 +90,39 @@ fn each_line_of_the_text_is_one_of_fios() {
     for json in [MIXED_JSON, ONLY_JSON] {
         let document = Document::parse(json);
         let histograms = document.histograms();
-        let run = document.run(&histograms);
+        let section = FioSection {
+            name: "mix".to_owned(),
+            group: 0,
+            clones: 2,
+            rw: "randrw".to_owned(),
+            block_bytes: [(4096, 16_384); 3],
+            engine: "psync".to_owned(),
+            depth: 1,
+        };
+        let run = FioRun { sections: vec![section], ..document.run(&histograms) };
         let rows: Vec<&str> = run.records.iter().map(|record| &*record.name).collect();
         let ours = normal(&run);
+        assert!(ours.contains("\n...\n") && ours.contains("\nStarting 2 threads\n"), "{ours}");
         // How many cells there are in one follows from the figures.
         let lines = ours.lines().filter(|line| !line.starts_with("  lat ("));
         let ours: String = lines.map(|line| format!("{line}\n")).collect();
-        assert_lines_of(&fio, &ours, &[&rows[..], &["rw70"]].concat());
+        assert_lines_of(&fio, &ours, &[&rows[..], &["rw70", "mix"]].concat());
     }
+}
+
+#[test]
+fn how_many_operations_a_call_took_may_be_unknown() {
+    let document = Document::parse(PAIR_JSON);
+    let histograms = document.histograms();
+    let mut run = document.run(&histograms);
+    let known = normal(&run);
+    for record in &mut run.records {
+        (record.depths.submit, record.depths.complete) = (None, None);
+    }
+    let is_unknown = |line: &&str| line.starts_with("     submit") || line.contains(" complete ");
+    assert_eq!(known.lines().filter(is_unknown).count(), 2 * run.records.len());
+    let rest: Vec<&str> = known.lines().filter(|line| !is_unknown(line)).collect();
+    assert_eq!(normal(&run).lines().collect::<Vec<_>>(), rest);
 }
 
 /// Returns a text as it is, and of a number where its point and its minus are and the decimals.
@@ -280,7 +305,8 @@ fn failures_are_told() {
     (run.records[0].error, run.records[0].errors_count) = (5, 3);
     let text = normal(&run);
     assert!(text.contains("a: (groupid=0, jobs=1): err= 5 (error=Input/output error): pid=7: "));
-    assert!(text.contains("     errors    : total=3, first_error=5/<Input/output error>\n"));
+    let errors = ", depth=1\n     errors    : total=3, first_error=5/<Input/output error>\n";
+    assert!(text.contains(errors), "{text}");
     let document = Document::parse(&json(&run));
     let job = &document.jobs[0];
     assert_eq!((job.error, job.total_err, job.first_error), (5, 3, 5));
