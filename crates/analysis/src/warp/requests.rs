@@ -138,8 +138,8 @@ pub struct WarpSizeClass {
     pub first_access: Option<WarpRates>,
 }
 
-/// Bytes per second of requests: all bytes by the sum of all durations, the median, what nine of ten
-/// and 99 of 100 requests reach, the fastest, the slowest.
+/// Bytes per second of requests: all bytes by the sum of all durations, the median, what nine of
+/// ten and 99 of 100 requests reach, the fastest, the slowest.
 pub type WarpRates = [f64; 6];
 
 fn rates<'a>(ops: impl Iterator<Item = &'a WarpOp<'a>>) -> Option<WarpRates> {

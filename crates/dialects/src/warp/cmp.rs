@@ -198,8 +198,8 @@ mod tests {
                 "* Average: +92.73% (+14.9 MiB/s) throughput, +92.73% (+952.5) obj/s\n".to_owned()
             }
             // warp rounds these to tenths of milliseconds, and takes the median before from the
-            // average after. Cut to whole nanoseconds as in its `TTFB`, a median of 4.677812 ms that
-            // is the mean of two windows' may be one less.
+            // average after. Cut to whole nanoseconds as in its `TTFB`, a median of 4.677812 ms
+            // that is the mean of two windows' may be one less.
             "* Requests" => "* Requests: Avg: -2.513728ms (-24%), P50: +290.923µs (+7%), P99: \
                              -22.685185ms (-27%), Best: -471ns (-0%), Worst: -70.469605ms (-41%) \
                              StdDev: -4.743237ms (-31%)\n"

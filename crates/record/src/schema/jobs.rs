@@ -38,8 +38,8 @@ pub struct StageJob {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_until_ns: Option<u64>,
     /// Until when it was to last, since the start of the stage: to the end of the last worker's
-    /// duration, without its `ramp_down`. Absent where it has none, and where a closed or capped job
-    /// may be done before.
+    /// duration, without its `ramp_down`. Absent where it has none, and where a closed or capped
+    /// job may be done before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planned_until_ns: Option<u64>,
     /// How it kept its schedule; absent without one.

@@ -187,7 +187,8 @@ SUMMARY time (in seconds): (of 2 iterations)
 ";
     assert!(text.contains(tables), "{text}");
     // 402 / 3.
-    let ranks = "ranks (ops/s)    slowest  fastest  mean\n  File creation      100      200   134\n";
+    let ranks =
+        "ranks (ops/s)    slowest  fastest  mean\n  File creation      100      200   134\n";
     assert!(text.contains(ranks), "{text}");
     assert!(!text.contains("SUMMARY rate"));
     assert!(!text.contains("caching"), "nothing looked at what was made");
