@@ -204,14 +204,19 @@ const ENVIRONMENT: [(&str, &str); 9] = [
     ("PLIMSOLL_SECRET_KEY", "OWNER-SECRET"),
 ];
 
-/// Submits workloads that name a host, and returns what that host heard.
-fn heard_of_owner(directory: &Path, stranger: &Stranger, settings: &str, flags: &str) -> String {
+/// Starts a console whose owner has credentials in its environment.
+fn owned(directory: &Path, settings: &str, flags: &str) -> Served {
     let console = directory.join("plimsoll-console");
     std::fs::create_dir_all(&console).unwrap();
     std::fs::write(console.join("console.toml"), settings).unwrap();
     let mut command = plimsoll(directory);
     command.envs(ENVIRONMENT).env("PLIMSOLL_SESSION_TOKEN", "OWNER-TOKEN");
-    let served = Served::of(command, flags);
+    Served::of(command, flags)
+}
+
+/// Submits workloads that name a host, and returns what that host heard.
+fn heard_of_owner(directory: &Path, stranger: &Stranger, settings: &str, flags: &str) -> String {
+    let served = owned(directory, settings, flags);
     let host = &stranger.host;
     let (set, put) = ("{o: {count: 1, size: 1B}}", "{objects: [{put: o}]}");
     for (number, targets) in [
@@ -260,9 +265,9 @@ fn credentials_of_the_owner_go_to_hosts_that_the_owner_named() {
 #[test]
 fn a_run_whose_servers_do_not_answer_can_be_cancelled() {
     let directory = tempfile::tempdir().unwrap();
-    let served = Served::start(directory.path(), "");
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = silent.local_addr().unwrap();
+    let served = owned(directory.path(), &format!("credential_hosts = ['{host}']\n"), "");
     let (set, put) = ("{o: {count: 1, size: 1B}}", "{objects: [{put: o}]}");
     for (number, targets) in [
         format!("{{seaweedfs: {{master: '{host}.1'}}}}"),

@@ -50,6 +50,7 @@ macro_rules! figures {
             }
 
             /// Returns it with these figures.
+            #[allow(clippy::needless_update, reason = "some parts have nothing else")]
             pub fn with_figures(self, [$($field),+]: [f64; $count]) -> Self {
                 Self { $($field: Some($field),)+ ..self }
             }
