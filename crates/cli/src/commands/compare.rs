@@ -68,7 +68,7 @@ pub(crate) fn as_warp(args: &WarpCmpArgs) -> Result<ExitCode> {
     if args.shared.full {
         ui.warn("--full has no effect: every operation of a raw file is always used");
     }
-    let [before, after] = [&args.before, &args.after].map(|path| opened(path));
+    let [before, after] = [&args.before, &args.after].map(opened);
     let (before, after) = (before?, after?);
     let mut both = before.iter().chain(&after);
     let has_sums = both.any(|(_, opened)| matches!(opened, Opened::Aggregated(_)));
