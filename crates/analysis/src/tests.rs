@@ -46,7 +46,9 @@ fn question(ended_ms: u64, workers: u32) -> Question<'static> {
 /// Has the only row laid in that way.
 fn laid(question: Question<'static>, span: Span, open: bool) -> Question<'static> {
     let workers = question.rows.each()[0].workers;
-    Question { rows: Rows::One(RowAsked { workers, span, open, ends: None }), ..question }
+    // A schedule ends with its stage.
+    let ends = open.then_some(question.ended);
+    Question { rows: Rows::One(RowAsked { workers, span, open, ends }), ..question }
 }
 
 fn span_of(full: bool) -> Span {

@@ -269,9 +269,10 @@ fn a_job_that_ended_within_its_ramp_takes_no_rate_from_the_others() {
     let rows: Vec<RowReport> =
         named.map(|(name, of)| fixture::row(name, "randread", Some("4 KiB"), of)).collect();
     assert!(rows[1].analysis.total.rates.is_none());
-    let report = fixture::report("run", vec![fixture::stage("main", 0, rows)]);
-    let text = brief(&report, &PLAIN);
-    assert!(text.starts_with("run: main 1,000 IOPS"), "{text}");
+    let other = vec![fixture::row("one", "randread", Some("4 KiB"), rows[0].analysis.clone())];
+    let stages = vec![fixture::stage("main", 0, rows), fixture::stage("other", 1, other)];
+    let text = brief(&fixture::report("run", stages), &PLAIN);
+    assert!(text.starts_with("run: main 1,000 IOPS · other 1,000 IOPS"), "{text}");
 }
 
 #[test]

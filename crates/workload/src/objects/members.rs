@@ -333,7 +333,7 @@ impl Members {
             Change::Numbered { owner, law, next } => is_next(*owner, *law, *next),
             Change::Put { owner, law, from, to, .. } => {
                 tracked = tracked.saturating_add(to.saturating_sub(*from));
-                let is_member = || set.can_have(set.new_id(*owner, *law, to - 1));
+                let is_member = || set.is_own() && set.can_have(set.new_id(*owner, *law, to - 1));
                 from <= to && is_next(*owner, *law, *to) && (from == to || is_member())
             }
             Change::Holds(held) => {
