@@ -69,7 +69,8 @@ pub(crate) struct RequestArgs {
     /// Use HTTP/2; fail if the server does not support it
     #[arg(long)]
     pub(crate) http2: bool,
-    /// `env` goes through the proxies that the environment names; nothing else does
+    /// `env` goes through the proxies that the environment names; without it only a workload's
+    /// `proxy` does
     #[arg(long, value_enum, default_value_t = ProxyArg::None)]
     pub(crate) proxy: ProxyArg,
 }

@@ -4,8 +4,10 @@
 mod clients;
 
 use std::cell::Cell;
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
 use std::num::NonZeroU32;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -128,7 +130,11 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
         for mut logs in ran.logs() {
             record.source.scan(&mut |op| logs.add(op))?;
             for (path, text) in logs.finish() {
-                fs::write(&path, text).map_err(|error| anyhow!("cannot write {path}: {error}"))?;
+                // The job file names it. What a link leads to is somebody else's.
+                let mut log = OpenOptions::new();
+                log.write(true).create(true).truncate(true).custom_flags(libc::O_NOFOLLOW);
+                let written = log.open(&path).and_then(|mut file| file.write_all(text.as_bytes()));
+                written.map_err(|error| anyhow!("cannot write {path}: {error}"))?;
             }
         }
         Ok(())

@@ -210,6 +210,20 @@ fn as_fio_tells_how_full_queues_were_and_leaves_out_what_it_does_not_know() {
 }
 
 #[test]
+fn a_log_that_a_job_file_names_is_written_through_no_link() {
+    let dirs = Directories::in_memory();
+    let path = dirs.write("two.fio", TWO_GROUPS);
+    let (victim, log) = (dirs.runs().join("victim"), dirs.runs().join("second_bw.2.log"));
+    std::fs::write(&victim, "precious").unwrap();
+    std::os::unix::fs::symlink(&victim, log).unwrap();
+    let output = dirs.command(&format!("as fio {}", path.display())).output().unwrap();
+    let said = stderr(&output);
+    assert!(said.contains("cannot write second_bw.2.log"), "{said}");
+    assert_ne!(output.status.code(), Some(0));
+    assert_eq!(std::fs::read_to_string(victim).unwrap(), "precious");
+}
+
+#[test]
 fn as_fio_writes_its_output_where_it_is_told() {
     let dirs = Directories::in_memory();
     let path = dirs.write("two.fio", TWO_GROUPS);
