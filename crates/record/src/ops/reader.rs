@@ -12,7 +12,7 @@ use plimsoll_model::{OpOutline, OpRecord, Visit};
 use super::decoded::{Batch, Decoded, Outlines, ROWS_PER_BATCH};
 use super::found::Found;
 use super::part::{Part, guarded};
-use super::{is_closed, open_name, part_name, unsaved};
+use super::{is_closed, open_name, part_name, part_number, unsaved};
 use crate::folder::Folder;
 use crate::seal::DIGITS_COUNT;
 use crate::{ReadManifest, RecordError, RunDirectory};
@@ -142,7 +142,10 @@ impl OpLog {
 
     /// Leaves a part out of further scans, and returns the sentence that says so.
     pub fn leave_out(&mut self, part: &Path, damage: &RecordError) -> String {
-        self.parts.retain(|place| self.ops.path_of(&place.name()) != part);
+        let of = part.file_name().and_then(|name| part_number(&name.to_string_lossy()));
+        // Numbers first: there may be many parts, of which many are damaged.
+        self.parts
+            .retain(|place| Some(place.number()) != of || self.ops.path_of(&place.name()) != part);
         let reason = match damage {
             RecordError::Damaged { reason, .. } => reason.clone(),
             other => other.to_string(),
