@@ -205,11 +205,11 @@ impl TraceBuilder {
     /// numbers. Returns their sizes.
     fn size_objects(&mut self, size_unknown: Option<u64>) -> Vec<u64> {
         let mut lives = Lives::new(self.names.count() as usize);
-        for at in 0..self.ops.len() {
-            lives.observe(&mut self.ops, at);
-        }
+        let is_there: Vec<bool> =
+            (0..self.ops.len()).map(|at| lives.observe(&mut self.ops, at)).collect();
         self.facts.gone_count = lives.gone_count;
-        self.ops.retain(|op| op.kind != GONE);
+        let mut is_there = is_there.into_iter();
+        self.ops.retain(|_| is_there.next() == Some(true));
         let assumed = size_unknown.unwrap_or_else(|| lives.median(&self.ops));
         self.facts.size_assumed = assumed;
         let mut sizes = std::mem::take(&mut lives.first_sizes);
@@ -269,8 +269,6 @@ impl TraceBuilder {
     }
 }
 
-/// Marks an operation on what the trace itself had removed: no trace has this kind.
-const GONE: OpKind = OpKind::Retention;
 /// The life of an object that was there before the trace.
 const FIRST: u32 = u32::MAX;
 /// Of an object that was removed.
@@ -301,25 +299,25 @@ impl Lives {
     }
 
     /// Takes note of the operation at a place; what entries tell of a size holds for the put before
-    /// them, unless that said it itself.
-    fn observe(&mut self, ops: &mut [TraceOp], at: usize) {
+    /// them, unless that said it itself. Returns whether its object is there, for all that the trace
+    /// itself has removed.
+    fn observe(&mut self, ops: &mut [TraceOp], at: usize) -> bool {
         let op = ops[at];
         let object = op.object as usize;
         if op.object == NO_OBJECT {
-            return;
+            return true;
         }
         let is_first = !std::mem::replace(&mut self.is_seen[object], true);
         if op.kind == OpKind::Put {
             // What entries tell of an object that is written without a size is kept beside it.
             ops[at].object_bytes = op.len;
             self.now[object] = at as u32;
-            return;
+            return true;
         }
         self.is_made[object] |= is_first;
         if self.now[object] == REMOVED {
             self.gone_count += 1;
-            ops[at].kind = GONE;
-            return;
+            return false;
         }
         let told = match (op.object_bytes, op.kind) {
             (UNKNOWN, OpKind::Get) if op.is_range => op.offset + op.len,
@@ -344,6 +342,7 @@ impl Lives {
         if op.kind == OpKind::Delete {
             self.now[object] = REMOVED;
         }
+        true
     }
 
     /// Returns the median of all sizes that are known.
