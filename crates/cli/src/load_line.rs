@@ -112,8 +112,7 @@ impl BuiltIn {
 
 /// Returns a workload that puts half of a line on the store whose line was searched.
 pub(crate) fn at_half(searched: &WorkloadFile, line: f64) -> Result<WorkloadFile> {
-    let rate = format!("{:.0}/s", (line / 2.0).max(1.0));
-    let rate: RateProfile = rate.parse().map_err(|why| anyhow!("{rate}: {why}"))?;
+    let rate = RateProfile::constant((line / 2.0).round().max(1.0)).map_err(|why| anyhow!(why))?;
     let mut file = searched.clone();
     for spec in &mut file.stages {
         let StageSpec::Search(SearchStage { name, search }) = spec else { continue };

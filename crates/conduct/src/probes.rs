@@ -141,8 +141,9 @@ impl Searching {
         let asked = &self.asked;
         let step = self.search.get_or_insert_with(|| asked.search(rate_first)).step();
         let Step::Probe { rate, seconds, role } = step else { return None };
-        let rate = in_four_figures(rate);
-        let profile: RateProfile = format!("{rate}/s").parse().ok()?;
+        // No schedule is faster.
+        let rate = in_four_figures(rate).min(RateProfile::MAX);
+        let profile = RateProfile::constant(rate).expect("a search asks for positive rates");
         let JobPacing::Shared(Pacing::Open(open)) =
             &plan.stages[self.stage].jobs[usize::from(self.job.0)].pacing
         else {

@@ -55,6 +55,15 @@ impl Segment {
 }
 
 impl RateProfile {
+    /// The highest rate, in operations per second.
+    pub const MAX: f64 = RATE_MAX;
+
+    /// Returns a rate that does not change, in operations per second.
+    pub fn constant(rate: f64) -> Result<Self, String> {
+        let rate = possible(&format_args!("{rate}/s"), rate)?;
+        Ok(Self { segments: vec![Segment { from: rate, to: rate, length: None }] })
+    }
+
     /// Returns the operations per second at `at` after the start.
     pub fn rate_at(&self, at: Duration) -> f64 {
         let mut left = at;
@@ -180,6 +189,11 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
     let Ok(rate) = number.parse::<f64>().map(|number| number * thousands) else {
         return Err(format!("`{text}` is not a rate such as 1000/s"));
     };
+    possible(&text, rate)
+}
+
+/// Refuses a rate that no schedule may have.
+fn possible(text: &dyn fmt::Display, rate: f64) -> Result<f64, String> {
     if rate.is_nan() || rate <= 0.0 {
         return Err(format!("`{text}`: a rate must be above 0"));
     }

@@ -14,7 +14,7 @@ use crate::plan::spec::{
     WorkStage,
 };
 use crate::plan::units::{Profile, Rate, RateRange};
-use crate::{MAX_IN_FLIGHT_MAX, Metric, StopRule};
+use crate::{MAX_IN_FLIGHT_MAX, Metric, RateProfile, StopRule};
 use plimsoll_model::Ability;
 
 /// The most operations on objects that a stage has under way; each needs a session of its own.
@@ -406,7 +406,7 @@ pub(super) fn positive(path: &FieldPath, time: Option<Duration>) -> Checked<Opti
 
 /// Returns the rate as one that does not change.
 fn constant(path: &FieldPath, rate: f64) -> Checked<Profile> {
-    format!("{rate}/s").parse().map_err(|reason: String| path.refuse(reason))
+    RateProfile::constant(rate).map(Profile).map_err(|reason| path.refuse(reason))
 }
 
 pub(super) fn in_flight(path: &FieldPath, value: u32) -> Checked<NonZeroU32> {

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::Pacing;
 use crate::plan::path::InvalidField;
 use crate::plan::spec::TraceOf;
 use crate::plan::work::Work;
 use crate::plan::{FileNames, Job, JobPacing, Members, Plan, SetIndex};
 use crate::trace::Trace;
+use crate::{Pacing, RateProfile};
 
 /// The objects or files of a trace.
 #[derive(Clone, Debug)]
@@ -117,8 +117,8 @@ impl Plan {
                 return Err(job.path.field("work.replay.closed").refuse(reason));
             }
             // What is shown of the schedule; the instants are those of the trace.
-            let rate = trace.ops_per_sec().map(|rate| format!("{:.3}/s", rate * speed));
-            if let Some(profile) = rate.and_then(|rate| rate.parse().ok()) {
+            let rate = trace.ops_per_sec().map(|rate| (rate * speed * 1e3).round() / 1e3);
+            if let Some(Ok(profile)) = rate.map(RateProfile::constant) {
                 open.profile = profile;
             }
         }
