@@ -209,7 +209,11 @@ class Row:
         # A row may have ended within its ramp.
         own, lasts = min(self.own, self.ended), self.lasts.values()
         last = max(lasts, default=own)
-        whole = own, max(own, min(max([last, *self.schedule_ends()]), self.ended))
+        # A closed loop that only time ends is measured until then.
+        until = [client["started_ns"] + job.delay_max + job.ramp + job.lasts
+                 for client in self.clients for job in self.jobs
+                 if job.only_time_ends_it and not job.is_open]
+        whole = own, max(own, min(max([last, *until, *self.schedule_ends()]), self.ended))
         ran, done = max([own, *firsts]), min(lasts, default=own)
         if self.on_files:
             span, rule = (own, last), "from-ramps"

@@ -385,7 +385,9 @@ impl RowSurvey {
         // row may go on. Of an open loop the time after its last operation belongs to it.
         // A client that began before the stage of all clients did nothing in it until then.
         let own_start = self.measured_from.map_or(skipped_to, |from| from.max(skipped_to));
-        let own_end = row.ends.max(self.last_done).unwrap_or(stage_ended);
+        // Without an operation that counts, a closed loop was done within its ramp.
+        let unknown = if row.open { stage_ended } else { own_start };
+        let own_end = row.ends.max(self.last_done).unwrap_or(unknown);
         let own_end = own_end.clamp(question.started, stage_ended);
         let own = |rule| full(own_start, own_end, rule);
         match row.span {

@@ -277,11 +277,8 @@ impl Record {
         };
         // The last end of all, where that of each is known.
         let ends = |jobs: &[usize]| {
-            let spans = jobs.iter().flat_map(|job| spans(*job));
+            let spans = jobs.iter().filter(|job| waits(job)).flat_map(|job| spans(*job));
             let ends = spans.map(|span| span.map(|(_, ends)| ends));
-            if !jobs.iter().all(waits) {
-                return None;
-            }
             ends.reduce(|all, each| Some(all?.max(each?))).flatten()
         };
         if let ([job], false) = (&entry.jobs[..], needs_workers(entry, &of_clients, asked)) {
