@@ -72,6 +72,7 @@ pub(crate) fn run(path: &Path, text: &str, settings: &Settings<'_>) -> Result<Ex
 }
 
 /// Takes fio's command line and prints as fio does.
+// Long: one run, from its command line to its output and logs.
 pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
     let read = |path: &str| read_included(path, "");
     let (explain_too, words) = super::take_explain(&args.words);

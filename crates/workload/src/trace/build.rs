@@ -299,8 +299,8 @@ impl Lives {
     }
 
     /// Takes note of the operation at a place; what entries tell of a size holds for the put before
-    /// them, unless that said it itself. Returns whether its object is there, for all that the trace
-    /// itself has removed.
+    /// them, unless that said it itself. Returns whether its object is there: the trace itself may
+    /// have removed it.
     fn observe(&mut self, ops: &mut [TraceOp], at: usize) -> bool {
         let op = ops[at];
         let object = op.object as usize;
