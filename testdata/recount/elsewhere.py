@@ -141,7 +141,13 @@ def hold_views(differ: Any, place: Path, report: Json) -> None:
     summary = {row[:3]: row[3:] for row in base.sql(query).fetchall()}
     stages = json.loads((place / "run" / "run.json").read_text())["stages"]
     numbers = {of["started_ns"]: of["index"] for of in stages if of["kind"] == "measure"}
+    # Workers that begin at drawn delays and go on in a ramp-down end apart from one another, which
+    # is not on record.
+    drawn = {of["index"] for of in stages for job in of["jobs"] if job.get("measured_until_ns")
+             and job["measured_until_ns"] != job.get("planned_until_ns")}
     for stage, row, kind, of in (line for line in lines_of(report) if line[2] != "total"):
+        if numbers[row["stage_started_ns"]] in drawn:
+            continue
         label, total = f"views: {stage['name']}, {row['name']}, {kind}", of["stage_total"]
         told = summary.get((numbers[row["stage_started_ns"]], row["name"], kind))
         rates, latency = of["rates"] or {}, of["latency_ns"]
