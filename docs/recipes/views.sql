@@ -135,7 +135,8 @@ WITH ends AS (
            row_name, bool_or(on_files) AS on_files,
            bool_or(is_open) AS is_open, min(measured_from_ns) AS row_began,
            max(stage_ended_ns) AS stage_ended_ns,
-           CASE WHEN bool_and(ends_ns IS NOT NULL) THEN max(ends_ns) END AS ends_ns,
+           -- Jobs that may be done early have no end, and hide that of no other.
+           max(ends_ns) AS ends_ns,
            sum(workers_count) AS workers_count
     FROM jobs WHERE stage_kind = 'measure' GROUP BY ALL
 ), ended AS (

@@ -61,11 +61,9 @@ def _span(stage: Stage, row: tuple[int, ...], ends: list[Ends]) -> Span:
     began = stage.started_ns + min(job.measured_from_ns for job in jobs)
     last_done = max(last for _, last in ends)
     # A row ends when it does itself, or was to: another one may go on.
-    known = [job.ends_ns for job in jobs if job.ends_ns is not None]
-    ended = last_done
-    if len(known) == len(jobs):
-        ended = max(ended, stage.started_ns + max(known))
-    ended = _cut(ended, stage.ended_ns)
+    # Jobs that may be done early have no end, and hide that of no other.
+    known = [stage.started_ns + job.ends_ns for job in jobs if job.ends_ns is not None]
+    ended = _cut(max([last_done, *known]), stage.ended_ns)
     if any(job.on_files for job in jobs):
         return Span(stage.index, row, "from-ramps", began, max(last_done, began))
     if any(job.loop_model == "open" for job in jobs):

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use clap::CommandFactory;
 
 /// Words that are flags of others, where a path begins with one of these.
-const OTHERS: [(&[&str], &[&str]); 21] = [
+const OTHERS: [(&[&str], &[&str]); 22] = [
+    (&["docs/reference/compatibility.md"], &["client", "output-format", "server"]),
     (&["crates/credentials/src/error.rs"], &["profile"]),
     (&["docs/howto/compare-in-ci.md"], &["adapter", "file"]),
     (&["docs/install.md"], &["input", "network", "rm", "twice"]),
