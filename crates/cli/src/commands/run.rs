@@ -8,7 +8,6 @@ use plimsoll_conduct::{ConductError, StandIn, input};
 use plimsoll_dialects::cosbench;
 use plimsoll_dialects::fio::is_job_file;
 use plimsoll_oracle::Script;
-use plimsoll_workload::plan::spec::{TargetSpec, Targets};
 use plimsoll_workload::plan::{Plan, ReadError, Source, Stage, WorkloadFile};
 use serde_json::{Value, json};
 
@@ -103,7 +102,6 @@ fn carry_out(args: &RunArgs, search: Option<&SearchArgs>) -> Result<ExitCode> {
         return super::cosbench::run_file((&name, &text), args.seed, only, settings);
     }
     let (file, source) = WorkloadFile::read(&name, &text)?;
-    refuse_idle_host(&file, &name)?;
     let file = WorkloadFile { seed: args.seed.or(file.seed), ..file };
     // What a search makes of it stands nowhere in the file.
     let source = search.is_none().then_some(source);
@@ -161,21 +159,6 @@ fn stand_in(args: &RunArgs) -> Result<StandIn> {
 pub(crate) fn refuse_host() -> Result<()> {
     if said::is_typed("--host") {
         bail!("--virtual asks no store, so --host means nothing; leave one of them out");
-    }
-    Ok(())
-}
-
-/// Refuses a host that no target of a workload would use: each names its own, which would be sent
-/// the keys that are meant for that host.
-fn refuse_idle_host(file: &WorkloadFile, name: &str) -> Result<()> {
-    let uses = |target: &TargetSpec| matches!(target, TargetSpec::S3(s3) if s3.hosts.is_empty());
-    let is_used = match &file.targets {
-        Targets::Given => true,
-        Targets::One(target) => uses(target),
-        Targets::Several(targets) => targets.iter().any(|(_, target)| uses(target)),
-    };
-    if said::is_typed("--host") && !is_used {
-        bail!("--host means nothing: {name} names the host of each target; leave one of them out");
     }
     Ok(())
 }

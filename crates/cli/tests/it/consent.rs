@@ -141,18 +141,6 @@ fn flags_that_a_workload_file_has_no_use_for_are_refused() {
 }
 
 #[test]
-fn keys_for_a_host_that_is_named_go_to_no_host_of_a_workload_file() {
-    let directory = tempfile::tempdir().unwrap();
-    let workload = "schema: plimsoll.workload/2\nname: w\ntargets: {s3: {hosts: '127.0.0.1:1'}}\n\
-                    sets: {o: {count: 1, size: 1B}}\n\
-                    stages: [{ops: 1, jobs: [{work: {objects: [{put: o}]}}]}]\n";
-    std::fs::write(directory.path().join("w.yaml"), workload).unwrap();
-    let line = "run w.yaml --host 127.0.0.1:2 --access-key a --secret-key b";
-    let text = refused(directory.path(), line);
-    assert!(text.contains("--host means nothing: w.yaml names the host"), "{text}");
-}
-
-#[test]
 fn looking_for_objects_makes_no_bucket() {
     let target = oracle();
     let directory = tempfile::tempdir().unwrap();
