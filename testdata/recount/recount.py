@@ -205,15 +205,17 @@ class Row:
         return [self.last_began + of["started_after_ns"] + of["duration_ns"]
                 for of in self.of["schedules"]]
 
+    def durations_end(self) -> list[int]:
+        """Return when the closed loops of the row end that only time ends."""
+        return [self.last_began + job.delay_max + job.ramp + job.lasts
+                for job in self.jobs if job.only_time_ends_it and not job.is_open]
+
     def measured_span(self, firsts: list[int]) -> Json:
         # A row may have ended within its ramp.
         own, lasts = min(self.own, self.ended), self.lasts.values()
         last = max(lasts, default=own)
-        # A closed loop that only time ends is measured until then.
-        until = [client["started_ns"] + job.delay_max + job.ramp + job.lasts
-                 for client in self.clients for job in self.jobs
-                 if job.only_time_ends_it and not job.is_open]
-        whole = own, max(own, min(max([last, *until, *self.schedule_ends()]), self.ended))
+        until = max([last, *self.durations_end(), *self.schedule_ends()])
+        whole = own, max(own, min(until, self.ended))
         ran, done = max([own, *firsts]), min(lasts, default=own)
         if self.on_files:
             span, rule = (own, last), "from-ramps"
@@ -363,9 +365,7 @@ class Row:
         if not self.is_open:
             until = max(until, min(self.lasts.values()))
         else:
-            ends = [self.last_began + job.delay_max + job.ramp + job.lasts
-                    for job in self.jobs if job.only_time_ends_it and not job.is_open]
-            until = max(self.schedule_ends() + ends)
+            until = max(self.schedule_ends() + self.durations_end())
         until = max(self.own, min(until, self.ended))
         cell = max(1_000_000, math.ceil((until - self.own) / max(65_536 // rows_count, 1_024)))
         gaps = gaps_of(ops, self.own, until, cell)
