@@ -6,9 +6,6 @@ use std::time::Duration;
 
 use plimsoll_model::parse_duration;
 
-/// The highest rate, in operations per second. More than a machine can issue is a slip of the pen.
-const RATE_MAX: f64 = 1e7;
-
 /// A rate over time: steps and ramps that follow one another. After the last of them its final
 /// rate holds for ever.
 ///
@@ -55,8 +52,9 @@ impl Segment {
 }
 
 impl RateProfile {
-    /// The highest rate, in operations per second.
-    pub const MAX: f64 = RATE_MAX;
+    /// The highest rate, in operations per second. More than a machine can issue is a slip of the
+    /// pen.
+    pub const MAX: f64 = 1e7;
 
     /// Returns a rate that does not change, in operations per second.
     pub fn constant(rate: f64) -> Result<Self, String> {
@@ -197,8 +195,8 @@ fn possible(text: &dyn fmt::Display, rate: f64) -> Result<f64, String> {
     if rate.is_nan() || rate <= 0.0 {
         return Err(format!("`{text}`: a rate must be above 0"));
     }
-    if rate > RATE_MAX {
-        return Err(format!("`{text}`: a rate must be at most {RATE_MAX}/s"));
+    if rate > RateProfile::MAX {
+        return Err(format!("`{text}`: a rate must be at most {}/s", RateProfile::MAX));
     }
     Ok(rate)
 }
