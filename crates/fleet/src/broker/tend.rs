@@ -89,11 +89,8 @@ impl Broker {
     /// Removes what agents have kept whose leave was taken back.
     fn free_revoked(&mut self) -> Result<(), BrokerError> {
         let Some(nats) = &self.nats else { return Ok(()) };
-        let revoked = self.desk.members().revoked.clone();
-        for number in revoked {
-            if self.freed.contains(&number) {
-                continue;
-            }
+        let due: Vec<_> = self.desk.members().revoked.difference(&self.freed).copied().collect();
+        for number in due {
             let agent = AgentId::new(agent_id(number)).expect("a number is an id");
             nats.remove_space(&Space::Of(agent))?;
             self.freed.insert(number);
