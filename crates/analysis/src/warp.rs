@@ -37,7 +37,7 @@ pub struct Recording<'a> {
     pub workers: &'a [WarpWorker],
     /// What the failed operations said, by their place in `ops`.
     pub error_texts: &'a BTreeMap<usize, String>,
-    /// How many seconds the local time of whoever recorded it is ahead of UTC.
+    /// Seconds by which the recorder's local time is ahead of UTC.
     pub utc_offset_seconds: i32,
 }
 

@@ -447,7 +447,7 @@ mod tests {
         }
     }
 
-    /// Returns what agents are told of stores that these flags reach, with nothing of the
+    /// Returns what agents need to reach the stores of these flags, with nothing of the
     /// environment.
     fn told(plan: &Plan, flags: &StoreArgs, opened: &[Reached], own: bool) -> AccessDoc {
         let (time, secrets) = (RunTime::simulated(), TargetSecrets::default());

@@ -117,7 +117,7 @@ fn stated(text: &ErrorText) -> String {
 }
 
 /// Describes an answer that is no error document of S3. Its body is not quoted: it may be of
-/// another service, which whoever submitted a workload to a console must not read.
+/// another service, which users of a console must not read.
 fn unstated(answer: &Answer) -> String {
     match answer.body.trim_ascii().is_empty() {
         true => format!("the answer {} has no details", answer.status),

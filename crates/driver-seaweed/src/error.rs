@@ -81,7 +81,7 @@ pub(crate) fn is_named(head: &ResponseHead<'_>) -> bool {
 }
 
 /// Returns words that a server of SeaweedFS may have said, and nothing of others: they may be those
-/// of another service, which whoever submitted a workload to a console must not read.
+/// of another service, which users of a console must not read.
 fn own_words(words: &str) -> &str {
     let lower = words.to_ascii_lowercase();
     if TOPICS.iter().any(|topic| lower.contains(topic)) { words } else { "" }

@@ -242,8 +242,7 @@ impl Broker {
         if connect_file(&directory.join(FLEET_FILE)).is_ok() {
             return Err(BrokerError::Up { path: directory.clone() });
         }
-        // As much as the server takes where nobody says otherwise: what each agent may keep is
-        // worked out of it.
+        // The server's own default. The share of each agent is taken from it.
         let room_bytes = (free_bytes(directory) / 4 * 3).clamp(ROOM_BYTES_MIN, i64::MAX as u64);
         match Self::start_server(&settings, room_bytes) {
             Ok((child, port, desk)) => {

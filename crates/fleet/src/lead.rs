@@ -315,8 +315,8 @@ impl Lead {
         Ok(())
     }
 
-    /// Returns how many bytes one agent may tell of what it changed: all of them together fill the
-    /// content by which all are told, so each has twice the part of it that it has of the load.
+    /// Returns how many bytes one agent may send of what it changed. The changes of all agents go
+    /// out in one content, of which an agent may fill twice its share of the load.
     fn changes_bytes_max(&self, index: usize) -> u64 {
         let weight = |agent: &schema::Agent| u64::from(agent.weight);
         let all: u64 = self.agents.iter().map(weight).sum();

@@ -146,7 +146,7 @@ pub fn call_roll(
     }
 }
 
-/// No more of what was not understood is told.
+/// The most messages that were not understood and are listed.
 const STRANGERS_MAX: usize = 100;
 
 fn note(strangers: &mut Vec<String>, text: String) {

@@ -219,7 +219,7 @@ fn a_collection_on_a_typo_is_refused_and_one_that_is_created_stays() {
         assert!(text.contains(&format!("created collection {name}")), "{line}: {text}");
         let stays = format!("collection {name}, which this run created, stays: SeaweedFS deletes");
         assert!(text.contains(&stays), "{line}: {text}");
-        // It is there now, whoever made it.
+        // It exists now, so no flag is needed.
         assert_eq!(said(line).0, Some(0), "{line}");
     }
     let line = format!("as weed-benchmark -master {master} -n 5 -c 2 -list l.txt");

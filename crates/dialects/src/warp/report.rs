@@ -348,7 +348,7 @@ fn joined<const N: usize>(
     })
 }
 
-/// What is told of requests for objects of one size.
+/// The figures of requests for objects of one size.
 pub(super) struct Requests {
     /// Mean, percentiles, extremes and deviation of their times in milliseconds.
     pub(super) times: [f64; 7],

@@ -1,5 +1,5 @@
-//! The document that warp saves and prints of a run unless it is told to keep every operation: sums
-//! over whole seconds of the wall clock, and the times of requests in windows of ten seconds.
+//! The document that warp saves and prints of a run without `--full`: sums over whole seconds of
+//! the wall clock, and the times of requests in windows of ten seconds.
 //!
 //! Two things differ from what warp writes. Failed operations are counted and are in no other sum.
 //! A run of less than five seconds, of which warp's throughput is 0, has that of the whole run, and

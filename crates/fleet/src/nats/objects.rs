@@ -5,7 +5,7 @@
 //! any subject that it knows. So the subject of a content ends in a word that nobody can guess, and
 //! streams take no `Nats-Rollup`, which would remove what lies there.
 //!
-//! The stream of an agent takes only what lies below a word that this agent alone is told, so that
+//! The stream of an agent takes only what lies below a word that this agent alone knows, so that
 //! the replies to others do not fill it, and no more than its part of the room.
 //!
 //! Pieces are fetched one by one, without a consumer: a client that may create consumers can have

@@ -413,7 +413,7 @@ fn what_an_agent_has_put_there_is_removed_whatever_it_is() {
     victims.assert_undisturbed();
 }
 
-/// Returns what the server says of an agent's stream, if there is one.
+/// Returns the server's description of an agent's stream, if there is one.
 fn stream_of(victims: &Victims, id: &str) -> Option<Value> {
     let raw = Raw::connect(&victims.config, "x", "coordinator").unwrap();
     let said = raw.asks(&format!("$JS.API.STREAM.INFO.OBJ_plimsoll-of-{id}"), b"{}").unwrap();

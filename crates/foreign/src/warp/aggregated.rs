@@ -139,7 +139,7 @@ parts! {
         objects: Option<f64>,
         /// Operations.
         ops: Option<u64>,
-        /// The kind of operation, where it is told.
+        /// The kind of operation, if the file has it.
         op_type: Option<String>,
         /// The same, second by second.
         segmented: Option<Segmented>,
