@@ -20,7 +20,8 @@ fn volume_servers_that_a_master_names_are_hosts_too() {
     ] {
         let Some(fleet) = Fleet::start(&["a"], &["--allow-hosts", &allowed]) else { return };
         let line = format!(
-            "weed write --master {master} --duration 1s --obj.size 1KiB --concurrent 2 {}",
+            "weed write --master {master} --duration 1s --obj.size 1KiB --concurrent 2 \
+             --create-bucket {}",
             fleet.flag
         );
         let output = plimsoll(fleet.place.path()).args(line.split(' ')).output().unwrap();
