@@ -57,7 +57,12 @@ impl Directories {
     pub(crate) fn command(&self, line: &str) -> Command {
         let mut command = plimsoll(self.runs());
         let files = self.files().display().to_string();
-        command.args(line.split_whitespace().map(|word| word.replace("DIR", &files)));
+        // A whole path may have these letters in the name that a directory of the test was given.
+        let word = |word: &str| match word.starts_with('/') {
+            true => word.to_owned(),
+            false => word.replace("DIR", &files),
+        };
+        command.args(line.split_whitespace().map(word));
         command
     }
 
