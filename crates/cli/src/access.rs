@@ -460,6 +460,7 @@ mod tests {
             security: None,
             secrets: &secrets,
             variable: environment::no_variable,
+            lends_to: None,
             files: AllowedDirs::ANY,
             stop: Stop::default(),
         };

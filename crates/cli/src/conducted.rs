@@ -17,6 +17,7 @@ use plimsoll_conduct::{
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_driver_s3::{ProfileKinds, ServerProfile};
 use plimsoll_engine::EngineConfig;
+use plimsoll_http::NamedHosts;
 use plimsoll_model::{Interface, RunId, Seed, StageKind};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::Manifest;
@@ -57,6 +58,9 @@ pub(crate) struct Settings<'a> {
     pub(crate) secrets: TargetSecrets,
     /// Whether credentials of the environment may be used.
     pub(crate) lends_credentials: bool,
+    /// The hosts that may be sent secrets which neither the workload brings nor the command line;
+    /// `None`: whichever the workload names.
+    pub(crate) lends_to: Option<NamedHosts>,
     /// What stands in for stores and files.
     pub(crate) stand_in: StandIn,
     /// How operations on objects are driven; without a number of threads by as many as are free.
@@ -107,6 +111,7 @@ impl<'a> Settings<'a> {
             store: None,
             secrets: TargetSecrets::default(),
             lends_credentials: true,
+            lends_to: None,
             stand_in: StandIn::Nobody,
             threads: None,
             op_timeout: OP_TIMEOUT,
@@ -223,7 +228,20 @@ impl<'a> Settings<'a> {
         let transport = if is_fleet { TransportArg::default() } else { self.transport };
         let (seed, security, variable) = (seed.0, None, self.variable());
         let (files, stop) = (self.allowed.clone(), self.stop.clone().unwrap_or_default());
-        Stores { args, transport, time, seed, found, security, secrets, variable, files, stop }
+        let lends_to = self.lends_to.clone();
+        Stores {
+            args,
+            transport,
+            time,
+            seed,
+            found,
+            security,
+            secrets,
+            variable,
+            lends_to,
+            files,
+            stop,
+        }
     }
 
     /// Returns what reads credentials of the environment, if those may be used.

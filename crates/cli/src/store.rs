@@ -11,24 +11,25 @@ use plimsoll_conduct::{AskedStore, CallerError, Reach, Reached, RunTime, Stop, e
 use plimsoll_driver::MissingRoot;
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_driver_s3::{
-    Checksum, Encryption, Lookup, PART_SIZE_DEFAULT, PART_SIZE_MIN, RequestOptions, S3Config,
-    Signature, fresh,
+    Checksum, Credentials, Encryption, Lookup, PART_SIZE_DEFAULT, PART_SIZE_MIN, RequestOptions,
+    S3Config, Signature, fresh,
 };
 use plimsoll_driver_seaweed::Security;
 use plimsoll_driver_swift::Access;
 use plimsoll_http::{
-    Endpoint, HostSelect, HttpVersion, PORT_PLAIN, PORT_TLS, Scheme, TlsIdentity, Transport,
-    expand_hosts, resolve_all, split_scheme,
+    Endpoint, HostSelect, HttpVersion, NamedHosts, PORT_PLAIN, PORT_TLS, Proxies, Scheme,
+    TlsIdentity, Transport, Url, expand_hosts, resolve_all, split_scheme,
 };
 use plimsoll_model::Bytes;
 use plimsoll_oracle::Script;
 use plimsoll_report::format;
+use plimsoll_workload::plan::spec::S3Target;
 use plimsoll_workload::plan::{Job, Members, Plan, Secrets, SetIndex, TargetSecrets};
 
 use crate::args::requests::{Pair, RequestArgs, SignatureArg};
 use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs, TransportArg};
 use crate::args::{ByteSize, TlsArgs};
-use crate::environment;
+use crate::{environment, said};
 
 pub(crate) use self::asking::{Asking, credentials, keys_outlast};
 pub(crate) use self::way::{Way, identity};
@@ -44,6 +45,15 @@ pub(crate) const SWIFT_CA: &str = "OS_CACERT";
 /// Those that name the certificate to show to them, and its key.
 const SWIFT_CERT: &str = "OS_CERT";
 const SWIFT_KEY: &str = "OS_KEY";
+
+/// The flags by which a user types who asks.
+const KEY_FLAGS: [&str; 2] = ["--access-key", "--sts-web-token"];
+/// The variables that say where credentials of the environment belong.
+const URL_VARIABLES: [&str; 5] =
+    ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "OS_AUTH_URL", "OS_STORAGE_URL", "ST_AUTH"];
+
+/// A store that can be reached, and whose credentials were found, if they were looked for.
+type Opened = (Reached, Option<Asking>);
 
 /// Why a workload of objects cannot be run by every command.
 const NO_STORE: &str = "this command has no store to work on";
@@ -64,20 +74,73 @@ pub(crate) struct Stores<'a> {
     pub(crate) secrets: &'a TargetSecrets,
     /// Reads credentials of the environment.
     pub(crate) variable: fn(&str) -> Option<String>,
+    /// The hosts that may be sent secrets which neither the workload brings nor the command line;
+    /// `None`: whichever the workload names.
+    pub(crate) lends_to: Option<NamedHosts>,
     /// Where the files may lie that the workload names.
     pub(crate) files: AllowedDirs,
     /// Gives opening up.
     pub(crate) stop: Stop,
 }
 
+impl Stores<'_> {
+    /// Opens a store that the workload names, unless it would be sent keys that it may not have.
+    fn open_named(&self, way: &Way, spec: &S3Target, brings_keys: bool) -> Result<Opened> {
+        let is_given = brings_keys || KEY_FLAGS.into_iter().any(said::is_typed);
+        let hosts = match spec.hosts.is_empty() {
+            true => Vec::new(),
+            false => hosts_of(&spec.hosts.0.join(","), spec.tls)?.endpoints,
+        };
+        let proxies = if spec.proxy.is_some() { way.proxies()? } else { None };
+        let proxies = proxies.iter().flat_map(Proxies::endpoints);
+        let named: Vec<&Endpoint> = hosts.iter().chain(proxies).filter(|_| !is_given).collect();
+        let lend = || self.check_lent("the user's keys", " (or type them: --access-key)", &named);
+        // Keys are looked for on the way of the workload, and a token is exchanged at its store.
+        if spec.proxy.is_some() || way.args.requests.sts_web_token.is_some() {
+            lend()?;
+        }
+        let opened = open(way, self.time)?;
+        if matches!(opened.0.config.credentials, Credentials::Keys(_)) {
+            lend()?;
+        }
+        Ok(opened)
+    }
+
+    /// Refuses to send a secret of the user's to hosts that only a workload names.
+    fn check_lent(&self, secret: &str, or: &str, hosts: &[&Endpoint]) -> Result<()> {
+        let Some(named) = &self.lends_to else { return Ok(()) };
+        match hosts.iter().find(|host| !named.have(host)) {
+            None => Ok(()),
+            Some(host) => bail!(
+                "this would send {secret} to {host}, which only the workload names; if that host \
+                 may have them, name it: --host {host}{or}"
+            ),
+        }
+    }
+}
+
+/// Returns the hosts that the user names beside a workload: on the command line, and in the
+/// variables that say where credentials of the environment belong.
+pub(crate) fn named_hosts(args: &StoreArgs) -> Result<NamedHosts> {
+    let flagged = args.host.as_ref().map(|hosts| hosts_of(hosts, args.tls)).transpose()?;
+    let urls = URL_VARIABLES.into_iter().filter_map(environment::variable);
+    let of_urls = urls.filter_map(|url| Some(Url::parse(&url).ok()?.endpoint));
+    let flagged = flagged.into_iter().flat_map(|hosts| hosts.endpoints);
+    Ok(NamedHosts::default().and(flagged).and(of_urls))
+}
+
 impl Reach for Stores<'_> {
     /// Starts a store where it is an embedded one.
     fn store(&mut self, target: &str, asked: AskedStore<'_>) -> Result<Reached, CallerError> {
         let args = self.args.context(NO_STORE)?;
-        let keys = |way: Way| way.with_keys(self.secrets.of(target));
+        let own = self.secrets.of(target);
+        let keys = |way: Way| way.with_keys(own);
         let (reached, found) = match asked {
             AskedStore::Own => open(&keys(Way::of(args.clone())), self.time)?,
-            AskedStore::Named(spec) => open(&keys(Way::named(args, spec)), self.time)?,
+            AskedStore::Named(spec) => {
+                let brings_keys = own.is_some_and(Secrets::has_keys);
+                self.open_named(&keys(Way::named(args, spec)), spec, brings_keys)?
+            }
             AskedStore::Embedded(script) => {
                 let script = script.map(|script| *script);
                 (open_embedded(args, script, self.seed, self.time)?, None)
@@ -92,6 +155,10 @@ impl Reach for Stores<'_> {
             (None, Some(file)) => security_of(Some(Path::new(file)), self.variable, &self.files)?,
             (given, _) => security_of(given, self.variable, &AllowedDirs::ANY)?,
         })
+    }
+
+    fn lend(&self, secret: &str, hosts: &[&Endpoint]) -> Result<(), CallerError> {
+        Ok(self.check_lent(secret, "", hosts)?)
     }
 
     fn files(&self) -> AllowedDirs {
@@ -225,7 +292,7 @@ impl Reach for Judged<'_> {
 
 /// Returns the store that the flags name, starting the embedded one when they name none, and whose
 /// credentials were found, if they were looked for.
-pub(crate) fn open(way: &Way, time: &RunTime) -> Result<(Reached, Option<Asking>)> {
+pub(crate) fn open(way: &Way, time: &RunTime) -> Result<Opened> {
     let args = &way.args;
     let Some(hosts) = &args.host else {
         return Ok((open_embedded(args, None, 0, time)?, None));
@@ -420,7 +487,7 @@ pub(crate) fn is_host_file(hosts: &str) -> bool {
 mod tests {
     use std::time::Duration;
 
-    use plimsoll_workload::plan::spec::{OneOrMany, S3Signature, S3Target};
+    use plimsoll_workload::plan::spec::{OneOrMany, S3Signature};
     use plimsoll_workload::plan::{Secrets, Time};
 
     use crate::secret::Secret;
@@ -459,6 +526,7 @@ mod tests {
             security,
             secrets,
             variable,
+            lends_to: None,
             files,
             stop: Stop::default(),
         };

@@ -77,6 +77,12 @@ pub trait Reach {
     /// does not say it.
     fn swift(&mut self, target: &str) -> Result<Access, CallerError>;
 
+    /// Refuses to send these hosts a secret of the caller's, which `secret` names: the workload
+    /// names the hosts, and perhaps nobody else does.
+    fn lend(&self, _secret: &str, _hosts: &[&Endpoint]) -> Result<(), CallerError> {
+        Ok(())
+    }
+
     /// Returns the hosts that connections may go to: to targets, proxies and sign-in servers.
     fn allowed(&self) -> AllowedHosts {
         AllowedHosts::ANY
@@ -116,6 +122,17 @@ fn check<'e>(
 ) -> Result<(), ConductError> {
     let checked = reach.allowed().check_all(endpoints);
     checked.map_err(|error| ConductError::Caller(error.into()))
+}
+
+/// Refuses to send the hosts of a target a secret that goes to no host that only it names.
+fn lend(
+    reach: &dyn Reach,
+    target: &str,
+    secret: &str,
+    hosts: &[&Endpoint],
+) -> Result<(), ConductError> {
+    let lent = reach.lend(secret, hosts);
+    lent.map_err(|source| ConductError::Of { what: format!("target {target}"), source })
 }
 
 /// The targets of a plan, as it is run.
@@ -274,9 +291,15 @@ fn open_seaweed(
         .security(spec.security.as_deref())
         .map_err(|error| target.path.field("security").refuse(in_one_line(&*error)))?;
     let only_judges = reach.only_judges();
+    let has_keys = !only_judges && security != Security::default();
+    let lend_tokens = |reach: &dyn Reach, hosts: Vec<&Endpoint>| match has_keys {
+        true => lend(reach, &target.name, "tokens signed with the user's keys", &hosts),
+        false => Ok(()),
+    };
     if spec.is_filer() {
         let config = filer_config(&target.path, spec, security)?;
         check(reach, &config.filers)?;
+        lend_tokens(reach, config.filers.iter().collect())?;
         let transport = carried(reach, config.tls.is_some())?;
         let config = FilerConfig { transport, ..config };
         return Ok(match only_judges {
@@ -289,7 +312,9 @@ fn open_seaweed(
         });
     }
     let config = seaweed_config(&target.path, spec, security)?;
-    check(reach, config.masters.iter().map(|master| &master.http))?;
+    let masters: Vec<_> = config.masters.iter().map(|master| &master.http).collect();
+    check(reach, masters.iter().copied())?;
+    lend_tokens(reach, masters)?;
     let transport = carried(reach, config.tls.is_some())?;
     let creates_collection = spec.create_bucket || reach.on_buckets().0;
     let allowed = reach.allowed();
@@ -319,6 +344,14 @@ pub(crate) fn open_swift(
     let (sign_in, storage) = access.sign_in(&said).map_err(refused)?;
     let addresses = sign_in.address().into_iter().chain(&storage);
     check(reach, addresses.map(|address| &address.endpoint))?;
+    // A workload that brings its own password or token may say where it goes.
+    let brought = [&access.password, &access.token];
+    if sign_in.secret().is_some_and(|secret| !brought.contains(&&Some(secret.clone()))) {
+        let auth = sign_in.address().filter(|_| spec.auth.is_some());
+        let account = storage.as_ref().filter(|_| spec.storage_url.is_some());
+        let named: Vec<_> = auth.into_iter().chain(account).map(|of| &of.endpoint).collect();
+        lend(reach, name, "the user's password or token", &named)?;
+    }
     // Whether the account is spoken to over TLS is known when the sign-in has said where it is.
     let transport = carried(reach, storage.as_ref().is_some_and(|storage| storage.tls))?;
     let plain = swift::config(spec, access, sign_in);

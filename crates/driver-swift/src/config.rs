@@ -90,6 +90,18 @@ impl SignIn {
             Self::V1 { auth, .. } | Self::V2 { auth, .. } | Self::V3 { auth, .. } => Some(auth),
         }
     }
+
+    /// Returns the password or the token that is sent.
+    pub const fn secret(&self) -> Option<&Secret> {
+        match self {
+            Self::Known { token } => token.as_ref(),
+            Self::V1 { key, .. } => Some(key),
+            Self::V2 { who, .. } | Self::V3 { who, .. } => Some(match who {
+                Who::User { password, .. } => password,
+                Who::Holder(token) => token,
+            }),
+        }
+    }
 }
 
 /// Who signs in to Keystone.

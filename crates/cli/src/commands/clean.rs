@@ -157,8 +157,21 @@ fn open(
     let (args, transport, found) = (Some(args), TransportArg::default(), Vec::new());
     let variable = environment::variable as fn(&str) -> _;
     let (files, stop) = (AllowedDirs::ANY, Stop::default());
-    let mut reach =
-        Stores { args, transport, time, seed: 0, found, security, secrets, variable, files, stop };
+    let lends_to = None;
+    let seed = 0;
+    let mut reach = Stores {
+        args,
+        transport,
+        time,
+        seed,
+        found,
+        security,
+        secrets,
+        variable,
+        lends_to,
+        files,
+        stop,
+    };
     let store = open_target(manifest, target, &hosts, &mut reach, time);
     Ok((store.map_err(lower::with_advice)?, hosts))
 }

@@ -24,7 +24,7 @@ use crate::args::s3::StoreArgs;
 use crate::args::{CosbenchArgs, Form, YES};
 use crate::conducted::{self, Conducted, Settings};
 use crate::ui::Ui;
-use crate::{flags, shown};
+use crate::{flags, shown, store};
 
 /// The largest workload file that is read; it may be in an encoding of its own.
 const XML_BYTES_MAX: u64 = 16 << 20;
@@ -111,6 +111,7 @@ pub(crate) fn as_cosbench(args: &CosbenchArgs) -> Result<ExitCode> {
     let ui = args.output.ui();
     let settings = understood.settings(Settings {
         store: Some(&store),
+        lends_to: Some(store::named_hosts(&store)?),
         threads: args.threads,
         op_timeout: args.op_timeout.0,
         keeps_going: true,

@@ -18,7 +18,7 @@ use crate::args::{PrintArgs, RunArgs};
 use crate::commands::fio;
 use crate::conducted::{self, Settings};
 use crate::load_line::searched;
-use crate::{lower, said};
+use crate::{lower, said, store};
 
 /// Runs a workload file.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
@@ -122,6 +122,7 @@ fn carry_out(args: &RunArgs, search: Option<&SearchArgs>) -> Result<ExitCode> {
 fn settings<'a>(args: &'a RunArgs, conduct: &'a FileConductArgs) -> Result<Settings<'a>> {
     Ok(Settings {
         store: Some(&args.store),
+        lends_to: Some(store::named_hosts(&args.store)?),
         serverprof: args.profile.serverprof.as_ref(),
         stand_in: stand_in(args)?,
         files: Some(conduct),

@@ -137,7 +137,7 @@ fn every_command_shows_the_certificate_and_keeps_its_key_to_itself() {
     std::fs::write(place.path().join("w.yaml"), workload).unwrap();
     let record = record.display();
     for line in [
-        format!("run w.yaml {MINE}"),
+        format!("run w.yaml --host https://HOST {MINE}"),
         format!("s3 stat --host HOST --tls {SMALL} --client-cert @me-both.pem"),
         format!("check https://HOST/bench {MINE} --duration 300ms --concurrent 2"),
         format!("clean https://HOST/bench {MINE}"),

@@ -410,7 +410,7 @@ fn every_command_asks_with_keys_that_are_found() {
     for line in [
         "s3 stat --host GATE SMALL --run-dir kept --noclear",
         "clean kept --yes",
-        "run w.yaml",
+        "run w.yaml --host GATE",
         "replay t.csv --host GATE --bucket bench",
         "check http://GATE/bench --duration 300ms --concurrent 2",
         "loadline s3 stat --host GATE --objects 4 --concurrent 2 --rates 20/s..40/s --budget 2s",
@@ -421,6 +421,9 @@ fn every_command_asks_with_keys_that_are_found() {
         let line = line.replace("GATE", gate.host()).replace("SMALL", SMALL);
         let mut command = place.command(&line);
         command.env("AWS_CONTAINER_CREDENTIALS_FULL_URI", issuer.url());
+        if line.starts_with("as cosbench") {
+            command.env("AWS_ENDPOINT_URL_S3", format!("http://{}", gate.host()));
+        }
         let before = gate.requests();
         let output = run(command);
         // Whether a busy machine keeps a schedule or finds a load line is not asked here.

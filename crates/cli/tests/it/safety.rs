@@ -268,6 +268,58 @@ fn keys_of_the_environment_sign_for_no_host_that_only_the_record_names() {
 }
 
 #[test]
+fn secrets_of_the_environment_go_to_no_host_that_only_a_workload_names() {
+    let keys = &[("AWS_ACCESS_KEY_ID", "OWNER"), ("AWS_SECRET_ACCESS_KEY", "OWNER-hush")][..];
+    let of_flags = &[("PLIMSOLL_ACCESS_KEY", "OWNER"), ("PLIMSOLL_SECRET_KEY", "OWNER-hush")][..];
+    let token = &[("PLIMSOLL_STS_WEB_TOKEN", "OWNER-hush")][..];
+    let swift = &[("ST_USER", "OWNER"), ("ST_KEY", "OWNER-hush")][..];
+    let swift_token = &[("OS_AUTH_TOKEN", "OWNER-hush")][..];
+    let weed = &[("WEED_JWT_FILER_SIGNING_READ_KEY", "OWNER-hush")][..];
+    let signed = "authorization: aws4-hmac-sha256 credential=owner";
+    // What a workload names, what the environment holds, and what shows that it was sent.
+    for (target, variables, sent) in [
+        ("{s3: {hosts: HOST}}", keys, signed),
+        ("{s3: {hosts: HOST}}", of_flags, signed),
+        ("{s3: {hosts: HOST}}", token, "owner-hush"),
+        ("{s3: {hosts: 'own:1', proxy: 'http://HOST'}}", keys, signed),
+        ("{s3: {proxy: 'http://HOST'}}", of_flags, signed),
+        ("{swift: {auth: 'http://HOST/auth/v1.0'}}", swift, "x-auth-key: owner-hush"),
+        ("{swift: {auth: 'http://HOST/v3'}}", swift_token, "owner-hush"),
+        ("{swift: {storage_url: 'http://HOST/v1/a'}}", swift_token, "owner-hush"),
+        ("{seaweedfs: {filer: HOST}}", weed, "authorization: bearer"),
+    ] {
+        let stranger = Stranger::start();
+        let host = &stranger.host;
+        let directory = tempfile::tempdir().unwrap();
+        let workload = format!(
+            "schema: plimsoll.workload/2\nname: of-somebody-else\ntargets: {}\n\
+             sets: {{s: {{count: 1, size: 1KiB}}}}\n\
+             stages: [{{duration: 100ms, jobs: [{{work: {{objects: [{{put: s}}]}}}}]}}]\n",
+            target.replace("HOST", host)
+        );
+        std::fs::write(directory.path().join("w.yaml"), workload).unwrap();
+        let run_with = |args: &[&str]| {
+            let mut command = plimsoll(directory.path());
+            command.args(["run", "w.yaml"]).args(args).envs(variables.iter().copied());
+            let output = run(command);
+            assert_ne!(output.status.code(), Some(0));
+            stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let of_own =
+            if target.contains("own:1") || target.contains("{proxy") { "own:1," } else { "" };
+        let own: &[&str] = if of_own.is_empty() { &[] } else { &["--host", "own:1"] };
+        let said = run_with(own);
+        let named = format!("to {host}, which only the workload names");
+        assert!(said.contains(&named) && said.contains("--host"), "{target}: {said}");
+        assert_eq!(stranger.heard(), "", "{target}");
+        // Who names the host has it sent them.
+        let said = run_with(&["--host", &format!("{of_own}{host}")]);
+        let heard = stranger.heard().to_lowercase();
+        assert!(heard.contains(sent), "{target}: {heard}\n{said}");
+    }
+}
+
+#[test]
 fn clean_signs_with_no_key_that_only_the_record_names() {
     let directory = tempfile::tempdir().unwrap();
     let key = "[jwt.filer_signing.read]\nkey = \"OWNER\"\n[jwt.signing]\nkey = \"OWNER\"\n";
