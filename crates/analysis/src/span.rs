@@ -359,14 +359,14 @@ impl RowSurvey {
         self.clients.insert(client);
     }
 
-    /// Returns from when to when the row asked for what counts: until all had begun that was to,
-    /// and a worker had nothing left to do. What is under way then is waited for by nobody but
-    /// itself, nor is anything asked for once a schedule has ended.
+    /// Returns from when to when the row asked for what counts: until its last operation had begun,
+    /// and its schedules had ended or, without one, a worker had nothing left to do. What is under
+    /// way then is waited for by nobody but itself.
     pub(crate) fn asked_for(&self, question: &Question<'_>, row: &RowAsked) -> AskedFor {
         let skipped_to = question.started.after(question.skip);
         let from = self.measured_from.map_or(skipped_to, |from| from.max(skipped_to));
         let until = match row.open {
-            true => row.ends.or(self.last_started),
+            true => row.ends.max(self.last_started),
             false => self.first_done.max(self.last_started),
         };
         let until = until.map_or(question.ended, |until| until.min(question.ended)).max(from);
