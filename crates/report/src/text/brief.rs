@@ -391,15 +391,11 @@ impl Writer<'_> {
         };
         // Probes are short on purpose.
         let stages = measured(report);
-        let of_several = report.shown().nth(1).is_some();
-        let of_rows = stages.filter(|_| report.only_row().is_none()).flat_map(|stage| {
-            let lead = match of_several {
-                true => format!("{}: ", stage_words::name(stage)),
-                false => String::new(),
-            };
-            let advice = stage.rows.iter().flat_map(|row| &row.advice);
-            let advice = advice.filter(|of| of.code != "few-samples");
-            advice.map(move |of| format!("{lead}{}", of.text))
+        let alone = report.shown().nth(1).is_none();
+        let rows = stages.flat_map(|stage| stage.rows.iter().map(move |row| (stage, row)));
+        let of_rows = rows.filter(|_| report.only_row().is_none()).flat_map(|(stage, row)| {
+            let advice = row.advice.iter().filter(|of| of.code != "few-samples");
+            advice.map(move |of| format!("{}: {}", row_name(stage, row, alone), of.text))
         });
         for text in warnings.into_iter().chain(of_rows) {
             warning(&text, self.width, self.paint, &mut self.out);
