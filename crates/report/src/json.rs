@@ -1,4 +1,4 @@
-//! The report for programs: one JSON object, `plimsoll.report/2`, as the model's types say it.
+//! The report for programs: one JSON object, `plimsoll.report/1`, as the model's types say it.
 //!
 //! Its description is `docs/formats/report.schema.json`. Times are integers of nanoseconds, unknown
 //! is null.
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::Report;
 
 /// The name and version of the format; a field that changes its meaning gets a new one.
-pub const SCHEMA: &str = "plimsoll.report/2";
+pub const SCHEMA: &str = "plimsoll.report/1";
 
 /// Returns reports, or one of them, in lines for programs and people. They are written as they are
 /// gone through: as a tree of values a report of many stages takes several times the memory.

@@ -28,7 +28,7 @@ fn every_field_stands_in_the_schema() {
 #[test]
 fn a_suite() {
     let report = value(&fixture::suite());
-    assert_eq!(report["schema"], "plimsoll.report/2");
+    assert_eq!(report["schema"], "plimsoll.report/1");
     assert_eq!(report["state"], json!("complete"));
     let failed = &report["stages"][4]["rows"][0]["total"]["stage_total"]["ops_failed_count"];
     assert_eq!(failed, &json!(1));

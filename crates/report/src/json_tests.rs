@@ -19,7 +19,7 @@ fn the_committed_schema_is_the_schema() {
 #[test]
 fn a_steady_run() {
     let report = value(&fixture::steady());
-    assert_eq!(report["schema"], "plimsoll.report/2");
+    assert_eq!(report["schema"], "plimsoll.report/1");
     let row = row(&report);
     assert_eq!((&report["state"], &row["error_rate"]), (&json!("complete"), &json!(0.0)));
     assert_eq!(report["started"], "2026-11-21T09:00:00.000000000Z");

@@ -25,7 +25,7 @@ use crate::{
 pub enum ReportSchema {
     /// The second version: one for every kind of run.
     #[default]
-    #[serde(rename = "plimsoll.report/2")]
+    #[serde(rename = "plimsoll.report/1")]
     V2,
 }
 
@@ -33,7 +33,7 @@ pub enum ReportSchema {
 /// Moments are nanoseconds since the run's epoch.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(title = "plimsoll.report/2"))]
+#[cfg_attr(feature = "schema", schemars(title = "plimsoll.report/1"))]
 pub struct Report {
     /// The version of this document.
     pub schema: ReportSchema,

@@ -130,7 +130,7 @@ struct Measured {
     client_cpu_seconds: f64,
 }
 
-/// Reads the report `plimsoll.report/2` of a run that measures one job.
+/// Reads the report `plimsoll.report/1` of a run that measures one job.
 ///
 /// `None` when a field is missing, and when an operation failed: a cost among failures is no cost.
 fn measured(said: &Value, counted: Option<&str>) -> Option<Measured> {

@@ -27,7 +27,7 @@ fn a_run_read_again_gives_the_report_it_gave() {
     assert_eq!(printed(place.path(), "analyze run"), first);
     let detailed = printed(place.path(), "analyze run --analyze.v --json");
     let detailed: serde_json::Value = serde_json::from_str(&detailed).unwrap();
-    assert_eq!(detailed["schema"], "plimsoll.report/2");
+    assert_eq!(detailed["schema"], "plimsoll.report/1");
     assert!(measured(&detailed)["details"].is_object());
 }
 
@@ -135,7 +135,7 @@ fn one_run_a_side_is_no_verdict_and_three_may_be() {
     // A side against itself does not differ, whatever the machine does.
     let line = "compare before before --gate rate>=-90% --gate p50<=+900% --junit gates.xml --json";
     let same: serde_json::Value = serde_json::from_str(&printed(place.path(), line)).unwrap();
-    assert_eq!(same["schema"], "plimsoll.compare/2");
+    assert_eq!(same["schema"], "plimsoll.compare/1");
     let junit = fs::read_to_string(place.path().join("gates.xml")).unwrap();
     assert_eq!(junit.matches("<testcase").count(), 2, "{junit}");
     let worse = run_line(place.path(), "compare before before --gate p50<=1ns");
@@ -626,7 +626,7 @@ fn the_html_report_is_written() {
     null_run(place.path(), "run");
     printed(place.path(), "report run -o run.html");
     let page = fs::read_to_string(place.path().join("run.html")).unwrap();
-    assert!(page.contains("plimsoll.report/2") && page.contains("<svg"));
+    assert!(page.contains("plimsoll.report/1") && page.contains("<svg"));
 }
 
 #[test]

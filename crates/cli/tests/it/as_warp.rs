@@ -135,7 +135,7 @@ fn json_is_warps_document_and_report_json_is_ours() {
     let place = tempfile::tempdir().unwrap();
     let output = ran(&target, place.path(), &format!("{line} --report-json"));
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(document["schema"], "plimsoll.report/2");
+    assert_eq!(document["schema"], "plimsoll.report/1");
 }
 
 #[test]

@@ -172,7 +172,7 @@ fn a_run_is_shown_as_any_other_and_its_figures_can_be_compared() {
     let compared = served.json("/compare?before=w1&after=w2");
     assert_eq!(
         (&compared["schema"], &compared["before"][0]),
-        (&"plimsoll.compare/2".into(), &"w1".into())
+        (&"plimsoll.compare/1".into(), &"w1".into())
     );
     let runs = directory.path().join("plimsoll-console/runs/w2-small");
     let report = run_line(directory.path(), &format!("analyze {} --json", runs.display()));

@@ -154,7 +154,7 @@ export function startMock({ port = 0, signIn = true } = {}) {
       return { metric, unit, better, before: side(1, before), after: side(1 + percent / 100, after), change: (value * percent) / 100, change_percent: percent, verdict: before.length < 3 || after.length < 3 ? (before.length === 1 && after.length === 1 ? "one-run" : "too-few-runs") : verdict, change_percent_interval: null, detectable_percent: 3.1 };
     };
     const kind = (of, name) => ({ of, kind: name, occurred: "both", ops_count_before: 2_310_500, ops_count_after: 2_512_900, metrics: [metric("rate", "ops_per_sec", "higher", 9214, 8.7, "better"), metric("throughput", "bytes_per_sec", "higher", 6.03e8, 8.7, "better"), metric("p50", "ns", "lower", 2.1e6, -6.2, "same"), metric("ttfb-p50", "ns", "lower", 1.4e6, -5.1, "same"), metric("p99", "ns", "lower", 9.8e6, 14.1, "worse"), metric("errors", "fraction", "lower", 0.0003, 0.4, "unclear")] });
-    return { schema: "plimsoll.compare/2", before, after, margin_percent: 5, parameters: [{ name: "workers", before: ["64"], after: ["128"] }, { name: "<i>storage</i>", before: ["s3"], after: ["s3"] }], kinds: [kind("s3-main, readers", "GET"), kind("s3-main, readers", "PUT"), kind(null, "total")], gates: [], exit_code: null };
+    return { schema: "plimsoll.compare/1", before, after, margin_percent: 5, parameters: [{ name: "workers", before: ["64"], after: ["128"] }, { name: "<i>storage</i>", before: ["s3"], after: ["s3"] }], kinds: [kind("s3-main, readers", "GET"), kind("s3-main, readers", "PUT"), kind(null, "total")], gates: [], exit_code: null };
   };
   const matrix = (query) => {
     const ops = query.get("ops") ? ids(query.get("ops")) : null;

@@ -13,7 +13,7 @@ use super::headline::headline;
 use super::{doubt_text, kind_name};
 
 /// The name and version of the format; a field that changes its meaning gets a new one.
-pub const SCHEMA: &str = "plimsoll.compare/2";
+pub const SCHEMA: &str = "plimsoll.compare/1";
 
 /// Returns the comparison as one JSON object.
 pub fn json(
@@ -48,9 +48,9 @@ pub fn schema() -> serde_json::Value {
 /// What changed between runs before and runs after.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(title = "plimsoll.compare/2"))]
+#[cfg_attr(feature = "schema", schemars(title = "plimsoll.compare/1"))]
 struct Document {
-    /// Always `plimsoll.compare/2`.
+    /// Always `plimsoll.compare/1`.
     #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     schema: &'static str,
     /// What the comparison comes to, a sentence for each of at most two kinds; for people.

@@ -321,7 +321,7 @@ fn several_runs_for_programs() {
     let document = json::json(&comparison, &differences(), &gates);
     assert_eq!(
         (&document["schema"], &document["exit_code"]),
-        (&json!("plimsoll.compare/2"), &json!(1))
+        (&json!("plimsoll.compare/1"), &json!(1))
     );
     assert_eq!(document["after"], json!(["b-1", "b-2", "b-3"]));
     assert_eq!(

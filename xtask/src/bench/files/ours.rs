@@ -70,7 +70,7 @@ pub(super) fn null_job(seconds: u64) -> String {
     )
 }
 
-/// Reads the report `plimsoll.report/2`: what is measured in each stage, and how many operations it
+/// Reads the report `plimsoll.report/1`: what is measured in each stage, and how many operations it
 /// had.
 ///
 /// `None` when a field is missing, and when an operation failed: a cost among failures is no cost.

@@ -14,7 +14,7 @@ fn check(line: &str, report: &Value, block: Option<u64>) {
     assert!(against(&schema, &schema, &report["stages"], "").is_some(), "it tells");
     let wrong = against(&schema, &schema, report, "");
     assert_eq!(wrong, None, "{line}");
-    assert_eq!(report["schema"], "plimsoll.report/2", "{line}");
+    assert_eq!(report["schema"], "plimsoll.report/1", "{line}");
     assert_eq!(report["state"], "complete", "{line}");
     let mut begun = 0;
     for stage in report["stages"].as_array().unwrap() {
