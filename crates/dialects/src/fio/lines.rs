@@ -252,6 +252,9 @@ fn substitute(value: &str, options: &Options<'_>) -> Result<String, String> {
         let Some((name, after)) = after.split_once('}') else {
             return Err("`${` has no `}`".to_owned());
         };
+        if names_secret(name) {
+            return Err(format!("{name} is named like a secret, and records keep job files"));
+        }
         // fio goes on with nothing, and a directory becomes the one the program runs in.
         let Some(found) = (options.variable)(name) else {
             return Err(format!("the environment has no variable {name}"));
@@ -262,6 +265,14 @@ fn substitute(value: &str, options: &Options<'_>) -> Result<String, String> {
     }
     text.push_str(rest);
     own_variables(text, options.host)
+}
+
+/// Tells whether a variable is named like those that hold keys, passwords and tokens: a job file of
+/// somebody else could have them written where others read them.
+fn names_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    ["SECRET", "PASSW", "TOKEN", "CREDENTIAL"].iter().any(|part| name.contains(part))
+        || name.ends_with("KEY")
 }
 
 fn own_variables(text: String, host: Host) -> Result<String, String> {

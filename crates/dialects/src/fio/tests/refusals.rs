@@ -30,6 +30,11 @@ fn how_a_job_file_is_written() {
             "[a]\ndirectory=${HOMELESS}\n",
             "job.fio:2: [a] `directory=${HOMELESS}`: the environment has no variable HOMELESS",
         ),
+        (
+            "[a]\ndirectory=/tmp/${MY_SECRET_KEY}\n",
+            "job.fio:2: [a] `directory=/tmp/${MY_SECRET_KEY}`: MY_SECRET_KEY is named like a secret, \
+             and records keep job files",
+        ),
         ("[a]\ndirectory=${X\n", "job.fio:2: [a] `directory=${X`: `${` has no `}`"),
         ("[a]\nnumjobs=$ncpus/0\n", "job.fio:2: [a] `numjobs=$ncpus/0`: it divides by zero"),
         ("[a]\nnumjobs=$ncpus-8\n", "job.fio:2: [a] `numjobs=0`: 1 is the least"),
