@@ -38,6 +38,8 @@ const PLAIN_LINE_FIRST: Duration = Duration::from_secs(1);
 const PLAIN_LINE: Duration = Duration::from_secs(10);
 /// The width of text where there is no terminal.
 const WIDTH_DEFAULT: u16 = 100;
+/// No message of our own is as long; one that repeats an input may be.
+const MESSAGE_CHARS_MAX: usize = 8_192;
 
 /// Prints an error with its causes, once each.
 pub(crate) fn complain(error: &anyhow::Error) {
@@ -50,8 +52,20 @@ pub(crate) fn complain(error: &anyhow::Error) {
     };
     match meant.filter(|_| closed::was_closed()) {
         Some(name) => write_stderr(&format!("plimsoll: {name}: {}", closed::SENTENCE)),
-        None => write_stderr(&format!("plimsoll: {}", text.join(": "))),
+        None => write_stderr(&format!("plimsoll: {}", shortened(text.join(": ")))),
     }
+}
+
+/// Returns a message without the middle of what it repeats of an input that may be of any length.
+fn shortened(text: String) -> String {
+    let chars = text.chars().count();
+    if chars <= MESSAGE_CHARS_MAX {
+        return text;
+    }
+    let half = MESSAGE_CHARS_MAX / 2;
+    let [begin, end]: [String; 2] =
+        [text.chars().take(half).collect(), text.chars().skip(chars - half).collect()];
+    format!("{begin} [{} characters left out] {end}", chars - 2 * half)
 }
 
 /// Prints a line for people.
@@ -314,5 +328,21 @@ struct EndDisplay<'a>(&'a AtomicBool);
 impl Drop for EndDisplay<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_that_repeats_a_long_input_keeps_both_of_its_ends() {
+        let text = format!("w.yaml: {} is unknown", "é".repeat(1 << 20));
+        let shown = shortened(text.clone());
+        assert!(shown.starts_with("w.yaml: é") && shown.ends_with("é is unknown"));
+        let left_out = text.chars().count() - MESSAGE_CHARS_MAX;
+        assert!(shown.contains(&format!(" [{left_out} characters left out] ")));
+        let fits = "e".repeat(MESSAGE_CHARS_MAX);
+        assert_eq!(shortened(fits.clone()), fits);
     }
 }
