@@ -106,7 +106,7 @@ fn interval_of(op: &OpRecord, started: Moment, interval: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_model::{EndpointId, ErrorClass, JobId, OpKind, StageId, WorkerId};
+    use plimsoll_model::{ErrorClass, OpKind};
 
     use super::*;
 
@@ -115,23 +115,10 @@ mod tests {
     fn op(start_ms: u64, end_ms: u64, outcome: ErrorClass) -> OpRecord {
         let at = |ms: u64| Moment::from_ns(ms * MS);
         OpRecord {
-            stage: StageId(0),
-            job: JobId(0),
-            worker: WorkerId(0),
-            kind: OpKind::Get,
-            endpoint: EndpointId(0),
-            object: None,
-            objects_count: 1,
             bytes: if outcome.is_ok() { 10 } else { 3 },
-            intended: at(start_ms),
-            start: at(start_ms),
-            assigned: None,
             first_byte: outcome.is_ok().then(|| at(start_ms + 100)),
-            last_byte_sent: None,
-            end: at(end_ms),
             outcome,
-            attempts: 1,
-            is_measured: true,
+            ..OpRecord::plain(OpKind::Get, at(start_ms), at(end_ms))
         }
     }
 

@@ -1,6 +1,6 @@
 //! Loads on stores of known capacity, with every level worked out by hand.
 
-use plimsoll_model::{EndpointId, ErrorClass, JobId, OpKind, StageId, WorkerId};
+use plimsoll_model::{OpKind, StageId};
 
 use super::*;
 
@@ -28,22 +28,8 @@ fn op(start_us: u64, end_us: u64) -> OpRecord {
     let at = |us: u64| Moment::from_ns(7_000 + us * 1_000);
     OpRecord {
         stage: StageId(1),
-        job: JobId(0),
-        worker: WorkerId(0),
-        kind: OpKind::Get,
-        endpoint: EndpointId(0),
-        object: None,
-        objects_count: 1,
         bytes: 1,
-        intended: at(start_us),
-        start: at(start_us),
-        assigned: None,
-        first_byte: None,
-        last_byte_sent: None,
-        end: at(end_us),
-        outcome: ErrorClass::Ok,
-        attempts: 1,
-        is_measured: true,
+        ..OpRecord::plain(OpKind::Get, at(start_us), at(end_us))
     }
 }
 

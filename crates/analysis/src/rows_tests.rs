@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_model::{
-    EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpRecord, StageId, WorkerId,
+    EndpointId, ErrorClass, Moment, ObjectId, OpKind, OpRecord, StageId, WorkerId,
 };
 
 use super::*;
@@ -22,22 +22,10 @@ fn ms(ms: u64) -> Duration {
 fn op(worker: u32, kind: OpKind, start_ms: u64, end_ms: u64) -> OpRecord {
     OpRecord {
         stage: StageId(3),
-        job: JobId(0),
         worker: WorkerId(worker),
-        kind,
-        endpoint: EndpointId(0),
         object: Some(ObjectId::new(WorkerId(0), 0)),
-        objects_count: 1,
         bytes: if kind.moves_bytes() { 4_096 } else { 0 },
-        intended: at(start_ms),
-        start: at(start_ms),
-        assigned: None,
-        first_byte: None,
-        last_byte_sent: None,
-        end: at(end_ms),
-        outcome: ErrorClass::Ok,
-        attempts: 1,
-        is_measured: true,
+        ..OpRecord::plain(kind, at(start_ms), at(end_ms))
     }
 }
 

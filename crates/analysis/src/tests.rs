@@ -5,7 +5,7 @@ mod details;
 
 use proptest::prelude::*;
 
-use plimsoll_model::{ErrorClass, JobId, ObjectId, WorkerId};
+use plimsoll_model::{ErrorClass, ObjectId, WorkerId};
 
 use super::*;
 
@@ -14,22 +14,11 @@ const MS: u64 = 1_000_000;
 pub(crate) fn op(worker: u32, start_ms: u64, end_ms: u64) -> OpRecord {
     OpRecord {
         stage: StageId(1),
-        job: JobId(0),
         worker: WorkerId(worker),
-        kind: OpKind::Get,
-        endpoint: EndpointId(0),
         object: Some(ObjectId::new(WorkerId(0), 0)),
-        objects_count: 1,
         bytes: 1_024,
-        intended: Moment::from_ns(start_ms * MS),
-        start: Moment::from_ns(start_ms * MS),
-        assigned: None,
         first_byte: Some(Moment::from_ns((start_ms + end_ms) * MS / 2)),
-        last_byte_sent: None,
-        end: Moment::from_ns(end_ms * MS),
-        outcome: ErrorClass::Ok,
-        attempts: 1,
-        is_measured: true,
+        ..OpRecord::plain(OpKind::Get, Moment::from_ns(start_ms * MS), Moment::from_ns(end_ms * MS))
     }
 }
 

@@ -195,7 +195,7 @@ impl OpSink for Noting<'_> {
 #[cfg(test)]
 mod tests {
     use plimsoll_engine::KeptOps;
-    use plimsoll_model::{EndpointId, ErrorClass, JobId, ObjectId, OpKind, StageId, WorkerId};
+    use plimsoll_model::{ErrorClass, ObjectId, OpKind, WorkerId};
     use plimsoll_workload::plan::WorkloadFile;
 
     use super::*;
@@ -203,23 +203,9 @@ mod tests {
     fn read(number: u64, outcome: ErrorClass) -> PackedOp {
         let moment = Moment::from_ns(1_000);
         PackedOp::from(&OpRecord {
-            stage: StageId(0),
-            job: JobId(0),
-            worker: WorkerId(0),
-            kind: OpKind::Get,
-            endpoint: EndpointId(0),
             object: Some(ObjectId::new(WorkerId(3), number)),
-            objects_count: 1,
-            bytes: 0,
-            intended: moment,
-            start: moment,
-            assigned: None,
-            first_byte: None,
-            last_byte_sent: None,
-            end: moment,
             outcome,
-            attempts: 1,
-            is_measured: true,
+            ..OpRecord::plain(OpKind::Get, moment, moment)
         })
     }
 

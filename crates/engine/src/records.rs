@@ -421,31 +421,12 @@ fn sample(record: &OpRecord) -> Sample {
 mod tests {
     use std::thread;
 
-    use plimsoll_model::{EndpointId, ErrorClass, StageId};
     use rtrb::RingBuffer;
 
     use super::*;
 
     fn op(end: u64) -> PackedOp {
-        PackedOp::from(&OpRecord {
-            stage: StageId(0),
-            job: JobId(0),
-            worker: WorkerId(0),
-            kind: OpKind::Stat,
-            endpoint: EndpointId(0),
-            object: None,
-            objects_count: 1,
-            bytes: 0,
-            intended: Moment::EPOCH,
-            start: Moment::EPOCH,
-            assigned: None,
-            first_byte: None,
-            last_byte_sent: None,
-            end: Moment::from_ns(end),
-            outcome: ErrorClass::Ok,
-            attempts: 1,
-            is_measured: true,
-        })
+        PackedOp::from(&OpRecord::plain(OpKind::Stat, Moment::EPOCH, Moment::from_ns(end)))
     }
 
     #[test]

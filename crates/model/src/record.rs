@@ -69,6 +69,30 @@ pub struct OpOutline {
 pub type Visit<'a, R = OpRecord> = dyn FnMut(&R) + Send + 'a;
 
 impl OpRecord {
+    /// Returns an operation on one object that succeeded, of the first worker, of which nothing
+    /// else is known.
+    pub const fn plain(kind: OpKind, start: Moment, end: Moment) -> Self {
+        Self {
+            stage: StageId(0),
+            job: JobId(0),
+            worker: WorkerId(0),
+            kind,
+            endpoint: EndpointId(0),
+            object: None,
+            objects_count: 1,
+            bytes: 0,
+            intended: start,
+            start,
+            assigned: None,
+            first_byte: None,
+            last_byte_sent: None,
+            end,
+            outcome: ErrorClass::Ok,
+            attempts: 1,
+            is_measured: true,
+        }
+    }
+
     /// Returns its outline.
     pub fn outline(&self) -> OpOutline {
         let Self { stage, worker, kind, endpoint, start, end, is_measured, .. } = *self;

@@ -11,8 +11,8 @@
 )]
 
 use plimsoll_model::{
-    EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpRecord, PackedOp, RunId, StageId,
-    WallTime, WorkerId,
+    EndpointId, ErrorClass, Moment, ObjectId, OpKind, OpRecord, PackedOp, RunId, StageId, WallTime,
+    WorkerId,
 };
 use plimsoll_record::{OpLog, OpLogWriter, RunDirectory};
 
@@ -85,28 +85,21 @@ fn stream(load: Load) -> Vec<PackedOp> {
         let sent = (kind == OpKind::Put).then_some(start + took / 2);
         ops.push(OpRecord {
             stage: StageId(1),
-            job: JobId(0),
             worker: WorkerId(worker),
-            kind,
             endpoint: EndpointId((random.next() % 2) as u16),
             object: Some(object),
-            objects_count: 1,
             bytes: if kind.moves_bytes() { size } else { 0 },
             intended: Moment::from_ns(intended),
-            start: Moment::from_ns(start),
             first_byte: Some(Moment::from_ns(
                 (start + took * 3 / 4 + random.next() % 50_000).min(end),
             )),
-            assigned: None,
             last_byte_sent: sent.map(Moment::from_ns),
-            end: Moment::from_ns(end),
             outcome: if random.next().is_multiple_of(1_000) {
                 ErrorClass::Server
             } else {
                 ErrorClass::Ok
             },
-            attempts: 1,
-            is_measured: true,
+            ..OpRecord::plain(kind, Moment::from_ns(start), Moment::from_ns(end))
         });
     }
     ops.sort_by_key(|op| op.end);

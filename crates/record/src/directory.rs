@@ -318,8 +318,7 @@ fn read<T: DeserializeOwned>(
 #[cfg(test)]
 mod tests {
     use plimsoll_model::{
-        EndpointId, ErrorClass, JobId, Moment, OpKind, OpRecord, RunId, SeriesKey, StageId,
-        WallTime, WorkerId,
+        EndpointId, Moment, OpKind, OpRecord, RunId, SeriesKey, StageId, WallTime,
     };
     use plimsoll_stats::Sample;
 
@@ -392,25 +391,8 @@ mod tests {
         let directory = bare_run(place.path());
         let (run, epoch) = (RunId::parse("full").unwrap(), WallTime::from_unix_ns(0));
         let mut writer = OpLogWriter::new(&directory, &run, epoch, &["http://a".to_owned()]);
-        let op = |ns: u64| OpRecord {
-            stage: StageId(0),
-            job: JobId(0),
-            worker: WorkerId(0),
-            kind: OpKind::Stat,
-            endpoint: EndpointId(0),
-            object: None,
-            objects_count: 1,
-            bytes: 0,
-            intended: Moment::from_ns(ns),
-            start: Moment::from_ns(ns),
-            first_byte: None,
-            assigned: None,
-            last_byte_sent: None,
-            end: Moment::from_ns(ns + 1),
-            outcome: ErrorClass::Ok,
-            attempts: 1,
-            is_measured: true,
-        };
+        let op =
+            |ns: u64| OpRecord::plain(OpKind::Stat, Moment::from_ns(ns), Moment::from_ns(ns + 1));
         let end_of_time = Moment::from_ns(u64::MAX);
         writer.append(&[op(1)]).unwrap();
         writer.tick(end_of_time).unwrap();

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use plimsoll_analysis::{Depth, Question, RowAnalysis, RowAsked, Rows, Span, analyze};
 use plimsoll_model::{
-    EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpRate, OpRecord, RunId, Seed,
-    StageId, WallTime, WorkerId,
+    EndpointId, ErrorClass, Moment, ObjectId, OpKind, OpRate, OpRecord, RunId, Seed, StageId,
+    WallTime, WorkerId,
 };
 
 use crate::{
@@ -22,22 +22,10 @@ pub(crate) fn op(kind: OpKind, worker: u32, start_ms: u64, took_ms: u64) -> OpRe
     let start = Moment::from_ns(start_ms * MS);
     OpRecord {
         stage: StageId(1),
-        job: JobId(0),
         worker: WorkerId(worker),
-        kind,
-        endpoint: EndpointId(0),
-        object: None,
-        objects_count: 1,
         bytes: if kind.moves_bytes() { 10_240 } else { 0 },
-        intended: start,
-        start,
         first_byte: Some(start.after(Duration::from_micros(took_ms * 500))),
-        assigned: None,
-        last_byte_sent: None,
-        end: start.after(Duration::from_millis(took_ms)),
-        outcome: ErrorClass::Ok,
-        attempts: 1,
-        is_measured: true,
+        ..OpRecord::plain(kind, start, start.after(Duration::from_millis(took_ms)))
     }
 }
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use plimsoll_analysis::{Depth, Question, RowAnalysis, RowAsked, Rows, Span, WorkerRow, analyze};
 use plimsoll_model::{
-    EndpointId, ErrorClass, Interface, JobId, Moment, OpKind, OpRate, OpRecord, RunId, Seed,
-    StageId, WallTime, WorkerId,
+    ErrorClass, Interface, Moment, OpKind, OpRate, OpRecord, RunId, Seed, StageId, WallTime,
+    WorkerId,
 };
 
 use crate::{
@@ -18,23 +18,9 @@ use crate::{
 pub(crate) fn op(worker: u32, kind: OpKind, start_us: u64, took_us: u64, bytes: u64) -> OpRecord {
     let start = Moment::from_ns(start_us * 1_000);
     OpRecord {
-        stage: StageId(0),
-        job: JobId(0),
         worker: WorkerId(worker),
-        kind,
-        endpoint: EndpointId(0),
-        object: None,
-        objects_count: 1,
         bytes,
-        intended: start,
-        start,
-        first_byte: None,
-        assigned: None,
-        last_byte_sent: None,
-        end: start.after(Duration::from_micros(took_us)),
-        outcome: ErrorClass::Ok,
-        attempts: 1,
-        is_measured: true,
+        ..OpRecord::plain(kind, start, start.after(Duration::from_micros(took_us)))
     }
 }
 

@@ -297,30 +297,12 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_model::{EndpointId, ErrorClass, JobId, Moment, OpKind, StageId, WorkerId};
+    use plimsoll_model::{ErrorClass, Moment, OpKind};
 
     use super::*;
 
     fn op(outcome: ErrorClass) -> OpRecord {
-        OpRecord {
-            stage: StageId(0),
-            job: JobId(0),
-            worker: WorkerId(0),
-            kind: OpKind::Get,
-            endpoint: EndpointId(0),
-            object: None,
-            objects_count: 1,
-            bytes: 0,
-            intended: Moment::from_ns(1),
-            start: Moment::from_ns(1),
-            first_byte: None,
-            assigned: None,
-            last_byte_sent: None,
-            end: Moment::from_ns(2),
-            outcome,
-            attempts: 1,
-            is_measured: true,
-        }
+        OpRecord { outcome, ..OpRecord::plain(OpKind::Get, Moment::from_ns(1), Moment::from_ns(2)) }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_model::{EndpointId, ErrorClass, JobId, Moment, OpKind, OpRecord, StageId, WorkerId};
+use plimsoll_model::{ErrorClass, Moment, OpKind, OpRecord, StageId, WorkerId};
 
 use super::*;
 use crate::{Depth, Question, analyze};
@@ -329,23 +329,11 @@ fn worker(kind: OpKind, number: u32, seconds: u64, took_ms: fn(u64) -> u64) -> V
         let took = Duration::from_millis(took_ms(second));
         let failed = second % 2 == 1 && ops.len() % 10 == 0;
         ops.push(OpRecord {
-            stage: StageId(0),
-            job: JobId(0),
             worker: WorkerId(number),
-            kind,
-            endpoint: EndpointId(0),
-            object: None,
-            objects_count: 1,
             bytes: if kind.moves_bytes() { 1_000 } else { 0 },
-            intended: start,
-            start,
-            assigned: None,
             first_byte: Some(start.after(took / 2)),
-            last_byte_sent: None,
-            end: start.after(took),
             outcome: if failed { ErrorClass::Server } else { ErrorClass::Ok },
-            attempts: 1,
-            is_measured: true,
+            ..OpRecord::plain(kind, start, start.after(took))
         });
         start = start.after(took);
     }

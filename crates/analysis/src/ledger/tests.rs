@@ -1,6 +1,6 @@
 //! Stalls worked out by hand, and sound runs of many kinds, which have none.
 
-use plimsoll_model::{ErrorClass, JobId, OpKind, StageId, Standstill, WorkerId};
+use plimsoll_model::{ErrorClass, OpKind, StageId, Standstill, WorkerId};
 
 use super::*;
 use crate::{OpRecord, Question, RowAsked, Rows, Span, Standstills, analyze};
@@ -10,23 +10,9 @@ const MS: u64 = 1_000_000;
 fn op(worker: u32, start_us: u64, took_us: u64) -> OpRecord {
     let start = Moment::from_ns(start_us * 1_000);
     OpRecord {
-        stage: StageId(0),
-        job: JobId(0),
         worker: WorkerId(worker),
-        kind: OpKind::Get,
-        endpoint: EndpointId(0),
-        object: None,
-        objects_count: 1,
         bytes: 1_024,
-        intended: start,
-        start,
-        assigned: None,
-        first_byte: None,
-        last_byte_sent: None,
-        end: start.after(Duration::from_micros(took_us)),
-        outcome: ErrorClass::Ok,
-        attempts: 1,
-        is_measured: true,
+        ..OpRecord::plain(OpKind::Get, start, start.after(Duration::from_micros(took_us)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_model::{EndpointId, ErrorClass, JobId, Moment, OpKind, OpRecord, StageId, WorkerId};
+use plimsoll_model::{EndpointId, ErrorClass, Moment, OpKind, OpRecord, StageId, WorkerId};
 use proptest::prelude::*;
 
 use super::*;
@@ -16,22 +16,10 @@ fn op(worker: u32, endpoint: u16, start_ms: u64, end_ms: u64) -> OpRecord {
     let at = |ms: u64| Moment::from_ns(ms * MS);
     OpRecord {
         stage: StageId(1),
-        job: JobId(0),
         worker: WorkerId(worker),
-        kind: OpKind::Get,
         endpoint: EndpointId(endpoint),
-        object: None,
-        objects_count: 1,
         bytes: 1_024,
-        intended: at(start_ms),
-        start: at(start_ms),
-        assigned: None,
-        first_byte: None,
-        last_byte_sent: None,
-        end: at(end_ms),
-        outcome: ErrorClass::Ok,
-        attempts: 1,
-        is_measured: true,
+        ..OpRecord::plain(OpKind::Get, at(start_ms), at(end_ms))
     }
 }
 

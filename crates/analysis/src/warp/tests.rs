@@ -1,7 +1,7 @@
 //! Cases worked out by hand. That whole files give warp's printed reports is tested in
 //! `crates/report`.
 
-use plimsoll_model::{ErrorClass, JobId, ObjectId, StageId, WorkerId};
+use plimsoll_model::{ErrorClass, ObjectId, WorkerId};
 
 use super::*;
 
@@ -9,23 +9,11 @@ const MS: u64 = 1_000_000;
 
 fn op(worker: u32, start_ms: u64, end_ms: u64) -> OpRecord {
     OpRecord {
-        stage: StageId(0),
-        job: JobId(0),
         worker: WorkerId(worker),
-        kind: OpKind::Get,
-        endpoint: EndpointId(0),
         object: Some(ObjectId::new(WorkerId(0), start_ms)),
-        objects_count: 1,
         bytes: 1_000,
-        intended: Moment::from_ns(start_ms * MS),
-        start: Moment::from_ns(start_ms * MS),
         first_byte: Some(Moment::from_ns((start_ms + 1) * MS)),
-        assigned: None,
-        last_byte_sent: None,
-        end: Moment::from_ns(end_ms * MS),
-        outcome: ErrorClass::Ok,
-        attempts: 1,
-        is_measured: true,
+        ..OpRecord::plain(OpKind::Get, Moment::from_ns(start_ms * MS), Moment::from_ns(end_ms * MS))
     }
 }
 

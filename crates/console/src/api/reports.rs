@@ -428,7 +428,7 @@ pub(super) fn compare(
 #[cfg(test)]
 mod tests {
     use plimsoll_analysis::{Depth, Question, analyze};
-    use plimsoll_model::{ErrorClass, JobId, Moment, OpKind, OpRecord, StageId, WorkerId};
+    use plimsoll_model::{ErrorClass, Moment, OpKind, OpRecord, StageId};
 
     use super::*;
     use crate::facts::JobPlan;
@@ -440,23 +440,10 @@ mod tests {
         let read = |start_ms: u64| {
             let start = Moment::from_ns(start_ms * MS);
             OpRecord {
-                stage: StageId(0),
-                job: JobId(0),
-                worker: WorkerId(0),
-                kind: OpKind::Get,
                 endpoint: EndpointId(endpoint),
-                object: None,
-                objects_count: 1,
                 bytes: 1_000,
-                intended: start,
-                start,
-                first_byte: None,
-                assigned: None,
-                last_byte_sent: None,
-                end: Moment::from_ns((start_ms + took_ms) * MS),
                 outcome: if start_ms == 0 { ErrorClass::Connect } else { ErrorClass::Ok },
-                attempts: 1,
-                is_measured: true,
+                ..OpRecord::plain(OpKind::Get, start, Moment::from_ns((start_ms + took_ms) * MS))
             }
         };
         let ops: Vec<OpRecord> = (0..10_000).step_by(took_ms as usize).map(read).collect();

@@ -606,7 +606,7 @@ mod tests {
     use std::time::Duration;
 
     use plimsoll_conduct::{Opening, RunTime, of_workload};
-    use plimsoll_model::{EndpointId, ErrorClass, OpKind, RunId, WorkerId};
+    use plimsoll_model::{ErrorClass, OpKind, RunId};
     use plimsoll_record::RunFile;
     use plimsoll_record::schema::Target;
 
@@ -656,23 +656,16 @@ mod tests {
     #[test]
     fn a_job_whose_end_nobody_told_is_counted_from_its_log() {
         let op = |late_ms: u64, outcome, is_measured| OpRecord {
-            stage: StageId(0),
             job: JobId(1),
-            worker: WorkerId(0),
-            kind: OpKind::Get,
-            endpoint: EndpointId(0),
-            object: None,
-            objects_count: 1,
             bytes: 10,
             intended: Moment::EPOCH,
-            start: Moment::from_ns(late_ms * 1_000_000),
-            assigned: None,
-            first_byte: None,
-            last_byte_sent: None,
-            end: Moment::from_ns(9_000_000),
             outcome,
-            attempts: 1,
             is_measured,
+            ..OpRecord::plain(
+                OpKind::Get,
+                Moment::from_ns(late_ms * 1_000_000),
+                Moment::from_ns(9_000_000),
+            )
         };
         let mut count = Count::default();
         count.add(&op(0, ErrorClass::Ok, true));

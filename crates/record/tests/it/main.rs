@@ -158,20 +158,17 @@ fn op(number: u64) -> OpRecord {
         stage: StageId((number % 3) as u8),
         job: JobId((number % 2) as u8),
         worker: WorkerId((number * 7 % 70_000) as u32),
-        kind: OpKind::ALL[(number % 5) as usize],
         endpoint: EndpointId((number % 2) as u16),
         object: (!number.is_multiple_of(4)).then(|| ObjectId::new(WorkerId(3), number * number)),
         objects_count: (number % 1_000) as u32,
         bytes: if number.is_multiple_of(3) { 0 } else { number * 1_000_003 },
         intended: Moment::from_ns(number * 1_000 + number % 11),
-        start,
         first_byte: (!number.is_multiple_of(3)).then(|| later(50)),
-        assigned: None,
         last_byte_sent: number.is_multiple_of(7).then(|| later(20)),
-        end: later(100 + number % 13),
         outcome: ErrorClass::ALL[number as usize % ErrorClass::ALL.len()],
         attempts: 1 + (number % 2) as u8,
         is_measured: !number.is_multiple_of(3),
+        ..OpRecord::plain(OpKind::ALL[(number % 5) as usize], start, later(100 + number % 13))
     }
 }
 

@@ -9,8 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use plimsoll_model::{
-    EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpRecord, RunId, SeriesKey, StageId,
-    WallTime, WorkerId,
+    EndpointId, Moment, ObjectId, OpKind, OpRecord, RunId, SeriesKey, StageId, WallTime, WorkerId,
 };
 use plimsoll_record::schema::{
     FilesTarget, LoopModel, RunState, Schedule, ScrapedPage, Stage, StageJob, StageKind, Target,
@@ -92,22 +91,11 @@ fn get(stage: u8, endpoint: u16, start_ms: u64) -> OpRecord {
     let at = |ms: u64| Moment::from_ns(ms * 1_000_000);
     OpRecord {
         stage: StageId(stage),
-        job: JobId(0),
-        worker: WorkerId(0),
-        kind: OpKind::Get,
         endpoint: EndpointId(endpoint),
         object: Some(ObjectId::new(WorkerId(0), start_ms)),
-        objects_count: 1,
         bytes: 4_096,
-        intended: at(start_ms),
-        start: at(start_ms),
         first_byte: Some(at(start_ms + 100)),
-        assigned: None,
-        last_byte_sent: None,
-        end: at(start_ms + 250),
-        outcome: ErrorClass::Ok,
-        attempts: 1,
-        is_measured: true,
+        ..OpRecord::plain(OpKind::Get, at(start_ms), at(start_ms + 250))
     }
 }
 

@@ -90,21 +90,19 @@ fn columns_come_back_whether_they_are_calm_mixed_or_wild() {
                 stage: StageId(random.of(d, 8) as u8),
                 job: JobId(random.of(d, 8) as u8),
                 worker: WorkerId(random.of(e, 24) as u32),
-                kind: OpKind::ALL[random.of(f, 3) as usize],
                 endpoint: EndpointId(random.of(g, 1).min(1) as u16),
                 object: known(random, h)
                     .then(|| ObjectId::new(WorkerId(random.of(i, 20) as u32), random.of(i, 39))),
                 objects_count: random.of(j, 32) as u32,
                 bytes: random.of(k, 47),
                 intended,
-                start,
                 first_byte: known(random, l).then(|| within(random, 45)),
                 assigned: known(random, m).then(|| within(random, 39)),
                 last_byte_sent: known(random, n).then(|| within(random, 45)),
-                end,
                 outcome: ErrorClass::ALL[random.of(f, 3) as usize],
                 attempts: random.of(d, 8) as u8,
                 is_measured: random.of(d, 2) == 0,
+                ..OpRecord::plain(OpKind::ALL[random.of(f, 3) as usize], start, end)
             }
         };
         // Batches of which the last one is not full, nor its last block.

@@ -5,9 +5,7 @@ use std::time::Duration;
 use plimsoll_analysis::{
     Depth, Question, RowAnalysis, RowAsked, Rows, Span, Survey, WorkerRow, measure,
 };
-use plimsoll_model::{
-    EndpointId, ErrorClass, JobId, Moment, OpKind, OpRecord, StageId, WallTime, WorkerId,
-};
+use plimsoll_model::{ErrorClass, Moment, OpKind, OpRecord, StageId, WallTime, WorkerId};
 use plimsoll_report::{Report, RowReport, RunState, StageReport};
 
 use super::*;
@@ -41,22 +39,11 @@ fn op(
 ) -> OpRecord {
     OpRecord {
         stage: StageId(stage),
-        job: JobId(0),
         worker: WorkerId(worker),
-        kind,
-        endpoint: EndpointId(0),
-        object: None,
-        objects_count: 1,
         bytes: if outcome.is_ok() { 1_000 } else { 0 },
-        intended: at(start_ms),
-        start: at(start_ms),
-        assigned: None,
         first_byte: (kind == OpKind::Get).then(|| at(start_ms + ms / 4)),
-        last_byte_sent: None,
-        end: at(start_ms + ms),
         outcome,
-        attempts: 1,
-        is_measured: true,
+        ..OpRecord::plain(kind, at(start_ms), at(start_ms + ms))
     }
 }
 

@@ -5,9 +5,7 @@ use std::num::NonZeroU32;
 use plimsoll_analysis::{
     Depth, Question, RowAnalysis, RowAsked, Rows, Span, Survey, WorkerRow, measure,
 };
-use plimsoll_model::{
-    EndpointId, ErrorClass, JobId, Moment, OpKind, OpRecord, StageId, WallTime, WorkerId,
-};
+use plimsoll_model::{Moment, OpKind, OpRecord, StageId, WallTime, WorkerId};
 use plimsoll_report::{Report, RowReport, StageReport};
 use plimsoll_testkit::golden::assert_like;
 use serde_json::Value;
@@ -123,22 +121,13 @@ fn op(stage: u8, worker: u32, start_ms: u64, end_ms: u64) -> OpRecord {
     let at = |ms: u64| Moment::from_ns(ms * MS);
     OpRecord {
         stage: StageId(stage),
-        job: JobId(0),
         worker: WorkerId(worker),
-        kind: if stage == 1 { OpKind::Read } else { OpKind::Write },
-        endpoint: EndpointId(0),
-        object: None,
-        objects_count: 1,
         bytes: if stage == 1 { 4_096 } else { 8_192 },
-        intended: at(start_ms),
-        start: at(start_ms),
-        assigned: None,
-        first_byte: None,
-        last_byte_sent: None,
-        end: at(end_ms),
-        outcome: ErrorClass::Ok,
-        attempts: 1,
-        is_measured: true,
+        ..OpRecord::plain(
+            if stage == 1 { OpKind::Read } else { OpKind::Write },
+            at(start_ms),
+            at(end_ms),
+        )
     }
 }
 

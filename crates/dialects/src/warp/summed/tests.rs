@@ -1,9 +1,7 @@
 //! Documents of operations that lie far apart.
 
 use plimsoll_analysis::warp::WarpWorker;
-use plimsoll_model::{
-    EndpointId, ErrorClass, JobId, ObjectId, OpKind, OpRecord, StageId, WorkerId,
-};
+use plimsoll_model::{ObjectId, OpKind, OpRecord, WorkerId};
 
 use super::*;
 
@@ -11,23 +9,11 @@ const MS: u64 = 1_000_000;
 
 fn op(worker: u32, start_ms: u64, end_ms: u64) -> OpRecord {
     OpRecord {
-        stage: StageId(0),
-        job: JobId(0),
         worker: WorkerId(worker),
-        kind: OpKind::Get,
-        endpoint: EndpointId(0),
         object: Some(ObjectId::new(WorkerId(0), start_ms)),
-        objects_count: 1,
         bytes: 1_000,
-        intended: Moment::from_ns(start_ms * MS),
-        start: Moment::from_ns(start_ms * MS),
         first_byte: Some(Moment::from_ns((start_ms + 1) * MS)),
-        assigned: None,
-        last_byte_sent: None,
-        end: Moment::from_ns(end_ms * MS),
-        outcome: ErrorClass::Ok,
-        attempts: 1,
-        is_measured: true,
+        ..OpRecord::plain(OpKind::Get, Moment::from_ns(start_ms * MS), Moment::from_ns(end_ms * MS))
     }
 }
 
