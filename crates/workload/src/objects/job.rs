@@ -44,7 +44,7 @@ pub enum Verify {
 pub struct ObjectsJob {
     /// Fixes every choice.
     pub seed: Seed,
-    /// Tells the choices of jobs apart; 0 for the first that measures. See [`PREPARES`].
+    /// Tells the choices of jobs apart; 0 for the first that measures. See `PREPARES`.
     pub salt: u64,
     /// How many workers it has in all, whoever runs them.
     pub workers: NonZeroU32,

@@ -92,6 +92,8 @@ impl Container {
     fn command(&self, directory: &Path, line: &str) -> Command {
         let mut command = plimsoll(directory);
         command.args(line.split_whitespace()).env("ST_KEY", &self.server.secret_key);
+        // The key goes to the server that its owner names.
+        command.env("ST_AUTH", &self.server.url);
         command
     }
 
@@ -250,6 +252,11 @@ fn a_check_asks_no_server_and_what_is_missing_is_refused_in_a_line() {
     place.workload(directory.path(), "", MIXED);
     let mut command = plimsoll(directory.path());
     command.args(["run", "w.yaml"]).env("ST_KEY", "hush, a wrong key");
+    let output = run(command);
+    let said = stderr(&output);
+    assert!(said.contains("which only the workload names") && !said.contains("hush"), "{said}");
+    let mut command = place.command(directory.path(), "run w.yaml");
+    command.env("ST_KEY", "hush, a wrong key");
     let output = run(command);
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{said}");
