@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use plimsoll_model::WallTime;
 
 /// Returns the wall time now; a clock set before 1970 reads as 1970.
-pub(crate) fn wall_time() -> WallTime {
+pub fn wall_time() -> WallTime {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     WallTime::from_unix_ns(0).after(since_epoch)
 }

@@ -67,6 +67,11 @@ impl Ledger {
         self
     }
 
+    /// Counts an operation of that kind.
+    pub fn add(&mut self, kind: OpKind, class: ErrorClass, act: Act) {
+        self.of_mut(kind).count(class, act);
+    }
+
     pub(crate) fn of_mut(&mut self, kind: OpKind) -> &mut Entry {
         &mut self.kinds[kind as usize]
     }

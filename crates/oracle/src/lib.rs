@@ -30,20 +30,21 @@ mod misbehave;
 mod script;
 mod scripted;
 mod scripted_files;
-mod seaweed;
 mod server;
 mod store;
 mod upload;
 
-pub use behaviour::spoil::{Source, spoil};
+pub use behaviour::spoil::{Source, class_of_content, spoil};
 pub use behaviour::{
     Act, Behaviour, ERROR_IN_SUCCESS_CODE, Lie, NEVER, Request, Verdict, WRONG_LENGTH_EXTRA,
 };
+pub use clock::wall_time;
 pub use ledger::Ledger;
+pub use misbehave::{
+    BoxError, Misbehaviour, Nothing, OracleClock, Ruling, Serving, Socket, Timer, converse,
+};
+pub use script::seaweed::{AssignFault, Away, Growth, LeaderChange, SeaweedPlan, When};
 pub use script::{SCRIPT_SCHEMA, Script, ScriptError};
 pub use scripted::{ScriptedDriver, ScriptedSession};
 pub use scripted_files::{ScriptedFiles, ScriptedRing};
-pub use seaweed::{
-    Assigned, SeaweedLedger, SeaweedOracle, SeaweedOracleConfig, SeaweedOracleError, Site,
-};
-pub use server::{Oracle, OracleConfig, OracleError, OracleStats, TlsIdentity};
+pub use server::{ACCEPT_PAUSE, Oracle, OracleConfig, OracleError, OracleStats, TlsIdentity};

@@ -13,40 +13,42 @@ use plimsoll_model::ErrorClass;
 use s3s::{S3Result, s3_error};
 
 pub(crate) use self::lies::Wanted;
-pub(crate) use self::timer::{OracleClock, Timer};
-pub(crate) use self::wire::{BoxError, Serving, Socket, converse};
+pub use self::timer::{OracleClock, Timer};
+pub use self::wire::{BoxError, Serving, Socket, converse};
 use crate::behaviour::{Act, Behaviour, Lie, Request, Verdict};
 use crate::ledger::Ledger;
 
 /// One script for all connections of a server. Its time begins when this is made.
-pub(crate) struct Misbehaviour {
+pub struct Misbehaviour {
     behaviour: Mutex<Behaviour>,
-    pub(crate) clock: OracleClock,
+    /// Its time.
+    pub clock: OracleClock,
 }
 
 /// A request of which the script makes nothing but an answer.
-pub(crate) struct Nothing;
+pub struct Nothing;
 
 /// What the script says to one request: travels with it as an extension, and is filled in by the
 /// backend, which knows what the request is about.
 #[derive(Clone)]
-pub(crate) struct Ruling {
+pub struct Ruling {
     misbehaviour: Arc<Misbehaviour>,
     verdict: Arc<OnceLock<Verdict>>,
 }
 
 impl Misbehaviour {
-    pub(crate) fn new(behaviour: Behaviour) -> Self {
+    /// Returns a script that begins now.
+    pub fn new(behaviour: Behaviour) -> Self {
         Self { behaviour: Mutex::new(behaviour), clock: OracleClock::start() }
     }
 
     /// Returns what it has done so far.
-    pub(crate) fn ledger(&self) -> Ledger {
+    pub fn ledger(&self) -> Ledger {
         self.behaviour().ledger().clone()
     }
 
     /// Keeps the latency of every operation from now on.
-    pub(crate) fn keep_latencies(&self) {
+    pub fn keep_latencies(&self) {
         let mut behaviour = self.behaviour();
         *behaviour = behaviour.clone().keeping_latencies();
     }
@@ -58,7 +60,7 @@ impl Misbehaviour {
 
 impl Misbehaviour {
     /// Returns what becomes of a request that arrives now.
-    pub(crate) fn decide(
+    pub fn decide(
         &self,
         request: &Request<'_>,
         tell: &mut dyn FnMut(Lie, u64) -> Option<ErrorClass>,
@@ -76,13 +78,13 @@ impl Ruling {
     }
 
     /// Returns the ruling that a request carries where there is a script.
-    pub(crate) fn of(extensions: &Extensions) -> Option<&Self> {
+    pub fn of(extensions: &Extensions) -> Option<&Self> {
         extensions.get()
     }
 
     /// Asks the script what becomes of a request: `Err` when it comes to nothing here, else the lie
     /// that is to be told. The answer to an `Err` is made on the wire.
-    pub(crate) fn say(
+    pub fn say(
         &self,
         request: &Request<'_>,
         tell: &mut dyn FnMut(Lie, u64) -> Option<ErrorClass>,

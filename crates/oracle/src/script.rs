@@ -37,9 +37,11 @@ pub struct Script {
     pub(crate) stall: Option<Stall>,
     pub(crate) brownouts: Vec<Brownout>,
     pub(crate) collapse: Option<Collapse>,
-    pub(crate) grace_count: u64,
+    /// So many requests at the beginning are answered as they should be.
+    pub grace_count: u64,
     pub(crate) plant: Option<Plant>,
-    pub(crate) seaweed: SeaweedPlan,
+    /// What only a SeaweedFS does.
+    pub seaweed: SeaweedPlan,
 }
 
 /// A slow state that the store falls into and stays in under load. Times are in ns.
@@ -149,7 +151,7 @@ impl Script {
     }
 
     /// Returns the script without an act that a store cannot do to operations of a kind.
-    pub(crate) fn without(mut self, kind: OpKind, act: Act) -> Self {
+    pub fn without(mut self, kind: OpKind, act: Act) -> Self {
         let mix = &mut self.plans[kind as usize].mix;
         let (mut before, mut left_out) = (0.0, 0.0);
         mix.retain_mut(|(up_to, of)| {

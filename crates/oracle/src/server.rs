@@ -52,7 +52,7 @@ const BACKLOG: u32 = 4096;
 const HANDOVER_MAX: usize = 1024;
 
 /// How long accepting rests after a failure, such as no more file descriptors.
-pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// How an oracle is set up.
 #[derive(Clone)]

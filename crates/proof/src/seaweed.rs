@@ -8,8 +8,8 @@ use plimsoll_conduct::{Recording, RunTime, Stop, Store, embedded};
 use plimsoll_driver_seaweed::{AddressError, SeaweedConfig, ServerAddress};
 use plimsoll_engine::EngineConfig;
 use plimsoll_model::OpKind;
-use plimsoll_oracle::{SeaweedLedger, SeaweedOracle, SeaweedOracleConfig, Site};
 use plimsoll_report::proof::Check;
+use plimsoll_seaweed_stand_in::{SeaweedLedger, SeaweedStandIn, Site, StandInConfig};
 use plimsoll_workload::plan::WorkloadFile;
 
 use crate::error::{Context, Result};
@@ -100,12 +100,12 @@ fn measure(
 ) -> Result<(Measured, SeaweedLedger)> {
     let grace = file.check()?.owed().members_filled + GRACE;
     let script = prover.script(file, &format!("grace_count: {grace}\n{script}"))?;
-    let oracle = SeaweedOracle::start(SeaweedOracleConfig {
+    let oracle = SeaweedStandIn::start(StandInConfig {
         masters: 3,
         volume_servers: vec![Site::default(); 3],
         script: Some(script),
         seed: seed_of(file).0,
-        ..SeaweedOracleConfig::default()
+        ..StandInConfig::default()
     });
     let oracle = oracle.context("cannot start the stand-in for SeaweedFS")?;
     let masters = oracle.masters();

@@ -62,7 +62,7 @@ const CONNECTS: [Connects; 17] = [
     connects("telemetry/src/push.rs", &["OTLP, InfluxDB"], &[]),
     // These listen: their sockets are bound, and their tests connect.
     connects("oracle/src/server.rs", &[], &[]),
-    connects("oracle/src/seaweed/listen.rs", &[], &[]),
+    connects("seaweed-stand-in/src/listen.rs", &[], &[]),
     // The console's own files are the last row of its table.
     connects("console/src/disk.rs", &[], &["SQLite, records, archive"]),
 ];

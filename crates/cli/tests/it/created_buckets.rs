@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use plimsoll_oracle::{SeaweedOracle, SeaweedOracleConfig};
+use plimsoll_seaweed_stand_in::{SeaweedStandIn, StandInConfig};
 use rustix::process::Signal;
 
 use crate::harness::{Background, Target, oracle, plimsoll, run, stderr};
@@ -187,7 +187,7 @@ fn the_default_bucket_bears_our_own_name() {
 #[test]
 fn a_collection_on_a_typo_is_refused_and_one_that_is_created_stays() {
     let place = tempfile::tempdir().unwrap();
-    let cluster = SeaweedOracle::start(SeaweedOracleConfig::default()).unwrap();
+    let cluster = SeaweedStandIn::start(StandInConfig::default()).unwrap();
     let master = &cluster.masters()[0];
     let workload =
         workload(&format!("targets: {{seaweedfs: {{master: '{master}', collection: c}}}}\n"));

@@ -10,7 +10,8 @@ use plimsoll_driver::{
 use plimsoll_driver_seaweed::{AssignBy, FileId, SeaweedConfig, SigningKeys, UploadBy};
 use plimsoll_http::{AllowedHosts, NamedHosts, TlsConfig, TlsOptions};
 use plimsoll_model::{Ability, ErrorClass, OpKind};
-use plimsoll_oracle::{Script, SeaweedOracle, SeaweedOracleConfig, Site};
+use plimsoll_oracle::Script;
+use plimsoll_seaweed_stand_in::{SeaweedStandIn, Site, StandInConfig};
 
 use crate::support::{Client, Numbered};
 
@@ -26,21 +27,21 @@ fn script(rest: &str) -> Option<Script> {
     Some(Script::from_yaml(&format!("{head}{service}{rest}\n")).unwrap())
 }
 
-fn start(config: SeaweedOracleConfig) -> SeaweedOracle {
-    SeaweedOracle::start(config).unwrap()
+fn start(config: StandInConfig) -> SeaweedStandIn {
+    SeaweedStandIn::start(config).unwrap()
 }
 
 /// Starts one master and one volume server that a script rules.
-pub(crate) fn scripted(rest: &str) -> SeaweedOracle {
-    start(SeaweedOracleConfig { script: script(rest), seed: 7, ..Default::default() })
+pub(crate) fn scripted(rest: &str) -> SeaweedStandIn {
+    start(StandInConfig { script: script(rest), seed: 7, ..Default::default() })
 }
 
-fn config_of(oracle: &SeaweedOracle) -> SeaweedConfig {
+fn config_of(oracle: &SeaweedStandIn) -> SeaweedConfig {
     let masters = oracle.masters().iter().map(|master| master.parse().unwrap()).collect();
     SeaweedConfig { creates_collection: true, ..SeaweedConfig::new(masters, COLLECTION) }
 }
 
-pub(crate) fn connect(oracle: &SeaweedOracle, change: impl FnOnce(&mut SeaweedConfig)) -> Client {
+pub(crate) fn connect(oracle: &SeaweedStandIn, change: impl FnOnce(&mut SeaweedConfig)) -> Client {
     let mut config = config_of(oracle);
     change(&mut config);
     Client::open(config)
@@ -72,7 +73,7 @@ const WAYS: [(AssignBy, UploadBy, u32); 6] = [
 #[test]
 fn files_are_written_read_and_removed_by_every_way_and_the_ledger_agrees() {
     for (assign_by, upload_by, assign_count) in WAYS {
-        let oracle = start(SeaweedOracleConfig::default());
+        let oracle = start(StandInConfig::default());
         let mut client = connect(&oracle, |config| {
             (config.assign_by, config.upload_by) = (assign_by, upload_by);
             config.assign_count = assign_count;
@@ -118,7 +119,7 @@ fn files_are_written_read_and_removed_by_every_way_and_the_ledger_agrees() {
 
 #[test]
 fn no_server_is_connected_to_that_is_not_allowed() {
-    let oracle = start(SeaweedOracleConfig::default());
+    let oracle = start(StandInConfig::default());
     let open = |hosts: &str| {
         let allowed = AllowedHosts::only(NamedHosts::parse(hosts).unwrap(), "the list");
         Client::try_open(SeaweedConfig { allowed, ..config_of(&oracle) })
@@ -143,7 +144,7 @@ fn no_server_is_connected_to_that_is_not_allowed() {
 
 #[test]
 fn a_collection_is_created_only_as_it_was_asked_for() {
-    let oracle = start(SeaweedOracleConfig::default());
+    let oracle = start(StandInConfig::default());
     let opened = |creates_collection, drop_collection| {
         let config = SeaweedConfig { creates_collection, drop_collection, ..config_of(&oracle) };
         let client = Client::open(config);
@@ -173,7 +174,7 @@ fn a_collection_is_created_only_as_it_was_asked_for() {
 
 #[test]
 fn masters_that_are_to_speak_tls_are_not_asked_without_it() {
-    let oracle = start(SeaweedOracleConfig::default());
+    let oracle = start(StandInConfig::default());
     let tls = Some(TlsConfig::load(&TlsOptions::default()).unwrap());
     let open = |masters_are_plain| {
         let config = SeaweedConfig { tls: tls.clone(), masters_are_plain, ..config_of(&oracle) };
@@ -189,7 +190,7 @@ fn tokens_are_asked_for_or_signed() {
     for knows_keys in [false, true] {
         for (assign_by, upload_by, assign_count) in WAYS {
             let key = |text: &str| Some(text.as_bytes().to_vec());
-            let oracle = start(SeaweedOracleConfig {
+            let oracle = start(StandInConfig {
                 write_key: key("write"),
                 read_key: key("read"),
                 ..Default::default()
@@ -220,8 +221,7 @@ fn tokens_are_asked_for_or_signed() {
 
 #[test]
 fn a_wrong_key_is_denied() {
-    let oracle =
-        start(SeaweedOracleConfig { read_key: Some(b"read".to_vec()), ..Default::default() });
+    let oracle = start(StandInConfig { read_key: Some(b"read".to_vec()), ..Default::default() });
     let wrong = Some(b"another".to_vec());
     let mut client = connect(&oracle, |config| config.keys.read = wrong);
     let name = client.put(1, 10);
@@ -231,10 +231,8 @@ fn a_wrong_key_is_denied() {
 
 #[test]
 fn copies_are_written_read_and_removed_on_all_their_servers() {
-    let oracle = start(SeaweedOracleConfig {
-        volume_servers: vec![Site::default(); 3],
-        ..Default::default()
-    });
+    let oracle =
+        start(StandInConfig { volume_servers: vec![Site::default(); 3], ..Default::default() });
     let mut client = connect(&oracle, |config| config.replication = "001".to_owned());
     assert_eq!(client.driver.endpoints().len(), 1 + 3 + 1);
     let names: Vec<String> = (0..20).map(|file| client.put(file, 64).into()).collect();
@@ -255,7 +253,7 @@ fn copies_are_written_read_and_removed_on_all_their_servers() {
 
 #[test]
 fn files_of_others_stay() {
-    let oracle = start(SeaweedOracleConfig::default());
+    let oracle = start(StandInConfig::default());
     let theirs: Vec<String> =
         (0..5).map(|file| oracle.put_file("theirs", vec![file; 10]).unwrap()).collect();
     let in_mine = oracle.put_file(COLLECTION, "of another client").unwrap();

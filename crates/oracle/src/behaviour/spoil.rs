@@ -23,7 +23,7 @@ pub struct Source<'a> {
 }
 
 /// Returns how a client that knows what is right classes a content, `None` if it is right.
-pub(crate) fn class_of_content(given: &[u8], right: &[u8]) -> Option<ErrorClass> {
+pub fn class_of_content(given: &[u8], right: &[u8]) -> Option<ErrorClass> {
     let shared = given.len().min(right.len());
     match given[..shared] == right[..shared] {
         true if given.len() == right.len() => None,

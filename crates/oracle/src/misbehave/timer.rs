@@ -16,18 +16,18 @@ const NS_PER_S: u64 = 1_000_000_000;
 
 /// Monotonic time since the oracle started.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OracleClock {
+pub struct OracleClock {
     epoch_ns: u64,
 }
 
 impl OracleClock {
     /// Returns a clock whose epoch is now.
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         Self { epoch_ns: monotonic_ns() }
     }
 
     /// Returns the present moment.
-    pub(crate) fn now(self) -> Moment {
+    pub fn now(self) -> Moment {
         Moment::from_ns(monotonic_ns() - self.epoch_ns)
     }
 }
@@ -37,14 +37,14 @@ impl OracleClock {
 ///
 /// One task waits on it at a time.
 #[derive(Debug)]
-pub(crate) struct Timer {
+pub struct Timer {
     fd: AsyncFd<OwnedFd>,
     clock: OracleClock,
 }
 
 impl Timer {
     /// Returns a timer for the runtime that this is called in.
-    pub(crate) fn new(clock: OracleClock) -> io::Result<Self> {
+    pub fn new(clock: OracleClock) -> io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let fd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         // SAFETY: an `OwnedFd` owns its descriptor and keeps it as long as it lives.
@@ -53,7 +53,7 @@ impl Timer {
     }
 
     /// Waits until the clock has reached `moment`.
-    pub(crate) async fn until(&self, moment: Moment) -> io::Result<()> {
+    pub async fn until(&self, moment: Moment) -> io::Result<()> {
         if self.clock.now() >= moment {
             return Ok(());
         }

@@ -30,10 +30,10 @@ use crate::behaviour::{Act, ERROR_IN_SUCCESS_CODE, Verdict, WRONG_LENGTH_EXTRA};
 use crate::heads::{Answered, HEAD_TIME_MAX, LimitedHeads};
 
 /// What keeps an answer from being made.
-pub(crate) type BoxError = Box<dyn StdError + Send + Sync>;
+pub type BoxError = Box<dyn StdError + Send + Sync>;
 
 /// What answers requests as it should, and how an error looks in its language.
-pub(crate) trait Serving: Clone + Send + Sync + 'static {
+pub trait Serving: Clone + Send + Sync + 'static {
     /// Answers one request.
     fn answer(
         &self,
@@ -48,7 +48,7 @@ pub(crate) trait Serving: Clone + Send + Sync + 'static {
 }
 
 /// A connection on top of TCP.
-pub(crate) trait Socket: AsyncRead + AsyncWrite + Send + Unpin {
+pub trait Socket: AsyncRead + AsyncWrite + Send + Unpin {
     /// Returns what is below.
     fn tcp(&self) -> &TcpStream;
 }
@@ -85,7 +85,7 @@ struct Answer {
 }
 
 /// Serves one connection by the script.
-pub(crate) async fn converse<S: Serving>(
+pub async fn converse<S: Serving>(
     socket: impl Socket,
     service: S,
     misbehaviour: Arc<Misbehaviour>,

@@ -9,7 +9,6 @@ mod listing;
 mod objects;
 mod python;
 mod script;
-mod seaweed;
 mod uploads;
 mod versions;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plimsoll_driver::{ByteRange, Operation, Session as _, Settled};
 use plimsoll_model::{ErrorClass, Moment, OpKind};
-use plimsoll_oracle::{SeaweedOracleConfig, Site};
+use plimsoll_seaweed_stand_in::{Site, StandInConfig};
 
 use super::{class_of, connect, delete, scripted, start, try_put};
 use crate::support::{Client, Numbered};
@@ -81,7 +81,7 @@ fn answers_that_are_cut_short_or_too_long_or_no_answers_are_told_apart() {
 
 #[test]
 fn of_many_operations_each_is_counted_once_and_in_its_class() {
-    let oracle = start(SeaweedOracleConfig {
+    let oracle = start(StandInConfig {
         volume_servers: vec![Site::default(); 2],
         script: super::script(
             "faults:
@@ -173,7 +173,7 @@ seaweed: {assign: {time: {constant: 5ms}}}",
 
 #[test]
 fn a_volume_server_that_is_away_comes_back_with_what_it_held() {
-    let oracle = start(SeaweedOracleConfig::default());
+    let oracle = start(StandInConfig::default());
     let mut client = connect(&oracle, |_| {});
     let name = client.put(1, 100);
     oracle.leave(0, false);
@@ -200,10 +200,8 @@ fn a_volume_server_that_is_away_comes_back_with_what_it_held() {
 
 #[test]
 fn a_write_whose_copies_cannot_be_made_fails() {
-    let oracle = start(SeaweedOracleConfig {
-        volume_servers: vec![Site::default(); 2],
-        ..Default::default()
-    });
+    let oracle =
+        start(StandInConfig { volume_servers: vec![Site::default(); 2], ..Default::default() });
     let mut client = connect(&oracle, |config| config.replication = "001".to_owned());
     client.put(1, 100);
     oracle.leave(1, false);

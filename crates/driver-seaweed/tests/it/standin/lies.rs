@@ -2,7 +2,8 @@
 
 use plimsoll_driver::{ByteRange, Operation};
 use plimsoll_model::{ErrorClass, OpKind};
-use plimsoll_oracle::{Lie, SeaweedOracleConfig, Site};
+use plimsoll_oracle::Lie;
+use plimsoll_seaweed_stand_in::{Site, StandInConfig};
 
 use super::{class_of, connect, delete, script, scripted, start, try_put};
 
@@ -56,7 +57,7 @@ fn a_wrong_checksum_is_found_at_the_upload() {
 
 #[test]
 fn a_lost_copy_is_missed_by_who_reads_it() {
-    let oracle = start(SeaweedOracleConfig {
+    let oracle = start(StandInConfig {
         volume_servers: vec![Site::default(); 2],
         script: script("lies: {lost_copy: 1}"),
         ..Default::default()

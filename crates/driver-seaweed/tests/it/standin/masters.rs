@@ -3,7 +3,7 @@
 use plimsoll_driver::{Operation, Session as _, Settled};
 use plimsoll_driver_seaweed::AssignBy;
 use plimsoll_model::{ErrorClass, OpKind};
-use plimsoll_oracle::{Assigned, SeaweedOracleConfig};
+use plimsoll_seaweed_stand_in::{Assigned, StandInConfig};
 
 use super::{class_of, connect, script, scripted, start, try_put};
 use crate::support::{Client, Numbered};
@@ -32,7 +32,7 @@ fn volumes_that_are_being_made_are_waited_for_between_operations() {
 #[test]
 fn a_stream_of_ids_that_a_master_ends_in_good_order_is_begun_anew() {
     for stream_answers_max in [Some(1), Some(3)] {
-        let oracle = start(SeaweedOracleConfig { stream_answers_max, ..Default::default() });
+        let oracle = start(StandInConfig { stream_answers_max, ..Default::default() });
         let mut client = connect(&oracle, |config| config.assign_by = AssignBy::Stream);
         for file in 0..8 {
             let done = try_put(&mut client, file, 100);
@@ -43,7 +43,7 @@ fn a_stream_of_ids_that_a_master_ends_in_good_order_is_begun_anew() {
         assert_eq!(ledger.operations.count(OpKind::Put, ErrorClass::Ok), 8);
     }
     // One that gives none at all is not begun for ever.
-    let none = SeaweedOracleConfig { stream_answers_max: Some(0), ..Default::default() };
+    let none = StandInConfig { stream_answers_max: Some(0), ..Default::default() };
     let oracle = start(none);
     let mut client = connect(&oracle, |config| config.assign_by = AssignBy::Stream);
     let error = try_put(&mut client, 1, 100).result.unwrap_err();
@@ -89,7 +89,7 @@ fn tokens_that_are_wrong_or_late_are_denied() {
         for (fault, ended) in
             [("expired_token", Assigned::ExpiredToken), ("wrong_token", Assigned::WrongToken)]
         {
-            let oracle = start(SeaweedOracleConfig {
+            let oracle = start(StandInConfig {
                 script: script(&format!("seaweed: {{assign: {{{fault}: 1}}}}")),
                 write_key: Some(b"write".to_vec()),
                 ..Default::default()
@@ -129,7 +129,7 @@ fn a_master_that_never_answers_is_given_up() {
 #[test]
 fn room_that_is_used_up_is_a_failure_of_the_store() {
     for assign_by in ALL {
-        let oracle = start(SeaweedOracleConfig { volumes_max: 7, ..Default::default() });
+        let oracle = start(StandInConfig { volumes_max: 7, ..Default::default() });
         let other = |config: &mut plimsoll_driver_seaweed::SeaweedConfig| {
             config.assign_by = assign_by;
             config.collection = "another".to_owned();
@@ -157,7 +157,7 @@ fn put_at_last(client: &mut Client) -> Vec<ErrorClass> {
 #[test]
 fn a_new_leader_is_found() {
     for assign_by in ALL {
-        let oracle = start(SeaweedOracleConfig {
+        let oracle = start(StandInConfig {
             masters: 3,
             script: script("seaweed: {leaders: [{after_assigns: 2, master: 2}]}"),
             ..Default::default()
@@ -178,7 +178,7 @@ fn a_new_leader_is_found() {
 
 #[test]
 fn who_asks_a_follower_is_told_the_leader() {
-    let oracle = start(SeaweedOracleConfig { masters: 3, ..Default::default() });
+    let oracle = start(StandInConfig { masters: 3, ..Default::default() });
     oracle.lead(Some(1));
     let mut client = connect(&oracle, |config| {
         config.masters.remove(1);
@@ -190,7 +190,7 @@ fn who_asks_a_follower_is_told_the_leader() {
 #[test]
 fn without_a_leader_nothing_is_written_until_there_is_one() {
     for assign_by in ALL {
-        let oracle = start(SeaweedOracleConfig { masters: 2, ..Default::default() });
+        let oracle = start(StandInConfig { masters: 2, ..Default::default() });
         let mut client = connect(&oracle, |config| config.assign_by = assign_by);
         let name = client.put(1, 100);
         oracle.lead(None);

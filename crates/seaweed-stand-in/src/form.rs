@@ -5,14 +5,14 @@ use memchr::memmem;
 
 /// A file that came in a form.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct FormFile {
-    pub(super) name: String,
-    pub(super) mime: String,
-    pub(super) content: Bytes,
+pub(crate) struct FormFile {
+    pub(crate) name: String,
+    pub(crate) mime: String,
+    pub(crate) content: Bytes,
 }
 
 /// Returns the boundary that a content type names, if it is that of a form.
-pub(super) fn boundary_of(content_type: &str) -> Option<&str> {
+pub(crate) fn boundary_of(content_type: &str) -> Option<&str> {
     let (kind, parameters) = content_type.split_once(';')?;
     let is_form = kind.trim().eq_ignore_ascii_case("multipart/form-data");
     let mut parameters = parameters.split(';').filter(|_| is_form);
@@ -20,7 +20,7 @@ pub(super) fn boundary_of(content_type: &str) -> Option<&str> {
 }
 
 /// Returns the first file of a form.
-pub(super) fn first_file(body: &Bytes, boundary: &str) -> Option<FormFile> {
+pub(crate) fn first_file(body: &Bytes, boundary: &str) -> Option<FormFile> {
     let delimiter = format!("\r\n--{boundary}");
     // The first delimiter has no end of line before it where nothing precedes it.
     let mut at = match body.starts_with(&delimiter.as_bytes()[2..]) {

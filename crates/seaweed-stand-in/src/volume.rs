@@ -14,27 +14,27 @@ use hyper::http::request::Parts;
 use hyper::http::response::Parts as ResponseParts;
 use hyper::{Method, Request, Response, StatusCode};
 use plimsoll_model::{ErrorClass, OpKind};
+use plimsoll_oracle::{
+    Act, BoxError, Lie, Nothing, Request as Op, Ruling, Serving, Source, class_of_content, spoil,
+    wall_time,
+};
 use s3s::Body;
 use s3s::dto::Range;
 use serde_json::json;
 
-use super::answer::{error, error_text, json_of, query_of};
-use super::cluster::Cluster;
-use super::fid::{Fid, named_by_tokens};
-use super::files::{Stored, crc_of};
-use super::form::{boundary_of, first_file};
-use super::state::State;
-use super::token::Key;
-use crate::behaviour::spoil::{Source, class_of_content, spoil};
-use crate::behaviour::{Act, Lie, Request as Op};
-use crate::clock::wall_time;
-use crate::misbehave::{BoxError, Nothing, Ruling, Serving};
+use crate::answer::{error, error_text, json_of, query_of};
+use crate::cluster::Cluster;
+use crate::fid::{Fid, named_by_tokens};
+use crate::files::{Stored, crc_of};
+use crate::form::{boundary_of, first_file};
+use crate::state::State;
+use crate::token::Key;
 
 /// One volume server of a cluster.
 #[derive(Clone)]
-pub(super) struct VolumeServer {
-    pub(super) cluster: Arc<Cluster>,
-    pub(super) number: usize,
+pub(crate) struct VolumeServer {
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) number: usize,
 }
 
 /// A request about one file.

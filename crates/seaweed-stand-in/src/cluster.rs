@@ -3,15 +3,13 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use plimsoll_model::Moment;
+use plimsoll_oracle::{AssignFault, Misbehaviour, wall_time};
 use tokio::sync::watch;
 
-use super::fid::Fid;
-use super::ledger::{Assigned, SeaweedLedger};
-use super::state::{Address, Ask, Given, Refusal, State, full, growing, layout_of};
-use super::token::{Key, READ_LIFE_S, WRITE_LIFE_S, seconds};
-use crate::clock::wall_time;
-use crate::misbehave::Misbehaviour;
-use crate::script::seaweed::AssignFault;
+use crate::fid::Fid;
+use crate::ledger::{Assigned, SeaweedLedger};
+use crate::state::{Address, Ask, Given, Refusal, State, full, growing, layout_of};
+use crate::token::{Key, READ_LIFE_S, WRITE_LIFE_S, seconds};
 
 /// How long before now an expired token ended.
 const EXPIRED_S: u64 = 60;
@@ -21,41 +19,41 @@ const NOT_LEADER: &str = "raft.Server: Not current leader";
 
 /// The keys of tokens; where there is none, none are wanted.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Keys {
-    pub(super) write: Option<Key>,
-    pub(super) read: Option<Key>,
+pub(crate) struct Keys {
+    pub(crate) write: Option<Key>,
+    pub(crate) read: Option<Key>,
 }
 
 /// What all servers of a cluster share.
-pub(super) struct Cluster {
+pub(crate) struct Cluster {
     state: Mutex<State>,
     /// Told of whatever the news of masters are about.
     changed: watch::Sender<()>,
-    pub(super) misbehaviour: Arc<Misbehaviour>,
-    pub(super) keys: Keys,
+    pub(crate) misbehaviour: Arc<Misbehaviour>,
+    pub(crate) keys: Keys,
     /// After so many ids a stream of them ends.
-    pub(super) stream_answers_max: Option<u32>,
+    pub(crate) stream_answers_max: Option<u32>,
 }
 
 /// What became of a request for ids.
-pub(super) struct Answered {
+pub(crate) struct Answered {
     /// When it is answered.
-    pub(super) at: Moment,
+    pub(crate) at: Moment,
     /// What; `None` where it never is.
-    pub(super) result: Option<Result<Ticket, Refusal>>,
+    pub(crate) result: Option<Result<Ticket, Refusal>>,
 }
 
 /// File ids that were given, with where to write and the token to do so.
-pub(super) struct Ticket {
-    pub(super) given: Given,
+pub(crate) struct Ticket {
+    pub(crate) given: Given,
     /// Empty where none is needed.
-    pub(super) token: String,
+    pub(crate) token: String,
     /// The servers of the volume, that to write to first.
-    pub(super) servers: Vec<Address>,
+    pub(crate) servers: Vec<Address>,
 }
 
 impl Cluster {
-    pub(super) fn new(
+    pub(crate) fn new(
         state: State,
         misbehaviour: Arc<Misbehaviour>,
         keys: Keys,
@@ -65,31 +63,31 @@ impl Cluster {
         Self { state, changed, misbehaviour, keys, stream_answers_max }
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("nobody panics while holding it")
     }
 
     /// Returns what tells of changes of the news.
-    pub(super) fn changes(&self) -> watch::Receiver<()> {
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }
 
     /// Does what changes the news.
-    pub(super) fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let done = change(&mut self.state());
         self.changed.send_replace(());
         done
     }
 
     /// Returns what was truly done so far.
-    pub(super) fn ledger(&self) -> SeaweedLedger {
+    pub(crate) fn ledger(&self) -> SeaweedLedger {
         let state = self.state();
         let operations = self.misbehaviour.ledger();
         SeaweedLedger { operations, masters: state.counts.clone() }
     }
 
     /// Gives file ids as the script wants it. `master` is who was asked, `None` for whoever leads.
-    pub(super) fn assign(&self, master: Option<usize>, ask: &Ask) -> Answered {
+    pub(crate) fn assign(&self, master: Option<usize>, ask: &Ask) -> Answered {
         let now = self.misbehaviour.clock.now();
         let (answered, is_news) = {
             let mut state = self.state();
@@ -157,12 +155,12 @@ impl Cluster {
     }
 
     /// Returns a token to write what `names` names; empty where none is needed.
-    pub(super) fn write_token(&self, names: &str) -> String {
+    pub(crate) fn write_token(&self, names: &str) -> String {
         token(self.keys.write.as_ref(), names, Some(WRITE_LIFE_S))
     }
 
     /// The same to read it.
-    pub(super) fn read_token(&self, names: &str) -> String {
+    pub(crate) fn read_token(&self, names: &str) -> String {
         token(self.keys.read.as_ref(), names, Some(READ_LIFE_S))
     }
 }

@@ -1,9 +1,9 @@
 //! Ids, room and copies by hand.
 
+use plimsoll_oracle::Script;
 use std::net::Ipv4Addr;
 
 use super::*;
-use crate::script::Script;
 
 fn state(servers: usize, volumes_max: usize, section: &str) -> State {
     let yaml = format!(

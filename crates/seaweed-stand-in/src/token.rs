@@ -7,21 +7,21 @@ use plimsoll_model::WallTime;
 use serde_json::{Value, json};
 
 /// How long tokens to write are good.
-pub(super) const WRITE_LIFE_S: u64 = 10;
+pub(crate) const WRITE_LIFE_S: u64 = 10;
 /// How long tokens to read are good.
-pub(super) const READ_LIFE_S: u64 = 60;
+pub(crate) const READ_LIFE_S: u64 = 60;
 
 /// A key that tokens are signed with.
 #[derive(Clone, Debug)]
-pub(super) struct Key(hmac::Key);
+pub(crate) struct Key(hmac::Key);
 
 impl Key {
-    pub(super) fn new(secret: &[u8]) -> Self {
+    pub(crate) fn new(secret: &[u8]) -> Self {
         Self(hmac::Key::new(hmac::HMAC_SHA256, secret))
     }
 
     /// Returns a token for what `names` names, which ends at `expires`, in seconds of Unix time.
-    pub(super) fn sign(&self, names: &str, expires: u64) -> String {
+    pub(crate) fn sign(&self, names: &str, expires: u64) -> String {
         let header = URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256","typ":"JWT"}"#);
         let claims = URL_SAFE_NO_PAD.encode(json!({"fid": names, "exp": expires}).to_string());
         let signed = format!("{header}.{claims}");
@@ -30,7 +30,7 @@ impl Key {
     }
 
     /// Tells whether a token lets do something about what `names` names.
-    pub(super) fn admits(&self, token: &str, names: &str, now: WallTime) -> bool {
+    pub(crate) fn admits(&self, token: &str, names: &str, now: WallTime) -> bool {
         let Some((signed, tag)) = token.rsplit_once('.') else { return false };
         let Ok(tag) = URL_SAFE_NO_PAD.decode(tag) else { return false };
         let is_ours = hmac::verify(&self.0, signed.as_bytes(), &tag).is_ok();
@@ -44,7 +44,7 @@ impl Key {
 }
 
 /// Returns the seconds of Unix time.
-pub(super) fn seconds(time: WallTime) -> u64 {
+pub(crate) fn seconds(time: WallTime) -> u64 {
     time.as_unix_ns() / 1_000_000_000
 }
 

@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 
 use plimsoll_model::{ErrorClass, OpKind};
+use plimsoll_oracle::{Act, Ledger};
 use serde_json::{Value, json};
-
-use crate::behaviour::Act;
-use crate::ledger::Ledger;
 
 /// What became of a request for file ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,17 +79,17 @@ impl Assigned {
 pub struct SeaweedLedger {
     /// What volume servers did: put, get, stat, delete.
     pub operations: Ledger,
-    pub(super) masters: Counts,
+    pub(crate) masters: Counts,
 }
 
 /// What masters did, and what became of copies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
-    pub(super) assigns: BTreeMap<Assigned, u64>,
-    pub(super) ids: u64,
-    pub(super) lookups: u64,
-    pub(super) copies_stored: u64,
-    pub(super) copies_removed: u64,
+pub(crate) struct Counts {
+    pub(crate) assigns: BTreeMap<Assigned, u64>,
+    pub(crate) ids: u64,
+    pub(crate) lookups: u64,
+    pub(crate) copies_stored: u64,
+    pub(crate) copies_removed: u64,
 }
 
 impl SeaweedLedger {
@@ -124,10 +122,9 @@ impl SeaweedLedger {
     /// sees that asks once for each write.
     pub fn as_seen(&self) -> Ledger {
         let mut seen = self.operations.clone();
-        let put = seen.of_mut(OpKind::Put);
         for (ended, count) in &self.masters.assigns {
             for class in (0..*count).filter_map(|_| ended.class()) {
-                put.count(class, Act::Serve);
+                seen.add(OpKind::Put, class, Act::Serve);
             }
         }
         seen
@@ -171,7 +168,7 @@ mod tests {
     #[test]
     fn writes_without_an_id_are_writes_that_failed() {
         let mut ledger = SeaweedLedger::default();
-        ledger.operations.of_mut(OpKind::Put).count(ErrorClass::Ok, Act::Serve);
+        ledger.operations.add(OpKind::Put, ErrorClass::Ok, Act::Serve);
         ledger.masters.assigns =
             [(Assigned::Given, 1), (Assigned::Growing, 3), (Assigned::Full, 2)].into();
         ledger.masters.ids = 1;

@@ -1,14 +1,14 @@
 //! The stand-in for SeaweedFS as plain HTTP sees it.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 #![expect(clippy::disallowed_methods, reason = "what takes time is timed")]
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use plimsoll_oracle::{
-    Assigned, Script, SeaweedOracle, SeaweedOracleConfig, SeaweedOracleError, Site,
-};
+use plimsoll_oracle::Script;
+use plimsoll_seaweed_stand_in::{Assigned, SeaweedStandIn, Site, StandInConfig, StandInError};
 use serde_json::Value;
 
 /// Longer than anything takes that happens at all.
@@ -39,21 +39,21 @@ fn json(answer: &(u16, String, String)) -> Value {
     serde_json::from_str(&answer.2).unwrap_or_else(|_| panic!("{answer:?}"))
 }
 
-fn scripted(section: &str, servers: usize) -> SeaweedOracleConfig {
+fn scripted(section: &str, servers: usize) -> StandInConfig {
     let yaml = format!(
         "schema: plimsoll.oracle/1\nservice: {{time: {{constant: 1us}}}}\nseaweed: {{{section}}}\n"
     );
-    SeaweedOracleConfig {
+    StandInConfig {
         masters: 2,
         volume_servers: vec![Site::default(); servers],
         script: Some(Script::from_yaml(&yaml).unwrap()),
-        ..SeaweedOracleConfig::default()
+        ..StandInConfig::default()
     }
 }
 
 #[test]
 fn a_file_is_assigned_written_read_and_removed() {
-    let oracle = SeaweedOracle::start(SeaweedOracleConfig::default()).unwrap();
+    let oracle = SeaweedStandIn::start(StandInConfig::default()).unwrap();
     let master = oracle.masters().remove(0);
     let assigned = ask(&master, "GET", "/dir/assign?collection=a&count=2", "");
     let assigned = json(&assigned);
@@ -86,7 +86,7 @@ fn a_file_is_assigned_written_read_and_removed() {
 
 #[test]
 fn masters_tell_what_is_there_and_drop_one_collection_only() {
-    let oracle = SeaweedOracle::start(SeaweedOracleConfig { volumes_max: 8, ..scripted("", 2) });
+    let oracle = SeaweedStandIn::start(StandInConfig { volumes_max: 8, ..scripted("", 2) });
     let oracle = oracle.unwrap();
     let master = oracle.masters().remove(0);
     let get = |path: &str| ask(&master, "GET", path, "");
@@ -121,7 +121,7 @@ fn what_is_to_happen_by_time_happens() {
             "leaders: [{{at: 5ms, master: 1}}], \
              away: [{{server: 1, from: 20ms, lasting: {lasting_ms}ms}}]"
         );
-        let oracle = SeaweedOracle::start(scripted(&section, 2)).unwrap();
+        let oracle = SeaweedStandIn::start(scripted(&section, 2)).unwrap();
         let servers = oracle.volume_servers();
         let started = Instant::now();
         while is_there(&servers[1]) {
@@ -156,10 +156,10 @@ fn servers_that_are_not_there_cannot_be_scripted() {
             "seaweed.away[0].server: there is no volume server 1; they count from 0",
         ),
     ] {
-        let error = SeaweedOracle::start(scripted(section, 1)).unwrap_err();
+        let error = SeaweedStandIn::start(scripted(section, 1)).unwrap_err();
         assert_eq!(error.to_string(), expected);
     }
-    let none = SeaweedOracleConfig { masters: 0, ..SeaweedOracleConfig::default() };
-    let error = SeaweedOracle::start(none).unwrap_err();
-    assert!(matches!(error, SeaweedOracleError::NoServers));
+    let none = StandInConfig { masters: 0, ..StandInConfig::default() };
+    let error = SeaweedStandIn::start(none).unwrap_err();
+    assert!(matches!(error, StandInError::NoServers));
 }

@@ -3,18 +3,17 @@
 use std::io;
 
 use plimsoll_model::{ErrorClass, OpKind};
+use plimsoll_oracle::{Act, Lie, Request as Op, Timer, Verdict};
 
-use super::fid::Fid;
-use super::grpc::{Call, Status};
-use super::messages::{BatchDeleteRequest, BatchDeleteResponse, DeleteResult};
-use super::state::State;
-use super::volume::VolumeServer;
-use crate::behaviour::{Act, Lie, Request as Op, Verdict};
-use crate::misbehave::Timer;
+use crate::fid::Fid;
+use crate::grpc::{Call, Status};
+use crate::messages::{BatchDeleteRequest, BatchDeleteResponse, DeleteResult};
+use crate::state::State;
+use crate::volume::VolumeServer;
 
 impl VolumeServer {
     /// Serves a call of gRPC.
-    pub(super) async fn call(self, mut call: Call) {
+    pub(crate) async fn call(self, mut call: Call) {
         if call.path != "/volume_server_pb.VolumeServer/BatchDelete" {
             let words = format!("unknown method {}", call.path);
             return call.end(Err(Status::new(Status::UNIMPLEMENTED, words)));

@@ -2,7 +2,7 @@
 
 /// How many copies there are beyond the first, and how far apart: `XYZ` of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Replication {
+pub(crate) struct Replication {
     /// In other data centers.
     centers: usize,
     /// On other racks of the same one.
@@ -13,7 +13,7 @@ pub(super) struct Replication {
 
 impl Replication {
     /// Reads three digits; nothing stands for `000`.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let digit = |at: usize| Some(text.as_bytes().get(at)?.checked_sub(b'0')? as usize);
         match text.len() {
             0 => Some(Self { centers: 0, racks: 0, servers: 0 }),
@@ -25,12 +25,12 @@ impl Replication {
     }
 
     /// Returns how many copies there are in all.
-    pub(super) fn copies(self) -> usize {
+    pub(crate) fn copies(self) -> usize {
         1 + self.centers + self.racks + self.servers
     }
 
     /// Returns how many volumes are made when one is needed, as SeaweedFS does.
-    pub(super) fn grown_at_once(self) -> usize {
+    pub(crate) fn grown_at_once(self) -> usize {
         match self.copies() {
             1 => 7,
             2 => 6,
@@ -48,11 +48,11 @@ impl std::fmt::Display for Replication {
 
 /// Volumes of a kind, of which any will do for a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Layout {
-    pub(super) collection: String,
-    pub(super) replication: Replication,
-    pub(super) ttl: String,
-    pub(super) disk: String,
+pub(crate) struct Layout {
+    pub(crate) collection: String,
+    pub(crate) replication: Replication,
+    pub(crate) ttl: String,
+    pub(crate) disk: String,
 }
 
 /// Where a volume server stands.
@@ -72,7 +72,7 @@ impl Default for Site {
 
 impl Site {
     /// Tells whether it is where a volume is to be; an empty name is anywhere.
-    pub(super) fn is_in(&self, data_center: &str, rack: &str) -> bool {
+    pub(crate) fn is_in(&self, data_center: &str, rack: &str) -> bool {
         let fits = |wanted: &str, is: &str| wanted.is_empty() || wanted == is;
         fits(data_center, &self.data_center) && fits(rack, &self.rack)
     }
@@ -81,7 +81,7 @@ impl Site {
 /// Returns servers for the copies of one volume, the first of them in `within` (data center and
 /// rack), or `None` where there are not enough. `free` are the servers with room, in the order in
 /// which they are to be taken.
-pub(super) fn place(
+pub(crate) fn place(
     sites: &[Site],
     free: &[usize],
     replication: Replication,

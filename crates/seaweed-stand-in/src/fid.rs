@@ -4,10 +4,10 @@ use std::fmt;
 
 /// A volume, a file in it, and the number that proves that it was not guessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fid {
-    pub(super) volume: u32,
-    pub(super) key: u64,
-    pub(super) cookie: u32,
+pub(crate) struct Fid {
+    pub(crate) volume: u32,
+    pub(crate) key: u64,
+    pub(crate) cookie: u32,
 }
 
 impl fmt::Display for Fid {
@@ -23,7 +23,7 @@ impl fmt::Display for Fid {
 impl Fid {
     /// Reads a path without its leading `/`: `3,0163…`, `3/0163…`, either with `_N`, `.ext` or
     /// `/name` behind it.
-    pub(super) fn of_path(path: &str) -> Option<Self> {
+    pub(crate) fn of_path(path: &str) -> Option<Self> {
         let (volume, rest) = path.split_once([',', '/'])?;
         let rest = rest.split(['/', '.']).next()?;
         let (hex, more) = rest.split_once('_').unwrap_or((rest, "0"));
@@ -39,7 +39,7 @@ impl Fid {
 
 /// Returns what a token must name to let do something about the file of a path: its id as it is
 /// written, but for `_N`, so that one token is good for all ids that were given together.
-pub(super) fn named_by_tokens(path: &str) -> String {
+pub(crate) fn named_by_tokens(path: &str) -> String {
     let written = path.replacen('/', ",", 1);
     let end = written.find(['_', '.', '/']).unwrap_or(written.len());
     written[..end].to_owned()

@@ -1,5 +1,6 @@
 //! A master: by HTTP and by gRPC.
 
+use plimsoll_oracle::{BoxError, Serving, Timer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -9,26 +10,25 @@ use hyper::{Request, Response, StatusCode};
 use s3s::Body;
 use serde_json::{Value, json};
 
-use super::answer::{error, error_text, json_of, query_of};
-use super::cluster::{Answered, Cluster, Ticket};
-use super::fid::Fid;
-use super::grpc::{Call, Status};
-use super::ledger::Assigned;
-use super::messages::{
+use crate::answer::{error, error_text, json_of, query_of};
+use crate::cluster::{Answered, Cluster, Ticket};
+use crate::fid::Fid;
+use crate::grpc::{Call, Status};
+use crate::ledger::Assigned;
+use crate::messages::{
     AssignRequest, AssignResponse, KeepConnectedRequest, KeepConnectedResponse, Location,
     LookupVolumeRequest, LookupVolumeResponse, VolumeIdLocation, VolumeLocation,
 };
-use super::state::{Address, Ask, Refusal, State, layout_of};
-use crate::misbehave::{BoxError, Serving, Timer};
+use crate::state::{Address, Ask, Refusal, State, layout_of};
 
 /// What it says it is.
 const VERSION: &str = "plimsoll stand-in for SeaweedFS";
 
 /// One master of a cluster.
 #[derive(Clone)]
-pub(super) struct Master {
-    pub(super) cluster: Arc<Cluster>,
-    pub(super) number: usize,
+pub(crate) struct Master {
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) number: usize,
 }
 
 type Query = BTreeMap<String, String>;
@@ -235,7 +235,7 @@ impl Master {
     }
 
     /// Serves a call of gRPC.
-    pub(super) async fn call(self, mut call: Call) {
+    pub(crate) async fn call(self, mut call: Call) {
         match call.path.as_str() {
             "/master_pb.Seaweed/Assign" => match call.next::<AssignRequest>().await {
                 Some(asked) => self.assign_by_call(call, asked).await,

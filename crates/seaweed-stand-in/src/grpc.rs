@@ -20,29 +20,29 @@ const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');
 
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Status {
-    pub(super) code: u32,
-    pub(super) words: String,
+pub(crate) struct Status {
+    pub(crate) code: u32,
+    pub(crate) words: String,
 }
 
 impl Status {
     /// What SeaweedFS calls most failures.
-    pub(super) const UNKNOWN: u32 = 2;
-    pub(super) const INVALID_ARGUMENT: u32 = 3;
-    pub(super) const NOT_FOUND: u32 = 5;
-    pub(super) const PERMISSION_DENIED: u32 = 7;
-    pub(super) const RESOURCE_EXHAUSTED: u32 = 8;
-    pub(super) const FAILED_PRECONDITION: u32 = 9;
-    pub(super) const UNIMPLEMENTED: u32 = 12;
+    pub(crate) const UNKNOWN: u32 = 2;
+    pub(crate) const INVALID_ARGUMENT: u32 = 3;
+    pub(crate) const NOT_FOUND: u32 = 5;
+    pub(crate) const PERMISSION_DENIED: u32 = 7;
+    pub(crate) const RESOURCE_EXHAUSTED: u32 = 8;
+    pub(crate) const FAILED_PRECONDITION: u32 = 9;
+    pub(crate) const UNIMPLEMENTED: u32 = 12;
 
-    pub(super) fn new(code: u32, words: impl Into<String>) -> Self {
+    pub(crate) fn new(code: u32, words: impl Into<String>) -> Self {
         Self { code, words: words.into() }
     }
 }
 
 /// A call that is to be answered.
-pub(super) struct Call {
-    pub(super) path: String,
+pub(crate) struct Call {
+    pub(crate) path: String,
     body: RecvStream,
     respond: SendResponse<Bytes>,
     sending: Option<SendStream<Bytes>>,
@@ -51,7 +51,7 @@ pub(super) struct Call {
 
 impl Call {
     /// Returns the next message; `None` after the last one, and of what is none.
-    pub(super) async fn next<M: Message + Default>(&mut self) -> Option<M> {
+    pub(crate) async fn next<M: Message + Default>(&mut self) -> Option<M> {
         loop {
             if let Some((prefix, _)) = self.buffer.split_first_chunk::<PREFIX_BYTES>() {
                 let [_, len @ ..] = *prefix;
@@ -68,7 +68,7 @@ impl Call {
     }
 
     /// Sends a message; `Err` where nobody is there any more.
-    pub(super) fn send(&mut self, message: &impl Message) -> Result<(), h2::Error> {
+    pub(crate) fn send(&mut self, message: &impl Message) -> Result<(), h2::Error> {
         if self.sending.is_none() {
             self.sending = Some(self.respond.send_response(head(), false)?);
         }
@@ -82,7 +82,7 @@ impl Call {
     }
 
     /// Ends the call.
-    pub(super) fn end(mut self, result: Result<(), Status>) {
+    pub(crate) fn end(mut self, result: Result<(), Status>) {
         let status = result.err().unwrap_or(Status { code: 0, words: String::new() });
         let words = utf8_percent_encode(&status.words, ESCAPED).to_string();
         let mut says = HeaderMap::new();
@@ -101,7 +101,7 @@ impl Call {
     }
 
     /// Breaks the call off without a status.
-    pub(super) fn reset(mut self) {
+    pub(crate) fn reset(mut self) {
         self.respond.send_reset(h2::Reason::INTERNAL_ERROR);
     }
 }
@@ -114,7 +114,7 @@ fn head() -> Response<()> {
 }
 
 /// Serves the calls of one connection, each by `serve`.
-pub(super) async fn converse<F: Future<Output = ()>>(
+pub(crate) async fn converse<F: Future<Output = ()>>(
     socket: TcpStream,
     serve: impl Fn(Call) -> F,
 ) -> io::Result<()> {

@@ -6,137 +6,137 @@
 use prost::Message;
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct AssignRequest {
+pub(crate) struct AssignRequest {
     #[prost(uint64, tag = "1")]
-    pub(super) count: u64,
+    pub(crate) count: u64,
     #[prost(string, tag = "2")]
-    pub(super) replication: String,
+    pub(crate) replication: String,
     #[prost(string, tag = "3")]
-    pub(super) collection: String,
+    pub(crate) collection: String,
     #[prost(string, tag = "4")]
-    pub(super) ttl: String,
+    pub(crate) ttl: String,
     #[prost(string, tag = "5")]
-    pub(super) data_center: String,
+    pub(crate) data_center: String,
     #[prost(string, tag = "6")]
-    pub(super) rack: String,
+    pub(crate) rack: String,
     #[prost(string, tag = "7")]
-    pub(super) data_node: String,
+    pub(crate) data_node: String,
     #[prost(string, tag = "10")]
-    pub(super) disk_type: String,
+    pub(crate) disk_type: String,
     #[prost(uint64, tag = "11")]
-    pub(super) expected_data_size: u64,
+    pub(crate) expected_data_size: u64,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct AssignResponse {
+pub(crate) struct AssignResponse {
     #[prost(string, tag = "1")]
-    pub(super) fid: String,
+    pub(crate) fid: String,
     #[prost(uint64, tag = "4")]
-    pub(super) count: u64,
+    pub(crate) count: u64,
     #[prost(string, tag = "5")]
-    pub(super) error: String,
+    pub(crate) error: String,
     #[prost(string, tag = "6")]
-    pub(super) auth: String,
+    pub(crate) auth: String,
     #[prost(message, repeated, tag = "7")]
-    pub(super) replicas: Vec<Location>,
+    pub(crate) replicas: Vec<Location>,
     #[prost(message, optional, tag = "8")]
-    pub(super) location: Option<Location>,
+    pub(crate) location: Option<Location>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Location {
+pub(crate) struct Location {
     #[prost(string, tag = "1")]
-    pub(super) url: String,
+    pub(crate) url: String,
     #[prost(string, tag = "2")]
-    pub(super) public_url: String,
+    pub(crate) public_url: String,
     #[prost(uint32, tag = "3")]
-    pub(super) grpc_port: u32,
+    pub(crate) grpc_port: u32,
     #[prost(string, tag = "4")]
-    pub(super) data_center: String,
+    pub(crate) data_center: String,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct LookupVolumeRequest {
+pub(crate) struct LookupVolumeRequest {
     #[prost(string, repeated, tag = "1")]
-    pub(super) volume_or_file_ids: Vec<String>,
+    pub(crate) volume_or_file_ids: Vec<String>,
     #[prost(string, tag = "2")]
-    pub(super) collection: String,
+    pub(crate) collection: String,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct LookupVolumeResponse {
+pub(crate) struct LookupVolumeResponse {
     #[prost(message, repeated, tag = "1")]
-    pub(super) volume_id_locations: Vec<VolumeIdLocation>,
+    pub(crate) volume_id_locations: Vec<VolumeIdLocation>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct VolumeIdLocation {
+pub(crate) struct VolumeIdLocation {
     #[prost(string, tag = "1")]
-    pub(super) volume_or_file_id: String,
+    pub(crate) volume_or_file_id: String,
     #[prost(message, repeated, tag = "2")]
-    pub(super) locations: Vec<Location>,
+    pub(crate) locations: Vec<Location>,
     #[prost(string, tag = "3")]
-    pub(super) error: String,
+    pub(crate) error: String,
     #[prost(string, tag = "4")]
-    pub(super) auth: String,
+    pub(crate) auth: String,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct KeepConnectedRequest {
+pub(crate) struct KeepConnectedRequest {
     #[prost(string, tag = "1")]
-    pub(super) client_type: String,
+    pub(crate) client_type: String,
     #[prost(string, tag = "3")]
-    pub(super) client_address: String,
+    pub(crate) client_address: String,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct KeepConnectedResponse {
+pub(crate) struct KeepConnectedResponse {
     #[prost(message, optional, tag = "1")]
-    pub(super) volume_location: Option<VolumeLocation>,
+    pub(crate) volume_location: Option<VolumeLocation>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct VolumeLocation {
+pub(crate) struct VolumeLocation {
     #[prost(string, tag = "1")]
-    pub(super) url: String,
+    pub(crate) url: String,
     #[prost(string, tag = "2")]
-    pub(super) public_url: String,
+    pub(crate) public_url: String,
     #[prost(uint32, repeated, tag = "3")]
-    pub(super) new_vids: Vec<u32>,
+    pub(crate) new_vids: Vec<u32>,
     #[prost(uint32, repeated, tag = "4")]
-    pub(super) deleted_vids: Vec<u32>,
+    pub(crate) deleted_vids: Vec<u32>,
     #[prost(string, tag = "5")]
-    pub(super) leader: String,
+    pub(crate) leader: String,
     #[prost(string, tag = "6")]
-    pub(super) data_center: String,
+    pub(crate) data_center: String,
     #[prost(uint32, tag = "7")]
-    pub(super) grpc_port: u32,
+    pub(crate) grpc_port: u32,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct BatchDeleteRequest {
+pub(crate) struct BatchDeleteRequest {
     #[prost(string, repeated, tag = "1")]
-    pub(super) file_ids: Vec<String>,
+    pub(crate) file_ids: Vec<String>,
     #[prost(bool, tag = "2")]
-    pub(super) skip_cookie_check: bool,
+    pub(crate) skip_cookie_check: bool,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct BatchDeleteResponse {
+pub(crate) struct BatchDeleteResponse {
     #[prost(message, repeated, tag = "1")]
-    pub(super) results: Vec<DeleteResult>,
+    pub(crate) results: Vec<DeleteResult>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct DeleteResult {
+pub(crate) struct DeleteResult {
     #[prost(string, tag = "1")]
-    pub(super) file_id: String,
+    pub(crate) file_id: String,
     #[prost(int32, tag = "2")]
-    pub(super) status: i32,
+    pub(crate) status: i32,
     #[prost(string, tag = "3")]
-    pub(super) error: String,
+    pub(crate) error: String,
     #[prost(uint32, tag = "4")]
-    pub(super) size: u32,
+    pub(crate) size: u32,
 }
 
 #[cfg(test)]

@@ -10,17 +10,17 @@ use s3s::Body;
 use serde_json::{Value, json};
 
 /// Returns an answer of JSON.
-pub(super) fn json_of(status: StatusCode, body: &Value) -> Response<Body> {
+pub(crate) fn json_of(status: StatusCode, body: &Value) -> Response<Body> {
     json_text(status, body).map(Body::from)
 }
 
 /// Returns an answer that is an error.
-pub(super) fn error(status: u16, words: &str) -> Response<Body> {
+pub(crate) fn error(status: u16, words: &str) -> Response<Body> {
     error_text(status, words).map(Body::from)
 }
 
 /// The same as text.
-pub(super) fn error_text(status: u16, words: &str) -> Response<String> {
+pub(crate) fn error_text(status: u16, words: &str) -> Response<String> {
     let status = StatusCode::from_u16(status).expect("scripts have statuses of HTTP only");
     json_text(status, &json!({"error": words}))
 }
@@ -34,7 +34,7 @@ fn json_text(status: StatusCode, body: &Value) -> Response<String> {
 }
 
 /// Returns the parameters of a request.
-pub(super) fn query_of(head: &Parts) -> BTreeMap<String, String> {
+pub(crate) fn query_of(head: &Parts) -> BTreeMap<String, String> {
     let decoded = |text: &str| {
         let text = text.replace('+', " ");
         percent_decode_str(&text).decode_utf8_lossy().into_owned()

@@ -7,31 +7,31 @@ use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, checksum};
 
 /// Which file, on whichever server: its volume and its key.
-pub(super) type FileKey = (u32, u64);
+pub(crate) type FileKey = (u32, u64);
 
 /// How many files are looked at for another one to be taken for the one asked for.
 const NEIGHBOURS_MAX: usize = 16;
 
 /// A file as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stored {
-    pub(super) cookie: u32,
-    pub(super) name: String,
-    pub(super) mime: String,
-    pub(super) content: Bytes,
+pub(crate) struct Stored {
+    pub(crate) cookie: u32,
+    pub(crate) name: String,
+    pub(crate) mime: String,
+    pub(crate) content: Bytes,
     /// The CRC-32C of the content.
-    pub(super) crc: u32,
+    pub(crate) crc: u32,
 }
 
 impl Stored {
-    pub(super) fn new(cookie: u32, name: String, mime: String, content: Bytes) -> Self {
+    pub(crate) fn new(cookie: u32, name: String, mime: String, content: Bytes) -> Self {
         let crc = crc_of(&content);
         Self { cookie, name, mime, content, crc }
     }
 
     /// Returns how many bytes SeaweedFS says that it removes: the content, the length of it and of
     /// name and type, flags and a date.
-    pub(super) fn needle_size(&self) -> usize {
+    pub(crate) fn needle_size(&self) -> usize {
         let name = if self.name.is_empty() { 0 } else { 1 + self.name.len() };
         let mime = if self.mime.is_empty() { 0 } else { 1 + self.mime.len() };
         4 + self.content.len() + 1 + name + mime + 5
@@ -39,7 +39,7 @@ impl Stored {
 }
 
 /// Returns the CRC-32C of content, which is the ETag of SeaweedFS.
-pub(super) fn crc_of(content: &[u8]) -> u32 {
+pub(crate) fn crc_of(content: &[u8]) -> u32 {
     checksum(CrcAlgorithm::Crc32Iscsi, content) as u32
 }
 
@@ -52,29 +52,29 @@ struct Slot {
 
 /// The files of one volume server.
 #[derive(Debug, Default)]
-pub(super) struct Files {
+pub(crate) struct Files {
     slots: BTreeMap<FileKey, Slot>,
     /// Whether what was before is kept.
     remembers: bool,
 }
 
 impl Files {
-    pub(super) fn new(remembers: bool) -> Self {
+    pub(crate) fn new(remembers: bool) -> Self {
         Self { slots: BTreeMap::new(), remembers }
     }
 
     /// Returns a file.
-    pub(super) fn get(&self, key: FileKey) -> Option<&Arc<Stored>> {
+    pub(crate) fn get(&self, key: FileKey) -> Option<&Arc<Stored>> {
         self.slots.get(&key)?.now.as_ref()
     }
 
     /// Returns a file as it was before its last change; `None` where nothing is known of it.
-    pub(super) fn before(&self, key: FileKey) -> Option<Option<&Arc<Stored>>> {
+    pub(crate) fn before(&self, key: FileKey) -> Option<Option<&Arc<Stored>>> {
         self.slots.get(&key).filter(|_| self.remembers).map(|slot| slot.before.as_ref())
     }
 
     /// Writes a file, or removes it; returns what was there.
-    pub(super) fn write(&mut self, key: FileKey, file: Option<Arc<Stored>>) -> Option<Arc<Stored>> {
+    pub(crate) fn write(&mut self, key: FileKey, file: Option<Arc<Stored>>) -> Option<Arc<Stored>> {
         if file.is_none() && !self.remembers {
             return self.slots.remove(&key)?.now;
         }
@@ -87,7 +87,7 @@ impl Files {
     }
 
     /// Returns another file of at least `len` bytes, one of the next behind that of `key`.
-    pub(super) fn neighbour(&self, key: FileKey, len: usize) -> Option<&Arc<Stored>> {
+    pub(crate) fn neighbour(&self, key: FileKey, len: usize) -> Option<&Arc<Stored>> {
         let behind = self.slots.range((key.0, key.1 + 1)..);
         let all = behind.chain(self.slots.range(..key)).take(NEIGHBOURS_MAX);
         let mut there = all.filter_map(|(_, slot)| slot.now.as_ref());
@@ -95,14 +95,14 @@ impl Files {
     }
 
     /// Forgets a volume; returns how many files were in it.
-    pub(super) fn drop_volume(&mut self, volume: u32) -> u64 {
+    pub(crate) fn drop_volume(&mut self, volume: u32) -> u64 {
         let before = self.of_volume(volume).count() as u64;
         self.slots.retain(|(of, _), _| *of != volume);
         before
     }
 
     /// Returns the files of a volume.
-    pub(super) fn of_volume(&self, volume: u32) -> impl Iterator<Item = (u64, &Arc<Stored>)> {
+    pub(crate) fn of_volume(&self, volume: u32) -> impl Iterator<Item = (u64, &Arc<Stored>)> {
         let slots = self.slots.range((volume, 0)..=(volume, u64::MAX));
         slots.filter_map(|((_, key), slot)| Some((*key, slot.now.as_ref()?)))
     }

@@ -8,98 +8,98 @@ use bytes::Bytes;
 use plimsoll_model::Moment;
 use plimsoll_workload::Random;
 
-use super::assigning::Assigning;
-use super::fid::Fid;
-use super::files::{FileKey, Files, Stored};
-use super::ledger::{Assigned, Counts};
-use super::placing::{Layout, Replication, Site, place};
+use crate::assigning::Assigning;
+use crate::fid::Fid;
+use crate::files::{FileKey, Files, Stored};
+use crate::ledger::{Assigned, Counts};
+use crate::placing::{Layout, Replication, Site, place};
 
 /// Where a server listens.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Address {
-    pub(super) ip: IpAddr,
-    pub(super) http_port: u16,
-    pub(super) grpc_port: u16,
+pub(crate) struct Address {
+    pub(crate) ip: IpAddr,
+    pub(crate) http_port: u16,
+    pub(crate) grpc_port: u16,
 }
 
 impl Address {
     /// Returns `host:port` of HTTP.
-    pub(super) fn url(self) -> String {
+    pub(crate) fn url(self) -> String {
         format!("{}:{}", self.ip, self.http_port)
     }
 
     /// Returns `host:port.grpcport`.
-    pub(super) fn whole(self) -> String {
+    pub(crate) fn whole(self) -> String {
         format!("{}.{}", self.url(), self.grpc_port)
     }
 }
 
 /// A volume.
 #[derive(Debug)]
-pub(super) struct Volume {
-    pub(super) layout: Layout,
+pub(crate) struct Volume {
+    pub(crate) layout: Layout,
     /// Where its copies are.
-    pub(super) servers: Vec<usize>,
+    pub(crate) servers: Vec<usize>,
 }
 
 /// A volume server.
 #[derive(Debug)]
-pub(super) struct Server {
-    pub(super) address: Address,
+pub(crate) struct Server {
+    pub(crate) address: Address,
     /// Whether it can be reached.
-    pub(super) is_here: bool,
+    pub(crate) is_here: bool,
     /// Whether the masters take it for there.
-    pub(super) is_known: bool,
-    pub(super) files: Files,
+    pub(crate) is_known: bool,
+    pub(crate) files: Files,
 }
 
 /// A request for file ids.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ask {
-    pub(super) count: u64,
-    pub(super) collection: String,
-    pub(super) replication: String,
-    pub(super) ttl: String,
-    pub(super) disk: String,
-    pub(super) data_center: String,
-    pub(super) rack: String,
+pub(crate) struct Ask {
+    pub(crate) count: u64,
+    pub(crate) collection: String,
+    pub(crate) replication: String,
+    pub(crate) ttl: String,
+    pub(crate) disk: String,
+    pub(crate) data_center: String,
+    pub(crate) rack: String,
 }
 
 /// File ids that were given: the first of so many.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Given {
-    pub(super) fid: Fid,
-    pub(super) count: u64,
+pub(crate) struct Given {
+    pub(crate) fid: Fid,
+    pub(crate) count: u64,
     /// The server to write to; other copies are made by it.
-    pub(super) server: usize,
+    pub(crate) server: usize,
 }
 
 /// Why no id was given.
 #[derive(Clone, Debug)]
-pub(super) struct Refusal {
-    pub(super) ended: Assigned,
-    pub(super) words: String,
+pub(crate) struct Refusal {
+    pub(crate) ended: Assigned,
+    pub(crate) words: String,
 }
 
 impl Refusal {
-    pub(super) fn new(ended: Assigned, words: impl Into<String>) -> Self {
+    pub(crate) fn new(ended: Assigned, words: impl Into<String>) -> Self {
         Self { ended, words: words.into() }
     }
 }
 
 /// What a cluster holds.
 #[derive(Debug)]
-pub(super) struct State {
-    pub(super) masters: Vec<Address>,
+pub(crate) struct State {
+    pub(crate) masters: Vec<Address>,
     /// Who leads of them.
-    pub(super) leader: Option<usize>,
-    pub(super) servers: Vec<Server>,
-    pub(super) sites: Vec<Site>,
-    pub(super) volumes: BTreeMap<u32, Volume>,
-    pub(super) assigning: Assigning,
-    pub(super) counts: Counts,
+    pub(crate) leader: Option<usize>,
+    pub(crate) servers: Vec<Server>,
+    pub(crate) sites: Vec<Site>,
+    pub(crate) volumes: BTreeMap<u32, Volume>,
+    pub(crate) assigning: Assigning,
+    pub(crate) counts: Counts,
     /// How many volumes a server takes.
-    pub(super) volumes_max: usize,
+    pub(crate) volumes_max: usize,
     /// What was acknowledged last of each file.
     acknowledged: BTreeMap<FileKey, Arc<Stored>>,
     last_key: u64,
@@ -108,7 +108,7 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(
+    pub(crate) fn new(
         masters: Vec<Address>,
         servers: Vec<(Address, Site)>,
         assigning: Assigning,
@@ -139,7 +139,7 @@ impl State {
     }
 
     /// Gives file ids.
-    pub(super) fn give(&mut self, ask: &Ask, now: Moment) -> Result<Given, Refusal> {
+    pub(crate) fn give(&mut self, ask: &Ask, now: Moment) -> Result<Given, Refusal> {
         let layout = layout_of(ask)?;
         if !self.servers.iter().any(|server| server.is_known) {
             let words = format!("no volume server capacity registered yet for {}", shown(&layout));
@@ -178,7 +178,7 @@ impl State {
     }
 
     /// Makes so many volumes, or as many as there is room for; returns how many.
-    pub(super) fn grow(&mut self, layout: &Layout, count: usize, ask: &Ask) -> usize {
+    pub(crate) fn grow(&mut self, layout: &Layout, count: usize, ask: &Ask) -> usize {
         for grown in 0..count {
             let mut free = self.free_servers();
             // Each begins with another server, so that all have about as many.
@@ -201,7 +201,7 @@ impl State {
     }
 
     /// Returns how many volumes there is still room for, in copies.
-    pub(super) fn room(&self) -> usize {
+    pub(crate) fn room(&self) -> usize {
         let free = self.free_servers();
         free.iter().map(|server| self.volumes_max - self.volumes_on(*server)).sum()
     }
@@ -212,24 +212,24 @@ impl State {
 
     /// Returns the server that answers for a volume when `server` is asked: itself where it has it,
     /// else one that it asks in turn.
-    pub(super) fn answering(&self, server: usize, volume: u32) -> Option<usize> {
+    pub(crate) fn answering(&self, server: usize, volume: u32) -> Option<usize> {
         let of = &self.volumes.get(&volume)?.servers;
         let others = || of.iter().find(|other| self.servers[**other].is_here);
         if of.contains(&server) { Some(server) } else { others().copied() }
     }
 
     /// Returns a file as a server has it, whatever its cookie.
-    pub(super) fn file(&self, server: usize, key: FileKey) -> Option<&Arc<Stored>> {
+    pub(crate) fn file(&self, server: usize, key: FileKey) -> Option<&Arc<Stored>> {
         self.servers[server].files.get(key)
     }
 
     /// Tells whether what a server has of a file is what was acknowledged last.
-    pub(super) fn is_true(&self, key: FileKey, file: &Stored) -> bool {
+    pub(crate) fn is_true(&self, key: FileKey, file: &Stored) -> bool {
         self.acknowledged.get(&key).is_none_or(|truth| truth.content == file.content)
     }
 
     /// Stores a file on all servers of its volume but `lost`.
-    pub(super) fn store(&mut self, fid: Fid, file: Stored, lost: Option<usize>) {
+    pub(crate) fn store(&mut self, fid: Fid, file: Stored, lost: Option<usize>) {
         let (key, file) = ((fid.volume, fid.key), Arc::new(file));
         for server in self.volumes[&fid.volume].servers.clone() {
             if Some(server) != lost {
@@ -241,12 +241,12 @@ impl State {
     }
 
     /// Takes note of a file that is said to be stored and is not.
-    pub(super) fn lose(&mut self, fid: Fid, file: Stored) {
+    pub(crate) fn lose(&mut self, fid: Fid, file: Stored) {
         self.acknowledged.insert((fid.volume, fid.key), Arc::new(file));
     }
 
     /// Removes a file from `servers`.
-    pub(super) fn remove(&mut self, fid: Fid, servers: &[usize]) {
+    pub(crate) fn remove(&mut self, fid: Fid, servers: &[usize]) {
         let key = (fid.volume, fid.key);
         for server in servers {
             let removed = self.servers[*server].files.write(key, None);
@@ -258,7 +258,7 @@ impl State {
     }
 
     /// Removes a collection; `false` where there is none.
-    pub(super) fn drop_collection(&mut self, collection: &str) -> bool {
+    pub(crate) fn drop_collection(&mut self, collection: &str) -> bool {
         let of = |volume: &Volume| volume.layout.collection == collection;
         let ids: Vec<u32> =
             self.volumes.iter().filter(|(_, each)| of(each)).map(|(id, _)| *id).collect();
@@ -274,7 +274,7 @@ impl State {
     }
 
     /// Returns the files of a collection by their ids, and how many copies there are of each.
-    pub(super) fn files_of(&self, collection: &str) -> BTreeMap<String, (Bytes, usize)> {
+    pub(crate) fn files_of(&self, collection: &str) -> BTreeMap<String, (Bytes, usize)> {
         let mut found = BTreeMap::new();
         let volumes = self.volumes.iter().filter(|(_, of)| of.layout.collection == collection);
         for (volume, of) in volumes {
@@ -291,7 +291,7 @@ impl State {
 }
 
 /// Returns the layout that a request wants.
-pub(super) fn layout_of(ask: &Ask) -> Result<Layout, Refusal> {
+pub(crate) fn layout_of(ask: &Ask) -> Result<Layout, Refusal> {
     let refused = |words: String| Refusal::new(Assigned::Refused, words);
     let replication = Replication::parse(&ask.replication)
         .ok_or_else(|| refused(format!("unexpected replication type: {}", ask.replication)))?;
@@ -311,13 +311,13 @@ fn shown(layout: &Layout) -> String {
 }
 
 /// Says that volumes are being made.
-pub(super) fn growing(layout: &Layout) -> Refusal {
+pub(crate) fn growing(layout: &Layout) -> Refusal {
     let words = format!("no writable volumes for {}, volume growth in progress", shown(layout));
     Refusal::new(Assigned::Growing, words)
 }
 
 /// Says that no volume can be made.
-pub(super) fn full(layout: &Layout) -> Refusal {
+pub(crate) fn full(layout: &Layout) -> Refusal {
     let Layout { collection, replication, ttl, .. } = layout;
     let words = format!(
         "failed to find writable volumes for collection:{collection} replication:{replication} \

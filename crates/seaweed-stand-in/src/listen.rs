@@ -1,5 +1,6 @@
 //! The two ports of a server, which can be away for a while and come back.
 
+use plimsoll_oracle::ACCEPT_PAUSE;
 use std::future::pending;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -11,22 +12,21 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::state::Address;
-use crate::server::ACCEPT_PAUSE;
+use crate::state::Address;
 
 /// Connections the system may hold for us before they are accepted.
 const BACKLOG: u32 = 1024;
 
 /// Two ports that are ours also while nobody listens on them.
-pub(super) struct Ports {
-    pub(super) address: Address,
+pub(crate) struct Ports {
+    pub(crate) address: Address,
     /// Bound and not listening, so that the system gives the ports to nobody else.
     _held: [TcpSocket; 2],
 }
 
 impl Ports {
     /// Takes two free ports.
-    pub(super) fn take(ip: IpAddr) -> io::Result<Self> {
+    pub(crate) fn take(ip: IpAddr) -> io::Result<Self> {
         let (http, http_port) = bind(SocketAddr::new(ip, 0))?;
         let (grpc, grpc_port) = bind(SocketAddr::new(ip, 0))?;
         Ok(Self { address: Address { ip, http_port, grpc_port }, _held: [http, grpc] })
@@ -48,7 +48,7 @@ fn listen(ip: IpAddr, port: u16) -> io::Result<TcpListener> {
 
 /// Whether a server is to be there, and whether it is.
 #[derive(Clone)]
-pub(super) struct Presence {
+pub(crate) struct Presence {
     wanted: Arc<watch::Sender<bool>>,
     reached: Arc<(Mutex<Reached>, Condvar)>,
 }
@@ -65,17 +65,17 @@ enum Reached {
 
 impl Presence {
     /// Returns that of a server which is to be there and is not yet.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { wanted: Arc::new(watch::Sender::new(true)), reached: Arc::default() }
     }
 
     /// Wants it to be there, or not to be.
-    pub(super) fn want(&self, is_here: bool) {
+    pub(crate) fn want(&self, is_here: bool) {
         self.wanted.send_replace(is_here);
     }
 
     /// Waits until it is so. Not for the thread that serves.
-    pub(super) fn wait(&self, is_here: bool) -> io::Result<()> {
+    pub(crate) fn wait(&self, is_here: bool) -> io::Result<()> {
         let wanted = if is_here { Reached::Here } else { Reached::Away };
         let (state, changed) = &*self.reached;
         let differs =
@@ -96,10 +96,10 @@ impl Presence {
 }
 
 /// What is spoken on a connection.
-pub(super) type Speak = Arc<dyn Fn(TcpStream) -> BoxFuture<'static, io::Result<()>> + Send + Sync>;
+pub(crate) type Speak = Arc<dyn Fn(TcpStream) -> BoxFuture<'static, io::Result<()>> + Send + Sync>;
 
 /// Serves both ports of a server while it is to be there: HTTP, and gRPC.
-pub(super) async fn attend(ports: Ports, presence: Presence, speak: [Speak; 2]) {
+pub(crate) async fn attend(ports: Ports, presence: Presence, speak: [Speak; 2]) {
     if let Err(error) = listen_and_leave(ports, &presence, speak).await {
         presence.reach(Reached::Failed(error.kind()));
     }

@@ -32,6 +32,9 @@ use std::thread::JoinHandle;
 
 use bytes::Bytes;
 use plimsoll_model::{Moment, OpKind};
+use plimsoll_oracle::{
+    Act, Behaviour, Misbehaviour, SCRIPT_SCHEMA, Script, SeaweedPlan, Serving, Timer, When,
+};
 use plimsoll_workload::Random;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
@@ -47,10 +50,6 @@ use self::master::Master;
 use self::state::{Ask, State};
 use self::token::Key;
 use self::volume::VolumeServer;
-use crate::behaviour::{Act, Behaviour};
-use crate::misbehave::{self, Misbehaviour, Serving, Timer};
-use crate::script::seaweed::{SeaweedPlan, When};
-use crate::script::{SCRIPT_SCHEMA, Script};
 
 const PLACE_DOMAIN: u64 = 0x7365_6177;
 
@@ -59,7 +58,7 @@ const VOLUMES_MAX: usize = 100;
 
 /// How a stand-in for SeaweedFS is set up.
 #[derive(Clone)]
-pub struct SeaweedOracleConfig {
+pub struct StandInConfig {
     /// How many masters there are, at least one; the first one leads.
     pub masters: usize,
     /// Its volume servers, at least one.
@@ -78,7 +77,7 @@ pub struct SeaweedOracleConfig {
     pub seed: u64,
 }
 
-impl Default for SeaweedOracleConfig {
+impl Default for StandInConfig {
     /// One master and one volume server that do what they should.
     fn default() -> Self {
         Self {
@@ -97,7 +96,7 @@ impl Default for SeaweedOracleConfig {
 /// Why a stand-in did not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum SeaweedOracleError {
+pub enum StandInError {
     /// It was to have no master or no volume server.
     #[error("a stand-in for SeaweedFS needs at least one master and one volume server")]
     NoServers,
@@ -115,27 +114,27 @@ pub enum SeaweedOracleError {
 }
 
 /// A running stand-in; it ends when dropped, and what it held is gone.
-pub struct SeaweedOracle {
+pub struct SeaweedStandIn {
     cluster: Arc<Cluster>,
     volume_servers: Vec<Presence>,
     stop: Option<watch::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl SeaweedOracle {
+impl SeaweedStandIn {
     /// Starts a cluster; its servers listen when this returns.
-    pub fn start(config: SeaweedOracleConfig) -> Result<Self, SeaweedOracleError> {
+    pub fn start(config: StandInConfig) -> Result<Self, StandInError> {
         if config.masters == 0 || config.volume_servers.is_empty() {
-            return Err(SeaweedOracleError::NoServers);
+            return Err(StandInError::NoServers);
         }
         let script = config.script.clone().unwrap_or_else(honest_script);
         check(&script.seaweed, &config)?;
         let runtime = Builder::new_current_thread().enable_io().enable_time().build();
-        let runtime = runtime.map_err(SeaweedOracleError::Io)?;
+        let runtime = runtime.map_err(StandInError::Io)?;
         let context = runtime.enter();
         let ports = |count: usize| {
             let ports = (0..count).map(|_| Ports::take(IpAddr::V4(Ipv4Addr::LOCALHOST)));
-            ports.collect::<io::Result<Vec<Ports>>>().map_err(SeaweedOracleError::Io)
+            ports.collect::<io::Result<Vec<Ports>>>().map_err(StandInError::Io)
         };
         let (masters, volumes) = (ports(config.masters)?, ports(config.volume_servers.len())?);
         drop(context);
@@ -156,7 +155,7 @@ impl SeaweedOracle {
         }
         let handle = runtime.handle().clone();
         let (stop, stopped) = watch::channel(());
-        let thread = run(runtime, stopped).map_err(SeaweedOracleError::Io)?;
+        let thread = run(runtime, stopped).map_err(StandInError::Io)?;
         let oracle = Self {
             cluster: Arc::clone(&cluster),
             volume_servers: volume_servers.clone(),
@@ -164,7 +163,7 @@ impl SeaweedOracle {
             thread: Some(thread),
         };
         for presence in of_masters.iter().chain(&volume_servers) {
-            presence.wait(true).map_err(SeaweedOracleError::Io)?;
+            presence.wait(true).map_err(StandInError::Io)?;
         }
         // Nobody leaves before all have come.
         let plan = config.script.map(|script| script.seaweed).unwrap_or_default();
@@ -250,14 +249,14 @@ impl SeaweedOracle {
     }
 }
 
-impl fmt::Debug for SeaweedOracle {
+impl fmt::Debug for SeaweedStandIn {
     /// Writes the addresses, and none of what is stored.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SeaweedOracle({})", self.masters().join(", "))
+        write!(f, "SeaweedStandIn({})", self.masters().join(", "))
     }
 }
 
-impl Drop for SeaweedOracle {
+impl Drop for SeaweedStandIn {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
@@ -274,8 +273,8 @@ fn honest_script() -> Script {
 }
 
 /// Refuses what names a server that is not there.
-fn check(plan: &SeaweedPlan, config: &SeaweedOracleConfig) -> Result<(), SeaweedOracleError> {
-    let refused = |field, server| Err(SeaweedOracleError::NoSuchServer { field, server });
+fn check(plan: &SeaweedPlan, config: &StandInConfig) -> Result<(), StandInError> {
+    let refused = |field, server| Err(StandInError::NoSuchServer { field, server });
     for (index, change) in plan.leaders.iter().enumerate() {
         if let Some(master) = change.master.filter(|master| *master >= config.masters) {
             return refused(format!("leaders[{index}].master"), format!("master {master}"));
@@ -291,7 +290,7 @@ fn check(plan: &SeaweedPlan, config: &SeaweedOracleConfig) -> Result<(), Seaweed
 }
 
 fn cluster_of(
-    config: &SeaweedOracleConfig,
+    config: &StandInConfig,
     script: Script,
     masters: &[Ports],
     volumes: &[Ports],
@@ -317,7 +316,7 @@ fn cluster_of(
 fn by_http(server: impl Serving, misbehaviour: &Arc<Misbehaviour>) -> Speak {
     let misbehaviour = Arc::clone(misbehaviour);
     Arc::new(move |socket| {
-        Box::pin(misbehave::converse(socket, server.clone(), Arc::clone(&misbehaviour)))
+        Box::pin(plimsoll_oracle::converse(socket, server.clone(), Arc::clone(&misbehaviour)))
     })
 }
 

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use plimsoll_model::Moment;
+use plimsoll_oracle::{AssignFault, Growth, LeaderChange, SeaweedPlan, When};
 use plimsoll_workload::Random;
 
-use super::placing::Layout;
-use crate::script::seaweed::{AssignFault, Growth, LeaderChange, SeaweedPlan, When};
+use crate::placing::Layout;
 
 const FATE_DOMAIN: u64 = 0x6173_6661;
 const TIME_DOMAIN: u64 = 0x6173_7469;
 
 /// The script's part in giving file ids.
 #[derive(Debug)]
-pub(super) struct Assigning {
+pub(crate) struct Assigning {
     plan: SeaweedPlan,
     fates: Random,
     times: Random,
@@ -33,7 +33,7 @@ enum Growing {
 }
 
 impl Assigning {
-    pub(super) fn new(plan: SeaweedPlan, grace: u64, seed: u64) -> Self {
+    pub(crate) fn new(plan: SeaweedPlan, grace: u64, seed: u64) -> Self {
         let by_count = |change: &&LeaderChange| matches!(change.when, When::AfterAssigns(_));
         Self {
             fates: Random::new(seed, FATE_DOMAIN, 0),
@@ -47,7 +47,7 @@ impl Assigning {
     }
 
     /// Counts a request, and returns who leads from now on where that changes with it.
-    pub(super) fn begin(&mut self) -> Option<Option<usize>> {
+    pub(crate) fn begin(&mut self) -> Option<Option<usize>> {
         let asked = self.asked;
         self.asked += 1;
         let is_due =
@@ -58,14 +58,14 @@ impl Assigning {
     }
 
     /// Returns when a request that came at `now` is answered.
-    pub(super) fn answered_at(&mut self, now: Moment) -> Moment {
-        let Some(time) = &self.plan.assign_time else { return now };
-        let ns = time.draw(self.times.unit()).round().clamp(0.0, i64::MAX as f64);
+    pub(crate) fn answered_at(&mut self, now: Moment) -> Moment {
+        let Some(ns) = self.plan.assign_ns(self.times.unit()) else { return now };
+        let ns = ns.round().clamp(0.0, i64::MAX as f64);
         Moment::from_ns(now.as_ns().saturating_add(ns as u64))
     }
 
     /// Returns what goes wrong with a request.
-    pub(super) fn fault(&mut self) -> Option<AssignFault> {
+    pub(crate) fn fault(&mut self) -> Option<AssignFault> {
         if self.plan.assign_mix.is_empty() || self.asked <= self.grace {
             return None;
         }
@@ -76,7 +76,7 @@ impl Assigning {
 
     /// Tells whether volumes are still being made of a layout that has none; the first time this is
     /// asked begins to make them.
-    pub(super) fn is_growing(&mut self, layout: &Layout, now: Moment) -> bool {
+    pub(crate) fn is_growing(&mut self, layout: &Layout, now: Moment) -> bool {
         let Some(growth) = self.plan.growth else { return false };
         let growing = self.growing.entry(layout.clone()).or_insert(match growth {
             Growth::Assigns(count) => Growing::Refusals(count),
@@ -93,7 +93,7 @@ impl Assigning {
     }
 
     /// Forgets what was made, so that it is made again.
-    pub(super) fn forget(&mut self, collection: &str) {
+    pub(crate) fn forget(&mut self, collection: &str) {
         self.growing.retain(|layout, _| layout.collection != collection);
     }
 }
