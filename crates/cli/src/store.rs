@@ -7,7 +7,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use plimsoll_conduct::{AskedStore, CallerError, Reach, Reached, RunTime, Stop, embedded, input};
+use plimsoll_conduct::{
+    AskedStore, CallerError, Lent, Reach, Reached, RunTime, Stop, embedded, input,
+};
 use plimsoll_driver::MissingRoot;
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_driver_s3::{
@@ -28,7 +30,7 @@ use plimsoll_workload::plan::{Job, Members, Plan, Secrets, SetIndex, TargetSecre
 
 use crate::args::requests::{Pair, RequestArgs, SignatureArg};
 use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs, TransportArg};
-use crate::args::{ByteSize, TlsArgs};
+use crate::args::{ByteSize, CredentialArgs, TlsArgs};
 use crate::{environment, said};
 
 pub(crate) use self::asking::{Asking, credentials, keys_outlast};
@@ -46,11 +48,10 @@ pub(crate) const SWIFT_CA: &str = "OS_CACERT";
 const SWIFT_CERT: &str = "OS_CERT";
 const SWIFT_KEY: &str = "OS_KEY";
 
-/// The flags by which a user types who asks.
-const KEY_FLAGS: [&str; 2] = ["--access-key", "--sts-web-token"];
-/// The variables that say where credentials of the environment belong.
-const URL_VARIABLES: [&str; 5] =
-    ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "OS_AUTH_URL", "OS_STORAGE_URL", "ST_AUTH"];
+/// The variables that say where keys of S3 belong.
+const S3_VARIABLES: [&str; 2] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
+/// Those that say where the password of a Swift belongs.
+const SWIFT_VARIABLES: [&str; 3] = ["OS_AUTH_URL", "OS_STORAGE_URL", "ST_AUTH"];
 
 /// A store that can be reached, and whose credentials were found, if they were looked for.
 type Opened = (Reached, Option<Asking>);
@@ -86,7 +87,7 @@ pub(crate) struct Stores<'a> {
 impl Stores<'_> {
     /// Opens a store that the workload names, unless it would be sent keys that it may not have.
     fn open_named(&self, way: &Way, spec: &S3Target, brings_keys: bool) -> Result<Opened> {
-        let is_given = brings_keys || KEY_FLAGS.into_iter().any(said::is_typed);
+        let is_given = brings_keys || are_typed(way);
         let hosts = match spec.hosts.is_empty() {
             true => Vec::new(),
             false => hosts_of(&spec.hosts.0.join(","), spec.tls)?.endpoints,
@@ -94,7 +95,10 @@ impl Stores<'_> {
         let proxies = if spec.proxy.is_some() { way.proxies()? } else { None };
         let proxies = proxies.iter().flat_map(Proxies::endpoints);
         let named: Vec<&Endpoint> = hosts.iter().chain(proxies).filter(|_| !is_given).collect();
-        let lend = || self.check_lent("the user's keys", " (or type them: --access-key)", &named);
+        let lend = || {
+            let or = " (or type them: --access-key and so on)";
+            self.check_lent("the user's keys", &S3_VARIABLES, or, &named)
+        };
         // Keys are looked for on the way of the workload, and a token is exchanged at its store.
         if spec.proxy.is_some() || way.args.requests.sts_web_token.is_some() {
             lend()?;
@@ -107,8 +111,17 @@ impl Stores<'_> {
     }
 
     /// Refuses to send a secret of the user's to hosts that only a workload names.
-    fn check_lent(&self, secret: &str, or: &str, hosts: &[&Endpoint]) -> Result<()> {
+    fn check_lent(
+        &self,
+        secret: &str,
+        variables: &[&str],
+        or: &str,
+        hosts: &[&Endpoint],
+    ) -> Result<()> {
         let Some(named) = &self.lends_to else { return Ok(()) };
+        let urls = variables.iter().filter_map(|name| environment::variable(name));
+        let of_urls = urls.filter_map(|url| Some(Url::parse(&url).ok()?.endpoint));
+        let named = named.clone().and(of_urls);
         match hosts.iter().find(|host| !named.have(host)) {
             None => Ok(()),
             Some(host) => bail!(
@@ -119,14 +132,26 @@ impl Stores<'_> {
     }
 }
 
-/// Returns the hosts that the user names beside a workload: on the command line, and in the
-/// variables that say where credentials of the environment belong.
+/// Returns the hosts that the user names beside a workload, by `--host` or its variable.
 pub(crate) fn named_hosts(args: &StoreArgs) -> Result<NamedHosts> {
-    let flagged = args.host.as_ref().map(|hosts| hosts_of(hosts, args.tls)).transpose()?;
-    let urls = URL_VARIABLES.into_iter().filter_map(environment::variable);
-    let of_urls = urls.filter_map(|url| Some(Url::parse(&url).ok()?.endpoint));
-    let flagged = flagged.into_iter().flat_map(|hosts| hosts.endpoints);
-    Ok(NamedHosts::default().and(flagged).and(of_urls))
+    let hosts = args.host.clone().or_else(|| environment::variable("PLIMSOLL_HOST"));
+    let hosts = hosts.filter(|hosts| !hosts.is_empty());
+    let flagged = hosts.map(|hosts| hosts_of(&hosts, args.tls)).transpose()?;
+    Ok(NamedHosts::default().and(flagged.into_iter().flat_map(|hosts| hosts.endpoints)))
+}
+
+/// Tells whether all that says who asks was typed for this very command.
+fn are_typed(way: &Way) -> bool {
+    let CredentialArgs { access_key, secret_key, session_token } = &way.args.credentials;
+    let web_token = way.args.requests.sts_web_token.is_some();
+    let given = [
+        ("--access-key", access_key.is_some()),
+        ("--secret-key", secret_key.is_some()),
+        ("--session-token", session_token.is_some()),
+        ("--sts-web-token", web_token),
+    ];
+    let mut given = given.into_iter().filter(|(_, is_given)| *is_given).peekable();
+    given.peek().is_some() && given.all(|(flag, _)| said::is_typed(flag))
 }
 
 impl Reach for Stores<'_> {
@@ -157,8 +182,12 @@ impl Reach for Stores<'_> {
         })
     }
 
-    fn lend(&self, secret: &str, hosts: &[&Endpoint]) -> Result<(), CallerError> {
-        Ok(self.check_lent(secret, "", hosts)?)
+    fn lend(&self, secret: Lent, hosts: &[&Endpoint]) -> Result<(), CallerError> {
+        let (secret, variables) = match secret {
+            Lent::SwiftLogin => ("the user's password or token", &SWIFT_VARIABLES[..]),
+            Lent::SeaweedTokens => ("tokens signed with the user's keys", &[][..]),
+        };
+        Ok(self.check_lent(secret, variables, "", hosts)?)
     }
 
     fn files(&self) -> AllowedDirs {

@@ -52,7 +52,7 @@ pub use in_order::in_order;
 pub use lease::{BucketLease, Marked};
 pub use manifest::{Built, Opening, of_workload};
 pub use observer::{Goal, Observer, StageView};
-pub use opening::{AskedStore, QUEUE, Reach, Reached, StandIn, Targets};
+pub use opening::{AskedStore, Lent, QUEUE, Reach, Reached, StandIn, Targets};
 pub use plan_work::{BeforeMeasuring, PlanWork};
 pub use plimsoll_http::{Endpoint, NamedHosts};
 pub use recording::{Cleaning, Done, Recorded, Recording, in_one_line, note_outcome};

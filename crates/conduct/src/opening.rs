@@ -56,6 +56,15 @@ pub enum AskedStore<'a> {
     Embedded(Option<Box<Script>>),
 }
 
+/// A secret of the caller's that the hosts of a target would be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lent {
+    /// The password or the token of whoever signs in to a Swift.
+    SwiftLogin,
+    /// Tokens that the keys of a SeaweedFS sign.
+    SeaweedTokens,
+}
+
 /// A store that can be reached.
 pub struct Reached {
     /// How the driver reaches it.
@@ -77,9 +86,9 @@ pub trait Reach {
     /// does not say it.
     fn swift(&mut self, target: &str) -> Result<Access, CallerError>;
 
-    /// Refuses to send these hosts a secret of the caller's, which `secret` names: the workload
-    /// names the hosts, and perhaps nobody else does.
-    fn lend(&self, _secret: &str, _hosts: &[&Endpoint]) -> Result<(), CallerError> {
+    /// Refuses to send these hosts a secret of the caller's: the workload names the hosts, and
+    /// perhaps nobody else does.
+    fn lend(&self, _secret: Lent, _hosts: &[&Endpoint]) -> Result<(), CallerError> {
         Ok(())
     }
 
@@ -128,7 +137,7 @@ fn check<'e>(
 fn lend(
     reach: &dyn Reach,
     target: &str,
-    secret: &str,
+    secret: Lent,
     hosts: &[&Endpoint],
 ) -> Result<(), ConductError> {
     let lent = reach.lend(secret, hosts);
@@ -293,7 +302,7 @@ fn open_seaweed(
     let only_judges = reach.only_judges();
     let has_keys = !only_judges && security != Security::default();
     let lend_tokens = |reach: &dyn Reach, hosts: Vec<&Endpoint>| match has_keys {
-        true => lend(reach, &target.name, "tokens signed with the user's keys", &hosts),
+        true => lend(reach, &target.name, Lent::SeaweedTokens, &hosts),
         false => Ok(()),
     };
     if spec.is_filer() {
@@ -350,7 +359,7 @@ pub(crate) fn open_swift(
         let auth = sign_in.address().filter(|_| spec.auth.is_some());
         let account = storage.as_ref().filter(|_| spec.storage_url.is_some());
         let named: Vec<_> = auth.into_iter().chain(account).map(|of| &of.endpoint).collect();
-        lend(reach, name, "the user's password or token", &named)?;
+        lend(reach, name, Lent::SwiftLogin, &named)?;
     }
     // Whether the account is spoken to over TLS is known when the sign-in has said where it is.
     let transport = carried(reach, storage.as_ref().is_some_and(|storage| storage.tls))?;

@@ -312,6 +312,25 @@ fn secrets_of_the_environment_go_to_no_host_that_only_a_workload_names() {
         let named = format!("to {host}, which only the workload names");
         assert!(said.contains(&named) && said.contains("--host"), "{target}: {said}");
         assert_eq!(stranger.heard(), "", "{target}");
+        if !target.contains("swift") {
+            // Where the password of another service belongs, no key of this one does.
+            let mut command = plimsoll(directory.path());
+            command.args(["run", "w.yaml"]).args(own).envs(variables.iter().copied());
+            command.env("OS_AUTH_URL", format!("http://{host}/v3"));
+            assert!(stderr(&run(command)).contains(&named), "{target}");
+            // Nor does a typed key lend what was not typed.
+            if !target.contains("seaweedfs") {
+                let mut command = plimsoll(directory.path());
+                command.env("PLIMSOLL_SESSION_TOKEN", "OWNER-hush");
+                let keys = ["--access-key", "typed", "--secret-key", "typed-hush"];
+                let output = run({
+                    command.args(["run", "w.yaml"]).args(own).args(keys);
+                    command
+                });
+                assert!(stderr(&output).contains(&named), "{target}: {}", stderr(&output));
+            }
+            assert_eq!(stranger.heard(), "", "{target}");
+        }
         // Who names the host has it sent them.
         let said = run_with(&["--host", &format!("{of_own}{host}")]);
         let heard = stranger.heard().to_lowercase();
