@@ -25,6 +25,8 @@ fn holds(server: &LiveServer, target: &str) {
     command.env("PLIMSOLL_ACCESS_KEY", &server.access_key);
     command.env("PLIMSOLL_SECRET_KEY", &server.secret_key);
     command.env("ST_KEY", &server.secret_key);
+    // The keys go to the server that their owner names.
+    command.env("AWS_ENDPOINT_URL_S3", &server.url).env("ST_AUTH", &server.url);
     let report = run_json(command, 0);
     let stage = report["stages"].as_array().unwrap().last().unwrap();
     let counts = &stage["rows"][0]["total"]["stage_total"];
