@@ -405,8 +405,7 @@ impl StoreSecrets {
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
-    use plimsoll_conduct::{RunTime, Stop};
-    use plimsoll_driver_file::allowed_dirs::AllowedDirs;
+    use plimsoll_conduct::RunTime;
     use plimsoll_driver_s3::{Credentials, S3Config};
     use plimsoll_http::Endpoint;
     use plimsoll_workload::plan::{TargetSecrets, WorkloadFile};
@@ -452,17 +451,9 @@ mod tests {
     fn told(plan: &Plan, flags: &StoreArgs, opened: &[Reached], own: bool) -> AccessDoc {
         let (time, secrets) = (RunTime::simulated(), TargetSecrets::default());
         let mut reach = Stores {
-            args: Some(flags),
-            transport: TransportArg::default(),
-            time: &time,
             seed: 1,
-            found: Vec::new(),
-            security: None,
-            secrets: &secrets,
             variable: environment::no_variable,
-            lends_to: None,
-            files: AllowedDirs::ANY,
-            stop: Stop::default(),
+            ..Stores::new(Some(flags), &secrets, &time)
         };
         AccessDoc::of(plan, &mut reach, opened, own).unwrap()
     }

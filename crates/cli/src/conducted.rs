@@ -224,23 +224,14 @@ impl<'a> Settings<'a> {
     /// Returns how stores are reached; where agents measure them, what carries connections is for
     /// these to find out.
     fn stores<'s>(&'s self, time: &'s RunTime, seed: Seed, is_fleet: bool) -> Stores<'s> {
-        let (args, found, secrets) = (self.store, Vec::new(), &self.secrets);
-        let transport = if is_fleet { TransportArg::default() } else { self.transport };
-        let (seed, security, variable) = (seed.0, None, self.variable());
-        let (files, stop) = (self.allowed.clone(), self.stop.clone().unwrap_or_default());
-        let lends_to = self.lends_to.clone();
         Stores {
-            args,
-            transport,
-            time,
-            seed,
-            found,
-            security,
-            secrets,
-            variable,
-            lends_to,
-            files,
-            stop,
+            transport: if is_fleet { TransportArg::default() } else { self.transport },
+            seed: seed.0,
+            variable: self.variable(),
+            lends_to: self.lends_to.clone(),
+            files: self.allowed.clone(),
+            stop: self.stop.clone().unwrap_or_default(),
+            ..Stores::new(self.store, &self.secrets, time)
         }
     }
 

@@ -19,19 +19,18 @@ use plimsoll_driver_s3::{
 use plimsoll_driver_seaweed::Security;
 use plimsoll_driver_swift::Access;
 use plimsoll_http::{
-    Endpoint, HostSelect, HttpVersion, NamedHosts, PORT_PLAIN, PORT_TLS, Proxies, Scheme,
-    TlsIdentity, Transport, Url, expand_hosts, resolve_all, split_scheme,
+    Endpoint, HostSelect, HttpVersion, NamedHosts, PORT_PLAIN, PORT_TLS, Scheme, TlsIdentity,
+    Transport, Url, expand_hosts, resolve_all, split_scheme,
 };
 use plimsoll_model::Bytes;
 use plimsoll_oracle::Script;
 use plimsoll_report::format;
-use plimsoll_workload::plan::spec::S3Target;
 use plimsoll_workload::plan::{Job, Members, Plan, Secrets, SetIndex, TargetSecrets};
 
 use crate::args::requests::{Pair, RequestArgs, SignatureArg};
 use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs, TransportArg};
-use crate::args::{ByteSize, CredentialArgs, TlsArgs};
-use crate::{environment, said};
+use crate::args::{ByteSize, TlsArgs};
+use crate::environment;
 
 pub(crate) use self::asking::{Asking, credentials, keys_outlast};
 pub(crate) use self::way::{Way, identity};
@@ -84,51 +83,45 @@ pub(crate) struct Stores<'a> {
     pub(crate) stop: Stop,
 }
 
-impl Stores<'_> {
-    /// Opens a store that the workload names, unless it would be sent keys that it may not have.
-    fn open_named(&self, way: &Way, spec: &S3Target, brings_keys: bool) -> Result<Opened> {
-        let is_given = brings_keys || are_typed(way);
-        let hosts = match spec.hosts.is_empty() {
-            true => Vec::new(),
-            false => hosts_of(&spec.hosts.0.join(","), spec.tls)?.endpoints,
-        };
-        let proxies = if spec.proxy.is_some() { way.proxies()? } else { None };
-        let proxies = proxies.iter().flat_map(Proxies::endpoints);
-        let named: Vec<&Endpoint> = hosts.iter().chain(proxies).filter(|_| !is_given).collect();
-        let lend = || {
-            let or = " (or type them: --access-key and so on)";
-            self.check_lent("the user's keys", &S3_VARIABLES, or, &named)
-        };
-        // Keys are looked for on the way of the workload, and a token is exchanged at its store.
-        if spec.proxy.is_some() || way.args.requests.sts_web_token.is_some() {
-            lend()?;
+impl<'a> Stores<'a> {
+    /// Returns how stores are reached that ask for nothing special, with what the environment says.
+    pub(crate) fn new(
+        args: Option<&'a StoreArgs>,
+        secrets: &'a TargetSecrets,
+        time: &'a RunTime,
+    ) -> Self {
+        Self {
+            args,
+            transport: TransportArg::default(),
+            time,
+            seed: 0,
+            found: Vec::new(),
+            security: None,
+            secrets,
+            variable: environment::variable,
+            lends_to: None,
+            files: AllowedDirs::ANY,
+            stop: Stop::default(),
         }
-        let opened = open(way, self.time)?;
-        if matches!(opened.0.config.credentials, Credentials::Keys(_)) {
-            lend()?;
-        }
-        Ok(opened)
     }
+}
 
-    /// Refuses to send a secret of the user's to hosts that only a workload names.
-    fn check_lent(
-        &self,
-        secret: &str,
-        variables: &[&str],
-        or: &str,
-        hosts: &[&Endpoint],
-    ) -> Result<()> {
-        let Some(named) = &self.lends_to else { return Ok(()) };
-        let urls = variables.iter().filter_map(|name| environment::variable(name));
-        let of_urls = urls.filter_map(|url| Some(Url::parse(&url).ok()?.endpoint));
-        let named = named.clone().and(of_urls);
-        match hosts.iter().find(|host| !named.have(host)) {
-            None => Ok(()),
-            Some(host) => bail!(
-                "this would send {secret} to {host}, which only the workload names; if that host \
-                 may have them, name it: --host {host}{or}"
-            ),
-        }
+/// Refuses to send a secret of the user's to hosts that only a workload names: those that are not
+/// in the list, nor in the variables that go with the secret. `or` says what else would do.
+fn check_lent<'e>(
+    named: &NamedHosts,
+    (secret, variables, or): (&str, &[&str], &str),
+    mut hosts: impl Iterator<Item = &'e Endpoint>,
+) -> Result<()> {
+    let urls = variables.iter().filter_map(|name| environment::variable(name));
+    let of_urls = urls.filter_map(|url| Some(Url::parse(&url).ok()?.endpoint));
+    let named = named.clone().and(of_urls);
+    match hosts.find(|host| !named.have(host)) {
+        None => Ok(()),
+        Some(host) => bail!(
+            "this would send {secret} to {host}, which only the workload names; if that host may \
+             have them, name it: --host {host}{or}"
+        ),
     }
 }
 
@@ -140,20 +133,6 @@ pub(crate) fn named_hosts(args: &StoreArgs) -> Result<NamedHosts> {
     Ok(NamedHosts::default().and(flagged.into_iter().flat_map(|hosts| hosts.endpoints)))
 }
 
-/// Tells whether all that says who asks was typed for this very command.
-fn are_typed(way: &Way) -> bool {
-    let CredentialArgs { access_key, secret_key, session_token } = &way.args.credentials;
-    let web_token = way.args.requests.sts_web_token.is_some();
-    let given = [
-        ("--access-key", access_key.is_some()),
-        ("--secret-key", secret_key.is_some()),
-        ("--session-token", session_token.is_some()),
-        ("--sts-web-token", web_token),
-    ];
-    let mut given = given.into_iter().filter(|(_, is_given)| *is_given).peekable();
-    given.peek().is_some() && given.all(|(flag, _)| said::is_typed(flag))
-}
-
 impl Reach for Stores<'_> {
     /// Starts a store where it is an embedded one.
     fn store(&mut self, target: &str, asked: AskedStore<'_>) -> Result<Reached, CallerError> {
@@ -163,8 +142,10 @@ impl Reach for Stores<'_> {
         let (reached, found) = match asked {
             AskedStore::Own => open(&keys(Way::of(args.clone())), self.time)?,
             AskedStore::Named(spec) => {
-                let brings_keys = own.is_some_and(Secrets::has_keys);
-                self.open_named(&keys(Way::named(args, spec)), spec, brings_keys)?
+                let way = keys(Way::named(args, spec));
+                let is_given = own.is_some_and(Secrets::has_keys) || way.has_typed_keys();
+                let lends_to = self.lends_to.clone().filter(|_| !is_given);
+                open(&way.lending(lends_to), self.time)?
             }
             AskedStore::Embedded(script) => {
                 let script = script.map(|script| *script);
@@ -187,7 +168,8 @@ impl Reach for Stores<'_> {
             Lent::SwiftLogin => ("the user's password or token", &SWIFT_VARIABLES[..]),
             Lent::SeaweedTokens => ("tokens signed with the user's keys", &[][..]),
         };
-        Ok(self.check_lent(secret, variables, "", hosts)?)
+        let Some(named) = &self.lends_to else { return Ok(()) };
+        Ok(check_lent(named, (secret, variables, ""), hosts.iter().copied())?)
     }
 
     fn files(&self) -> AllowedDirs {
@@ -330,6 +312,10 @@ pub(crate) fn open(way: &Way, time: &RunTime) -> Result<Opened> {
     let proxies = way.proxies()?;
     let Hosts { mut endpoints, tls: speaks_tls } = hosts_of(hosts, args.tls)?;
     way.check(&endpoints, proxies.as_ref())?;
+    let mut lent = way.check_lent(&endpoints, proxies.as_ref());
+    if way.uses_keys_early() {
+        lent = Ok(lent?);
+    }
     if requests.resolve_host && proxies.is_some() {
         bail!("--resolve-host: a proxy resolves names itself; leave one of them out");
     }
@@ -340,6 +326,9 @@ pub(crate) fn open(way: &Way, time: &RunTime) -> Result<Opened> {
     let plain = S3Config::new(endpoints, &args.bucket, time.wall_epoch);
     let config = config(way, S3Config { tls, ..plain })?;
     let (config, asking) = asking::by_whom(config, way, proxies, time)?;
+    if matches!(config.credentials, Credentials::Keys(_)) {
+        lent?;
+    }
     Ok((Reached { config, embedded: None }, asking))
 }
 
@@ -516,7 +505,7 @@ pub(crate) fn is_host_file(hosts: &str) -> bool {
 mod tests {
     use std::time::Duration;
 
-    use plimsoll_workload::plan::spec::{OneOrMany, S3Signature};
+    use plimsoll_workload::plan::spec::{OneOrMany, S3Signature, S3Target};
     use plimsoll_workload::plan::{Secrets, Time};
 
     use crate::secret::Secret;
@@ -542,22 +531,10 @@ mod tests {
         let own = Secrets::keys(secret("AK2"), secret("SK2-hush"));
         let secrets: TargetSecrets = [("b".to_owned(), own)].into_iter().collect();
         let time = RunTime::simulated();
-        let (args, found, secrets) = (Some(&flags), Vec::new(), &secrets);
-        let transport = TransportArg::default();
-        let (security, variable) = (None, environment::no_variable as fn(&str) -> _);
-        let files = AllowedDirs::ANY;
         let mut stores = Stores {
-            args,
-            transport,
-            time: &time,
             seed: 1,
-            found,
-            security,
-            secrets,
-            variable,
-            lends_to: None,
-            files,
-            stop: Stop::default(),
+            variable: environment::no_variable,
+            ..Stores::new(Some(&flags), &secrets, &time)
         };
         let mut reach = |target: &str, spec: S3Target| {
             let reached = stores.store(target, AskedStore::Named(&spec));

@@ -59,7 +59,7 @@ pub enum AskedStore<'a> {
 /// A secret of the caller's that the hosts of a target would be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lent {
-    /// The password or the token of whoever signs in to a Swift.
+    /// The password or token of a Swift user.
     SwiftLogin,
     /// Tokens that the keys of a SeaweedFS sign.
     SeaweedTokens,

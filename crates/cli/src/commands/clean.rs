@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use plimsoll_conduct::leftovers::{NamedFiles, Root, id_of, named_files, open_target, own_roots};
-use plimsoll_conduct::{RunTime, Stop, Store, in_one_line, lease};
+use plimsoll_conduct::{RunTime, Store, in_one_line, lease};
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_driver_file::work_dir::{Leftovers, find, is_alive, sweep};
 use plimsoll_driver_seaweed::{Security, SigningKeys};
@@ -21,11 +21,11 @@ use plimsoll_workload::plan::{Change, Members, TargetSecrets};
 
 use super::clean_bucket;
 use crate::args::CleanArgs;
-use crate::args::s3::{LookupArg, StoreArgs, TransportArg};
+use crate::args::s3::{LookupArg, StoreArgs};
 use crate::lower::in_words;
 use crate::store::Stores;
 use crate::ui::Ui;
-use crate::{environment, lower, said, store};
+use crate::{lower, said, store};
 
 /// What a run directory is known by.
 const MANIFEST: &str = "run.json";
@@ -150,28 +150,10 @@ fn open(
     args: &StoreArgs,
     CleanArgs { security, .. }: &CleanArgs,
 ) -> Result<(Store, String)> {
-    let security = security.as_deref();
-    let time = &RunTime::machine();
+    let (time, secrets) = (&RunTime::machine(), &TargetSecrets::default());
     let hosts = args.host.clone().unwrap_or_default();
-    let secrets = &TargetSecrets::default();
-    let (args, transport, found) = (Some(args), TransportArg::default(), Vec::new());
-    let variable = environment::variable as fn(&str) -> _;
-    let (files, stop) = (AllowedDirs::ANY, Stop::default());
-    let lends_to = None;
-    let seed = 0;
-    let mut reach = Stores {
-        args,
-        transport,
-        time,
-        seed,
-        found,
-        security,
-        secrets,
-        variable,
-        lends_to,
-        files,
-        stop,
-    };
+    let plain = Stores::new(Some(args), secrets, time);
+    let mut reach = Stores { security: security.as_deref(), ..plain };
     let store = open_target(manifest, target, &hosts, &mut reach, time);
     Ok((store.map_err(lower::with_advice)?, hosts))
 }

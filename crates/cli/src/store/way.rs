@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use plimsoll_http::{AllowedHosts, Endpoint, Proxies, TlsConfig, TlsIdentity, TlsOptions};
+use plimsoll_http::{
+    AllowedHosts, Endpoint, NamedHosts, Proxies, TlsConfig, TlsIdentity, TlsOptions,
+};
 use plimsoll_workload::plan::spec::{Lookup, S3Signature, S3Target};
 use plimsoll_workload::plan::{Secrets, Time};
 
 use crate::args::requests::{ProxyArg, SignatureArg};
 use crate::args::s3::{LookupArg, StoreArgs};
 use crate::args::{CredentialArgs, TlsArgs};
-use crate::environment;
+use crate::{environment, said};
 
 /// How a store is reached: as flags say it, and what only a workload says.
 pub(crate) struct Way {
@@ -25,14 +27,16 @@ pub(crate) struct Way {
     pub(super) allowed: AllowedHosts,
     /// Whether somebody else says all this, whose word counts for the store alone.
     is_told: bool,
+    /// The hosts that may be sent the user's keys; `None`: all on this way.
+    lends_to: Option<NamedHosts>,
 }
 
 impl Way {
     /// Returns the way that flags describe.
     pub(crate) fn of(args: StoreArgs) -> Self {
         let identity = identity(&args.tls_trust);
-        let (allowed, is_told) = (AllowedHosts::ANY, false);
-        Self { args, proxy: None, identity, timeout: None, allowed, is_told }
+        let (allowed, is_told, lends_to) = (AllowedHosts::ANY, false, None);
+        Self { args, proxy: None, identity, timeout: None, allowed, is_told, lends_to }
     }
 
     /// Returns the way to a store that a workload names.
@@ -69,6 +73,43 @@ impl Way {
     /// certificate that is shown on it.
     pub(crate) fn told(self, identity: Option<TlsIdentity>, allowed: AllowedHosts) -> Self {
         Self { identity, allowed, is_told: true, ..self }
+    }
+
+    /// Returns the way, on which these hosts alone may be sent the user's keys.
+    pub(super) fn lending(self, lends_to: Option<NamedHosts>) -> Self {
+        Self { lends_to, ..self }
+    }
+
+    /// Tells whether the user typed the credentials, each of them, for this very command.
+    pub(super) fn has_typed_keys(&self) -> bool {
+        let CredentialArgs { access_key, secret_key, session_token } = &self.args.credentials;
+        let given = [
+            ("--access-key", access_key.is_some()),
+            ("--secret-key", secret_key.is_some()),
+            ("--session-token", session_token.is_some()),
+            ("--sts-web-token", self.args.requests.sts_web_token.is_some()),
+        ];
+        let mut given = given.into_iter().filter(|(_, is_given)| *is_given).peekable();
+        given.peek().is_some() && given.all(|(flag, _)| said::is_typed(flag))
+    }
+
+    /// Tells whether something is sent before it is known who asks: keys are looked for through the
+    /// workload's own proxy, and a token is exchanged at the store.
+    pub(super) fn uses_keys_early(&self) -> bool {
+        self.proxy.is_some() || self.args.requests.sts_web_token.is_some()
+    }
+
+    /// Refuses to send the user's keys to hosts, and through a proxy, that only a workload names.
+    pub(super) fn check_lent(
+        &self,
+        endpoints: &[Endpoint],
+        proxies: Option<&Proxies>,
+    ) -> Result<()> {
+        let Some(named) = &self.lends_to else { return Ok(()) };
+        let own_proxy = proxies.filter(|_| self.proxy.is_some());
+        let hosts = endpoints.iter().chain(own_proxy.into_iter().flat_map(Proxies::endpoints));
+        let or = " (or type them: --access-key and so on)";
+        super::check_lent(named, ("the user's keys", &super::S3_VARIABLES, or), hosts)
     }
 
     /// Returns the way with whoever is known to ask, instead of who is found otherwise.
