@@ -49,6 +49,8 @@ const FILES_PART: u64 = 8;
 const ROOM_BYTES: u64 = 1 << 42;
 /// How long a content is tried to be kept or fetched, while the servers come and go.
 const TRY_FOR: Duration = Duration::from_secs(60);
+/// How long a server may take to be there again when it reads its configuration anew.
+const RELOAD_MAX: Duration = Duration::from_secs(5);
 /// How long is waited before the next try.
 const TRY_AGAIN: Duration = Duration::from_millis(250);
 /// How long one request to the object store may take.
@@ -281,13 +283,13 @@ impl Nats {
     /// Removes the place of an agent with all that is kept there, if there is one.
     pub(crate) fn remove_space(&self, of: &Space) -> Result<(), FabricError> {
         let stream = objects::stream_of(&bucket_of(of));
-        let removed = self.loops.block_on(self.jetstream.delete_stream(stream));
-        match removed {
-            Err(error) if !objects::is_missing(&error.kind()) => {
-                Err(failed(format!("cannot remove what {of} has kept"), error))
+        // A server that reads its configuration anew answers nothing for a moment.
+        self.keep_trying(format!("cannot remove what {of} has kept"), RELOAD_MAX, || async {
+            match self.jetstream.delete_stream(&stream).await {
+                Err(error) if !objects::is_missing(&error.kind()) => Err(error),
+                Ok(_) | Err(_) => Ok(()),
             }
-            Ok(_) | Err(_) => Ok(()),
-        }
+        })
     }
 
     /// Asks somebody once, and returns the answer.
@@ -333,6 +335,7 @@ impl Nats {
     fn keep_trying<T, E, F>(
         &self,
         what: String,
+        time_max: Duration,
         mut act: impl FnMut() -> F,
     ) -> Result<T, FabricError>
     where
@@ -340,7 +343,7 @@ impl Nats {
         E: std::error::Error + Send + Sync + 'static,
     {
         self.loops.block_on(async {
-            let end = tokio::time::Instant::now() + TRY_FOR;
+            let end = tokio::time::Instant::now() + time_max;
             loop {
                 match act().await {
                     Ok(done) => return Ok(done),
@@ -460,12 +463,12 @@ impl Fabric for Nats {
     fn make(&self, agents: &[(AgentId, String)]) -> Result<(), FabricError> {
         let make = |of: Space, takes: Takes| {
             let bucket = bucket_of(&of);
-            self.keep_trying(format!("cannot make the object store {bucket}"), || {
+            self.keep_trying(format!("cannot make the object store {bucket}"), TRY_FOR, || {
                 objects::make(&self.jetstream, &bucket, &takes)
             })
         };
         let what = "cannot ask for the room that there is".to_owned();
-        let account = self.keep_trying(what, || self.jetstream.query_account())?;
+        let account = self.keep_trying(what, TRY_FOR, || self.jetstream.query_account())?;
         // Who was part of other runs has some of it, too.
         let agents_count = agents.len().max(account.streams.saturating_sub(1)).max(1) as u64;
         let limit = account.limits.max_storage.map(i64::unsigned_abs);
@@ -482,7 +485,7 @@ impl Fabric for Nats {
     fn put(&self, of: &Space, name: &str, content: &mut dyn Read) -> Result<Kept, FabricError> {
         // What is sent again is needed from its beginning.
         let (content, bucket) = (Bytes::from(read_whole(name, content)?), bucket_of(of));
-        self.keep_trying(format!("cannot hand {name} over"), || {
+        self.keep_trying(format!("cannot hand {name} over"), TRY_FOR, || {
             objects::put(&self.jetstream, &bucket, name, content.clone())
         })
     }
@@ -509,7 +512,7 @@ impl Fabric for Nats {
 
     fn remove(&self, of: &Space, path: &str) -> Result<(), FabricError> {
         let (what, bucket) = (format!("cannot clear what {of} has kept"), bucket_of(of));
-        self.keep_trying(what, || async {
+        self.keep_trying(what, TRY_FOR, || async {
             let removed = match of {
                 Space::Shared => objects::remove(&self.jetstream, &bucket, path).await,
                 // It holds the record of one run, and anything else that its agent put there.
