@@ -205,7 +205,12 @@ fn what_a_killed_run_left_is_cleaned_and_foreign_objects_survive() {
         assert_eq!(unasked.status.code(), Some(2), "{}", stderr(&unasked));
         let what = "in container `cli-signals` on 127.0.0.1:";
         assert!(stderr(&unasked).contains(what), "{}", stderr(&unasked));
-        let output = run(place.command(directory.path(), "clean record --yes"));
+        // Leave to remove is no leave to send the password to a host that only the record names.
+        let refused = run(place.command(directory.path(), "clean record --yes"));
+        assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+        assert!(stderr(&refused).contains("name the host with --host"), "{}", stderr(&refused));
+        let line = format!("clean record --yes --host {}", place.server.host());
+        let output = run(place.command(directory.path(), &line));
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         assert_eq!(cleanup(&directory.path().join("record")), "complete");
     }
