@@ -313,7 +313,7 @@ impl<'a> PlanWork<'a> {
             };
             let endpoints = self.endpoints[job.target.0].clone();
             // Nobody waits for the end of a closed loop whose work is done before.
-            let lasts = loop_model == LoopModel::Open || !job.may_end_early();
+            let lasts = loop_model == LoopModel::Open || !stage.may_end_early(job);
             let planned_until = timing.duration.filter(|_| lasts).map(|duration| {
                 let until = *timing.start_delay.end() + timing.ramp + duration;
                 u64::try_from(until.as_nanos()).unwrap_or(u64::MAX)

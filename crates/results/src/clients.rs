@@ -245,10 +245,10 @@ impl ClientStage<'_> {
         Some((from(job.start_delay.start()), from(job.start_delay.end()).after(duration)))
     }
 
-    /// Tells whether the work of a job may be done before its time is up.
+    /// Tells whether a job may be done before its time is up.
     pub(crate) fn may_end_early(&self, job: usize) -> bool {
-        let job = self.planned.and_then(|(_, stage)| stage.jobs.get(job));
-        job.is_some_and(plan::Job::may_end_early)
+        let planned = self.planned.and_then(|(_, stage)| Some((stage, stage.jobs.get(job)?)));
+        planned.is_some_and(|(stage, job)| stage.may_end_early(job))
     }
 
     /// Returns how long the ramps of a job last, before what is measured and after it.

@@ -298,11 +298,6 @@ pub struct Job {
 }
 
 impl Job {
-    /// Tells whether its work may be done before its time is up.
-    pub fn may_end_early(&self) -> bool {
-        self.ops_max.is_some() || self.bytes_max.is_some() || self.work.is_finite()
-    }
-
     /// Returns how many workers it has, or operations under way where these are more.
     pub fn in_flight_max(&self) -> u64 {
         self.in_flight().max(self.workers.get().into())
@@ -426,6 +421,15 @@ pub enum Change {
 }
 
 impl Stage {
+    /// Tells whether a job of it may be done before its time is up.
+    pub fn may_end_early(&self, job: &Job) -> bool {
+        self.ops_max.is_some()
+            || !self.stop_rules.is_empty()
+            || job.ops_max.is_some()
+            || job.bytes_max.is_some()
+            || job.work.is_finite()
+    }
+
     /// Tells whether its jobs make or remove buckets, which the process does that leads the run.
     pub fn is_on_buckets(&self) -> bool {
         self.jobs.iter().any(|job| job.work.is_on_buckets())
