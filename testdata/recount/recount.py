@@ -555,7 +555,7 @@ def plan_of(stage: Json, ahead: list[Json]) -> Json:
     if "search" not in ahead[0]:
         return ahead.pop(0)
     [job] = ahead[0]["search"]["stage"]["jobs"]
-    loop = {"rate": stage["jobs"][0]["schedule"]["rate"], "arrivals": "poisson"}
+    loop = {"rate": stage["jobs"][0]["schedule"]["rates"][0], "arrivals": "poisson"}
     lasts = f"{stage['probe']['lasts_ns']}ns"
     return {"jobs": [job | {"pacing": {"open": loop}}], "duration": lasts}
 

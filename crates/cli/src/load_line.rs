@@ -11,7 +11,7 @@ use plimsoll_workload::plan::spec::{
     OpenSpec, OracleTarget, PacingSpec, RateSpec, SearchSpec, SearchStage, StageSpec, TargetSpec,
     Targets, WorkSpec, WorkStage,
 };
-use plimsoll_workload::plan::{InvalidField, Percent, Profile, SloSpec, Time, WorkloadFile};
+use plimsoll_workload::plan::{InvalidField, Percent, SloSpec, Time, WorkloadFile};
 
 use crate::args::{
     self,
@@ -122,7 +122,7 @@ pub(crate) fn at_half(searched: &WorkloadFile, line: f64) -> Result<WorkloadFile
         let mut jobs = stage.jobs.iter_mut();
         if let Some(job) = jobs.find(|job| search.job.is_none() || job.name == search.job) {
             job.pacing = PacingSpec::Open(OpenSpec {
-                rate: RateSpec::Rate(Profile(rate.clone())),
+                rate: RateSpec::Rate(rate.clone()),
                 arrivals: search.arrivals,
                 max_in_flight: search.max_in_flight,
             });

@@ -297,7 +297,7 @@ mod tests {
         Arrivals, ExistingOf, ExistingSet, JobSpec, ObjectSet, OpSpec, OpenSpec, PacingSpec,
         RateSpec, SetSpec, SizeSpec, WorkSpec, WorkStage,
     };
-    use plimsoll_workload::plan::{Profile, Time, UntilSpec, WorkloadFile};
+    use plimsoll_workload::plan::{Time, UntilSpec, WorkloadFile};
 
     use super::*;
     use crate::args::{Cli, Command};
@@ -434,7 +434,7 @@ mod tests {
     fn a_rate_is_a_schedule() {
         let pacing = |line: &str| job(&lowered(line).unwrap()).pacing.clone();
         let open = |rate: &str, law, max_in_flight| {
-            let rate = RateSpec::Rate(Profile(rate.parse().unwrap()));
+            let rate = RateSpec::Rate(rate.parse().unwrap());
             PacingSpec::Open(OpenSpec { rate, arrivals: Arrivals(law), max_in_flight })
         };
         assert_eq!(pacing("get"), PacingSpec::Closed);

@@ -234,7 +234,7 @@ impl Recording {
             job.endpoints_count = endpoints_count;
         }
         let schedules = entry.jobs.iter().filter_map(|job| job.schedule.as_ref());
-        let rates = schedules.filter_map(|schedule| schedule.rate.parse().ok()).collect();
+        let rates = schedules.flat_map(|schedule| schedule.rates.clone()).collect();
         self.manifest.stages.push(entry);
         work.note_begin(&mut self.manifest);
         self.directory.write_manifest(&self.manifest)?;

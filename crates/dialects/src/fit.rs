@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use plimsoll_model::{Bytes, OpKind};
 use plimsoll_stats::{Interval, ZipfFit};
+use plimsoll_workload::RateProfile;
+use plimsoll_workload::plan::Time;
 use plimsoll_workload::plan::spec::{
     Arrivals, Choice, FillSpec, JobSpec, Named, ObjectSet, OpenSpec, PacingSpec, RateSpec, SetSpec,
     StageSpec, WorkSpec, WorkStage, WorkloadFile,
 };
-use plimsoll_workload::plan::{Profile, Time};
 use plimsoll_workload::trace::{NO_OBJECT, Trace};
 use thiserror::Error;
 
@@ -84,7 +85,7 @@ impl Fitted {
             StageSpec::Jobs(WorkStage { prepares: true, ..WorkStage::of("prepare", vec![fill]) });
         let mut job = JobSpec::of(workers, WorkSpec::Objects(mix.operations(SET, pick, trace)));
         if let Some(arrivals) = &arrivals {
-            match rate(arrivals.ops_per_sec).parse::<Profile>() {
+            match rate(arrivals.ops_per_sec).parse::<RateProfile>() {
                 Ok(profile) => {
                     let open = OpenSpec::of(RateSpec::Rate(profile));
                     job.pacing =

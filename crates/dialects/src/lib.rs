@@ -17,7 +17,7 @@ mod figures;
 mod spelling;
 
 use plimsoll_workload::plan::spec::{Arrivals, OpenSpec, PacingSpec, RateSpec};
-use plimsoll_workload::plan::{FieldPath, InvalidField, Profile, Segment};
+use plimsoll_workload::plan::{FieldPath, InvalidField, Segment};
 
 /// Returns the flag of a field that was refused: of the last one on the way to it that has any.
 pub fn flag_of<'a>(path: &FieldPath, flags: &[(&str, &'a str)]) -> Option<&'a str> {
@@ -45,7 +45,7 @@ pub fn schedule(
     max_in_flight: Option<u32>,
 ) -> Result<PacingSpec, String> {
     let rate = rate.parse().map_err(|reason| format!("--rate: {reason}"))?;
-    let open = OpenSpec::of(RateSpec::Rate(Profile(rate)));
+    let open = OpenSpec::of(RateSpec::Rate(rate));
     let arrivals = arrivals.map(|law| law.parse().map(Arrivals)).transpose();
     Ok(PacingSpec::Open(OpenSpec {
         arrivals: arrivals.map_err(|reason| format!("--arrivals: {reason}"))?.unwrap_or_default(),

@@ -19,6 +19,7 @@ mod workload;
 
 use std::collections::BTreeMap;
 
+use plimsoll_workload::{ArrivalLaw, RateProfile};
 use serde::{Deserialize, Serialize};
 
 pub use agents::{Agent, AgentLoss, ClockReading};
@@ -258,7 +259,7 @@ pub struct Machine {
 }
 
 /// A stage of the run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stage {
     /// Its position in the list, 0-based.
@@ -374,14 +375,13 @@ impl Stage {
 }
 
 /// How an open loop kept its schedule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Schedule {
-    /// The rate over all workers, as in the workload; of merged runs, their rates joined by ` + `.
-    pub rate: String,
-    /// How the arrivals lay about that rate: `constant` or `poisson`; `trace` where they came at
-    /// the instants of a trace.
-    pub arrivals: String,
+    /// The rate over all workers, as in the workload; of merged runs, that of each.
+    pub rates: Vec<RateProfile>,
+    /// How the arrivals lay about the rates, each law once.
+    pub arrivals: Vec<ArrivalLaw>,
     /// How many operations could be under way at once.
     pub max_in_flight: u32,
     /// From when on operations that were due counted, since the start of the stage: from the end of
@@ -419,15 +419,16 @@ pub struct WrongCount {
 }
 
 impl Schedule {
-    /// Between the rates, and the laws, of runs that were merged.
-    const BETWEEN: &'static str = " + ";
-
     /// Returns the schedule of runs that went on at the same time; `None` where none had one.
     pub fn sum<'a>(all: impl Iterator<Item = &'a Self>) -> Option<Self> {
         let both = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
         all.cloned().reduce(|mut sum, each| {
-            sum.rate = Self::joined(&sum.rate, &each.rate, false);
-            sum.arrivals = Self::joined(&sum.arrivals, &each.arrivals, true);
+            // In an order that does not depend on that of the runs.
+            sum.rates.extend_from_slice(&each.rates);
+            sum.rates.sort_by(|a, b| a.partial_cmp(b).expect("rates are numbers"));
+            sum.arrivals.extend_from_slice(&each.arrivals);
+            sum.arrivals.sort_unstable();
+            sum.arrivals.dedup();
             sum.max_in_flight = sum.max_in_flight.saturating_add(each.max_in_flight);
             let spans = sum.offered_span().into_iter().chain(each.offered_span());
             let span = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
@@ -445,21 +446,6 @@ impl Schedule {
     /// stage, in nanoseconds; `None` where the run was killed before it was known.
     pub fn offered_span(&self) -> Option<(u64, u64)> {
         self.offered_from_ns.zip(self.offered_until_ns)
-    }
-
-    /// Returns the rates of the runs that were merged into this one, or its own alone.
-    pub fn rates(&self) -> impl Iterator<Item = &str> {
-        self.rate.split(Self::BETWEEN)
-    }
-
-    /// Returns two lists as one, in an order that does not depend on theirs.
-    fn joined(a: &str, b: &str, distinct: bool) -> String {
-        let mut all: Vec<&str> = a.split(Self::BETWEEN).chain(b.split(Self::BETWEEN)).collect();
-        all.sort_unstable();
-        if distinct {
-            all.dedup();
-        }
-        all.join(Self::BETWEEN)
     }
 
     /// Returns all counts that are added to those of other runs.

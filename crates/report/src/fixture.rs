@@ -7,6 +7,7 @@ use plimsoll_model::{
     EndpointId, ErrorClass, Moment, ObjectId, OpKind, OpRate, OpRecord, RunId, Seed, StageId,
     WallTime, WorkerId,
 };
+use plimsoll_workload::ArrivalLaw;
 
 use crate::{
     ErrorSample, JobSchedule, LoopModel, OpLogCheck, Report, RowReport, RunState, ScheduleReport,
@@ -142,9 +143,9 @@ pub(crate) fn stalled() -> Report {
     let mut report = report("s3 get", analysis, 8);
     row(&mut report).loop_model = LoopModel::Open;
     let schedule = ScheduleReport {
-        rate: "1000/s".to_owned(),
-        rate_peak: Some(OpRate(1_000.0)),
-        arrivals: "constant".to_owned(),
+        rates: vec!["1000/s".parse().unwrap()],
+        rate_peak: OpRate(1_000.0),
+        arrivals: vec![ArrivalLaw::Constant],
         max_in_flight: 20,
         started_after: Duration::ZERO,
         lasted: Some(Duration::from_secs(2)),

@@ -7,6 +7,7 @@ use plimsoll_model::{
     ErrorClass, Interface, Moment, OpKind, OpRate, OpRecord, RunId, Seed, StageId, WallTime,
     WorkerId,
 };
+use plimsoll_workload::ArrivalLaw;
 
 use crate::{
     CacheState, CleanupReport, CleanupState, ErrorSample, JobSchedule, LoopModel, OpLogCheck,
@@ -220,9 +221,9 @@ fn mixed_with_series() -> Report {
         message: "file.0 at 65536: bytes 512 to 1024 are of an older version".to_owned(),
     });
     let schedule = ScheduleReport {
-        rate: "100/s".to_owned(),
-        rate_peak: Some(OpRate(100.0)),
-        arrivals: "constant".to_owned(),
+        rates: vec!["100/s".parse().unwrap()],
+        rate_peak: OpRate(100.0),
+        arrivals: vec![ArrivalLaw::Constant],
         max_in_flight: 1,
         started_after: Duration::ZERO,
         lasted: Some(Duration::from_secs(1)),

@@ -121,8 +121,8 @@ fn an_open_loop_has_its_schedule_and_both_times() {
     assert_eq!(row["span"]["rule"], "schedule");
     let expected = json!({
         "job": "measure",
-        "rate": "1000/s",
-        "arrivals": "constant",
+        "rates": ["1000/s"],
+        "arrivals": ["constant"],
         "in_flight_count_max": 20,
         "started_after_ns": 0,
         "duration_ns": 2_000_000_000,

@@ -50,7 +50,7 @@ pub use report::{Report, ReportSchema, RowReport, StageReport};
 pub use schedule::{QueueTheory, ScheduleReport};
 pub use scraped::{ScrapedMetric, ScrapedPageReport, ScrapedReport, ScrapedValues};
 pub use stage_words::{name as stage_name, numbered_title, numbers_of_titles, stage_title};
-pub use words::state_warning;
+pub use words::{joined, state_warning};
 
 /// Returns a piece of advice as a sentence.
 pub fn advice_text(advice: &plimsoll_analysis::Advice) -> String {

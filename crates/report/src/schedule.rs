@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use plimsoll_analysis::{FullLoad, RowAnalysis};
 use plimsoll_model::OpRate;
+use plimsoll_workload::{ArrivalLaw, RateProfile};
 use serde::Serialize;
 
 use crate::format::plural;
@@ -63,14 +64,14 @@ pub(crate) fn stood_still(of: &RowAnalysis) -> Duration {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScheduleReport {
-    /// The rate as it was asked for: `1000/s`, `100/s..5000/s over 2m`.
-    pub rate: String,
+    /// The rate as it was asked for, such as `100/s..5000/s over 2m`; of merged runs, that of each.
+    pub rates: Vec<RateProfile>,
     /// The highest rate it asks for.
-    #[serde(rename = "rate_peak_ops_per_sec", serialize_with = "serial::rate_if_known")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
-    pub rate_peak: Option<OpRate>,
-    /// How the arrivals lie about the rate: `constant` or `poisson`.
-    pub arrivals: String,
+    #[serde(rename = "rate_peak_ops_per_sec", serialize_with = "serial::rate")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    pub rate_peak: OpRate,
+    /// How the arrivals lie about the rates, each law once.
+    pub arrivals: Vec<ArrivalLaw>,
     /// How many operations may have been under way at once.
     #[serde(rename = "in_flight_count_max")]
     pub max_in_flight: u32,
@@ -119,11 +120,6 @@ impl ScheduleReport {
         self.late_count.unwrap_or(0).saturating_add(self.skipped_count.unwrap_or(0))
     }
 
-    /// Returns the highest rate that the load had to follow.
-    fn rate_needed(&self) -> Option<f64> {
-        self.rate_peak.or_else(|| self.rate_offered()).map(|rate| rate.0)
-    }
-
     /// Returns by how much a schedule was not kept, and what to change; `None` if it was.
     ///
     /// `observed` is `None` where a part of the operations was left out.
@@ -146,13 +142,13 @@ impl ScheduleReport {
     /// Returns what held the load back, by Little's law: in flight = rate × time.
     fn hint(&self, observed: &Observed) -> String {
         let limit = self.max_in_flight;
-        let rate = self.rate_needed();
+        let rate = self.rate_peak.0;
         let needs = |time: Option<Duration>, most: u64| {
-            let (rate, time) = (rate?, time?);
+            let time = time?;
             let needed = ((rate * time.as_secs_f64()).ceil() as u64).min(most);
-            (needed > u64::from(limit)).then_some((needed, rate, time))
+            (needed > u64::from(limit)).then_some((needed, time))
         };
-        let unsent = rate.unwrap_or(0.0) * observed.stood_still.as_secs_f64();
+        let unsent = rate * observed.stood_still.as_secs_f64();
         if unsent * 2.0 >= self.missed_count().max(1) as f64 {
             let still = duration(observed.stood_still);
             return format!(
@@ -165,7 +161,7 @@ impl ScheduleReport {
             return self.saturated(full, observed);
         }
         let limit = count(u64::from(limit));
-        if let Some((needed, rate, time)) = needs(observed.service_mean, u64::MAX) {
+        if let Some((needed, time)) = needs(observed.service_mean, u64::MAX) {
             return format!(
                 "`max_in_flight` {limit} is below the {} that {}/s needs at the observed {}: raise \
                  it, or lower {}; if the achieved rate does not rise with it, the store completes \
@@ -176,7 +172,7 @@ impl ScheduleReport {
                 self.load(),
             );
         }
-        if let Some((needed, rate, time)) = needs(observed.service_max, self.backlog_max()) {
+        if let Some((needed, time)) = needs(observed.service_max, self.backlog_max()) {
             return format!(
                 "While the store was slow, up to {} for an operation, {}/s needed up to {} in \
                  flight, and `max_in_flight` is {limit}: raise it; if that does not help, the \
@@ -201,9 +197,9 @@ impl ScheduleReport {
         }
         format!(
             "`max_in_flight` {limit} was enough at the observed {}, so the client machine is too \
-            slow or too busy for {}: lower {}, or use another",
+            slow or too busy for {}/s: lower {}, or use another",
             known(observed.service_mean, duration),
-            rate.map_or_else(|| self.rate.clone(), |rate| format!("{}/s", number(rate))),
+            number(rate),
             self.load()
         )
     }
@@ -214,22 +210,19 @@ impl ScheduleReport {
     }
 
     fn is_of_trace(&self) -> bool {
-        self.arrivals == "trace"
+        self.arrivals == [ArrivalLaw::Trace]
     }
 
     /// Returns how many operations were in flight or waited for it at most: no more than what
     /// arrived during the longest delay.
     fn backlog_max(&self) -> u64 {
-        let waited = self.rate_needed().zip(self.delay_max);
-        let waited = waited.map(|(rate, delay)| (rate * delay.as_secs_f64()).ceil() as u64);
+        let waited = self.delay_max;
+        let waited = waited.map(|delay| (self.rate_peak.0 * delay.as_secs_f64()).ceil() as u64);
         waited.map_or(u64::MAX, |waited| waited.saturating_add(u64::from(self.max_in_flight)))
     }
 
     /// Returns what to do about a load that more operations in flight would not carry.
     fn saturated(&self, full: &FullLoad, observed: &Observed) -> String {
-        let offered = self
-            .rate_needed()
-            .map_or_else(|| self.rate.clone(), |rate| format!("{}/s", number(rate)));
         let grew = full.half.map_or(String::new(), |half| {
             format!(
                 " ({} with {} in flight, {} with {})",
@@ -247,10 +240,11 @@ impl ScheduleReport {
             )
         });
         format!(
-            "{who} completes about {}/s and cannot carry {offered}: more in flight only made \
+            "{who} completes about {}/s and cannot carry {}/s: more in flight only made \
              each operation take longer{grew}. Lower {}; a higher `max_in_flight` would make \
              the queue longer and no operation faster",
             number(full.completed.0),
+            number(self.rate_peak.0),
             self.load()
         )
     }

@@ -169,7 +169,7 @@ fn a_run_that_was_killed_has_no_numbers_made_up() {
 #[test]
 fn a_replay_is_told_its_speed_and_what_it_held_back() {
     let report = with(|of| {
-        of.arrivals = "trace".to_owned();
+        of.arrivals = vec![ArrivalLaw::Trace];
         of.held_count = 1_234;
         // Enough, so that the load itself is what was too much.
         of.max_in_flight = 1_000;

@@ -32,6 +32,10 @@ pub(crate) fn ns_if_known<S: Serializer>(
     }
 }
 
+pub(crate) fn rate<S: Serializer>(rate: &OpRate, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_f64(rate.0)
+}
+
 pub(crate) fn rate_if_known<S: Serializer>(
     rate: &Option<OpRate>,
     to: S,

@@ -149,7 +149,7 @@ fn the_largest_figures_fit_into_80_columns() {
     row.analysis.total.schedule_delay = Some(row.analysis.total.latency.clone());
     row.schedules = fixture::row(&mut fixture::stalled()).schedules.clone();
     for of in &mut row.schedules {
-        of.schedule.rate = "100/s..5000/s over 2m, 4000/s for 30s, 1/s".to_owned();
+        of.schedule.rates = vec!["100/s..5000/s over 2m, 4000/s for 30s, 1/s".parse().unwrap()];
         of.schedule.offered_count = Some(12_345_678_901);
         of.schedule.late_count = Some(1_234_567_890);
     }

@@ -1,5 +1,6 @@
 //! Values as sentences, the same in every kind of report.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use plimsoll_analysis::{Advice, Figures, SpanRule, Times};
@@ -37,7 +38,8 @@ pub(crate) fn pacing(model: LoopModel, schedule: Option<&ScheduleReport>, who: &
             "latency = service time, waiting for the cap is not in it",
         ),
         LoopModel::Open => {
-            let of = schedule.map(|ScheduleReport { rate, arrivals, max_in_flight, .. }| {
+            let of = schedule.map(|ScheduleReport { rates, arrivals, max_in_flight, .. }| {
+                let (rate, arrivals) = (joined(rates), joined(arrivals));
                 let limit = count(u64::from(*max_in_flight));
                 format!(", {rate} {arrivals}, up to {limit} in flight")
             });
@@ -46,6 +48,11 @@ pub(crate) fn pacing(model: LoopModel, schedule: Option<&ScheduleReport>, who: &
         }
     };
     format!("{name}{who}: {meaning}")
+}
+
+/// Returns what merged runs have of each as one text: `100/s + 200/s`.
+pub fn joined(all: &[impl Display]) -> String {
+    all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" + ")
 }
 
 /// Returns what an error said, and which host of the run said it.

@@ -16,6 +16,7 @@ use plimsoll_record::schema::{
     self, Agent, FilesStage, LoopModel, Manifest, MergedJob, MergedRun, MergedStage, Schedule,
     Stage, StageKind,
 };
+use plimsoll_workload::ArrivalLaw;
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::plan::{Placing, Plan, WorkloadFile};
 
@@ -242,8 +243,8 @@ fn the_job_that_missed_its_schedule_is_named() {
     for (job, (rate, late_count)) in stage.jobs[1..].iter_mut().zip([("1000/s", 11), ("10/s", 0)]) {
         job.loop_model = LoopModel::Open;
         job.schedule = Some(Schedule {
-            rate: rate.to_owned(),
-            arrivals: "constant".to_owned(),
+            rates: vec![rate.parse().unwrap()],
+            arrivals: vec![ArrivalLaw::Constant],
             max_in_flight: 1,
             offered_from_ns: None,
             offered_until_ns: None,

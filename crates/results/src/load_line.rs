@@ -12,7 +12,6 @@ use plimsoll_report::{
     LoadLineReport, Report, RunVerdict, StageReport, numbered_title, numbers_of_titles, stage_title,
 };
 use plimsoll_stats::ProbeRole;
-use plimsoll_workload::RateProfile;
 use plimsoll_workload::plan::Search;
 
 use crate::asked::Asked;
@@ -136,10 +135,12 @@ fn probe(stage: &Stage) -> Option<ProbeStage> {
     let job = stage.jobs.get(usize::from(probe.job_index))?;
     let role = probe.role.as_deref().map(ProbeRole::from_name);
     let schedule = job.schedule.as_ref().filter(|_| role.is_some());
-    let rate: Option<RateProfile> = schedule.and_then(|schedule| schedule.rate.parse().ok());
     Some(ProbeStage {
         stage: StageId(stage.index),
-        rate: rate.map(|rate| rate.peak()),
+        rate: schedule.and_then(|schedule| match &schedule.rates[..] {
+            [rate] => Some(rate.peak()),
+            _ => None,
+        }),
         role: role.flatten(),
         job: JobId(probe.job_index),
         started: Moment::from_ns(stage.started_ns?),

@@ -3,6 +3,7 @@
 use plimsoll_analysis::compare::Difference;
 use plimsoll_model::OpKind;
 use plimsoll_record::schema::{Manifest, StageKind};
+use plimsoll_report::joined;
 use serde_json::Value;
 
 /// Names and values of what a run was made with.
@@ -39,7 +40,7 @@ pub(crate) fn parameters(manifest: &Manifest) -> Parameters {
     }
     let target = serde_json::json!({
         "loop": measured.map(|stage| stage.loop_model),
-        "rate": schedule.map(|schedule| &schedule.rate),
+        "rate": schedule.map(|schedule| joined(&schedule.rates)),
         "tool": manifest.tool.version,
         "profile": manifest.tool.profile,
         "machine": machine,

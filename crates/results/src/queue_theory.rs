@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use plimsoll_report::{JobSchedule, QueueTheory};
 use plimsoll_stats::{mmc_share_over, mmc_time_over, rate_carried};
+use plimsoll_workload::ArrivalLaw;
 use plimsoll_workload::plan::spec::{QueueSpec, TargetSpec};
 use plimsoll_workload::plan::{Plan, Search, SloOf, SloSpec, Stage};
-use plimsoll_workload::{ArrivalLaw, RateProfile};
 
 /// A line by theory that is less than this part of the capacity is none.
 const LEAST: f64 = 1e-6;
@@ -45,8 +45,8 @@ pub(crate) fn line(plan: &Plan, stage: &Stage, search: &Search) -> Option<f64> {
 /// Poisson arrivals.
 pub(crate) fn latency(plan: &Plan, stage: &Stage, kept: &[JobSchedule]) -> Option<QueueTheory> {
     let [JobSchedule { schedule, .. }] = kept else { return None };
-    let queue = queue(plan, stage).filter(|_| schedule.arrivals == ArrivalLaw::Poisson.name())?;
-    let profile: RateProfile = schedule.rate.parse().ok()?;
+    let queue = queue(plan, stage).filter(|_| schedule.arrivals == [ArrivalLaw::Poisson])?;
+    let [profile] = &schedule.rates[..] else { return None };
     let rate = profile.peak();
     let from = schedule.started_after;
     let is_one = [from, from + schedule.lasted?].map(|at| profile.rate_at(at)) == [rate; 2];

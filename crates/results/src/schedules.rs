@@ -32,11 +32,10 @@ fn schedule(
     took: Duration,
 ) -> ScheduleReport {
     let (from, until) = offered_span(kept, clients, job, took);
-    // Clients have their rates joined; all of them may have peaked at once.
-    let peaks = kept.rates().map(|rate| rate.parse::<RateProfile>().ok().map(|rate| rate.peak()));
     ScheduleReport {
-        rate: kept.rate.clone(),
-        rate_peak: peaks.sum::<Option<f64>>().map(OpRate),
+        rates: kept.rates.clone(),
+        // Those of merged runs may have peaked at once.
+        rate_peak: OpRate(kept.rates.iter().map(RateProfile::peak).sum()),
         arrivals: kept.arrivals.clone(),
         max_in_flight: kept.max_in_flight,
         started_after: from,

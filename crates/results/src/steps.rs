@@ -6,7 +6,7 @@ use plimsoll_analysis::{StepAsked, find_steps};
 use plimsoll_model::{OpRate, StageId};
 use plimsoll_record::schema::Manifest;
 use plimsoll_report::{RowReport, StageReport};
-use plimsoll_workload::{ArrivalLaw, RateProfile};
+use plimsoll_workload::ArrivalLaw;
 
 use crate::asked::Asked;
 use crate::error::ResultsError;
@@ -51,12 +51,13 @@ impl Record {
 /// Returns the steps of the only job of a row.
 fn steps(row: &RowReport) -> Vec<StepAsked> {
     let [of] = &row.schedules[..] else { return Vec::new() };
-    let (rate, lasted) = (of.schedule.rate.parse::<RateProfile>(), of.schedule.lasted);
-    let (Ok(rate), Some(lasted)) = (rate, lasted) else { return Vec::new() };
+    let ([rate], Some(lasted)) = (&of.schedule.rates[..], of.schedule.lasted) else {
+        return Vec::new();
+    };
     // Of a step that a ramp begins or the end of the schedule cuts only what is measured counts.
     let begun = of.schedule.started_after;
     let ended = begun + lasted;
-    let is_even = of.schedule.arrivals == ArrivalLaw::Constant.name();
+    let is_even = of.schedule.arrivals == [ArrivalLaw::Constant];
     let step = |(from, length): (Duration, Option<Duration>)| {
         let until = length.map_or(ended, |length| from.saturating_add(length)).min(ended);
         let from = from.max(begun);

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use plimsoll_model::WorkerId;
+use serde::{Deserialize, Serialize};
 
 use crate::Random;
 use crate::trace::TraceTimes;
@@ -46,7 +47,9 @@ pub struct OpenLoop {
 }
 
 /// How arrivals lie about their rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
 pub enum ArrivalLaw {
     /// Evenly.
     Constant,

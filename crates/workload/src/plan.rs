@@ -39,9 +39,7 @@ pub use read::{Position, ReadError, Source, read_as};
 pub use rules::{SloOf, SloSpec, UntilSpec};
 pub use secrets::{Secrets, TargetSecrets};
 pub use spec::{WORKLOAD_SCHEMA, WorkloadFile};
-pub use units::{
-    Cap, NumberRange, Percent, Profile, Rate, RateRange, Size, SizeRange, Time, TimeRange,
-};
+pub use units::{Cap, NumberRange, Percent, Rate, RateRange, Size, SizeRange, Time, TimeRange};
 pub use work::{Blocks, Length, Op, OpAct, Work};
 
 /// Returns what a run of that name is titled: the commands name theirs by their own words.

@@ -52,7 +52,7 @@ fn a_trace_becomes_a_run_that_is_analysed_and_replayed_again() {
         (stages[0]["ops_count"].as_u64(), stages[1]["ops_count"].as_u64()),
         (Some(9), Some(240))
     );
-    assert_eq!(stages[1]["jobs"][0]["schedule"]["arrivals"], "trace");
+    assert_eq!(stages[1]["jobs"][0]["schedule"]["arrivals"][0], "trace");
     assert_eq!(manifest["cleanup"]["state"], "complete");
     assert!(printed(at, "analyze r").contains("trace, up to 1,024 in flight"));
     // The record is a trace itself, and so is what it exports for warp.

@@ -13,7 +13,7 @@ use super::{LoopModel, Manifest, Schedule, Stage, sum_known};
 const DIFFERENT: &str = "unknown";
 
 /// One of the jobs of a stage, which run at once. What is not known is null.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StageJob {
     /// Its name.
@@ -232,8 +232,8 @@ impl Schedule {
     /// Returns the schedule of an open loop that has not begun.
     pub fn of(open: &OpenLoop) -> Self {
         Self {
-            rate: open.profile.to_string(),
-            arrivals: open.arrivals.to_string(),
+            rates: vec![open.profile.clone()],
+            arrivals: vec![open.arrivals],
             max_in_flight: open.max_in_flight.get(),
             offered_from_ns: None,
             offered_until_ns: None,

@@ -7,6 +7,7 @@ use plimsoll_model::Moment;
 use plimsoll_record::schema::{MergedJob, RunState, Schedule, WrongCount};
 use plimsoll_record::{Manifest, OpLog, RecordError, RunDirectory, SummaryWriter};
 use plimsoll_stats::Timeline;
+use plimsoll_workload::ArrivalLaw;
 
 use crate::{MARK, manifest, new_run, op, without_checksum, writer};
 
@@ -61,8 +62,8 @@ fn what_is_not_known_is_absent_and_what_is_known_comes_back() {
     whole.virtual_time = true;
     whole.certificate = Some(serde_json::json!({"verdicts": {"stall": "holds"}}));
     whole.stages[0].jobs[0].schedule = Some(Schedule {
-        rate: "100/s..5000/s over 2m".to_owned(),
-        arrivals: "poisson".to_owned(),
+        rates: vec!["100/s..5000/s over 2m".parse().unwrap()],
+        arrivals: vec![ArrivalLaw::Poisson],
         max_in_flight: 1_024,
         offered_from_ns: None,
         offered_until_ns: None,

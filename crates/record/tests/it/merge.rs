@@ -19,6 +19,7 @@ use plimsoll_record::{
     Manifest, MergeError, MergePart, OpLog, RecordError, RunDirectory, SummaryWriter, merge,
 };
 use plimsoll_stats::{Sample, Timeline};
+use plimsoll_workload::ArrivalLaw;
 
 use crate::{EPOCH, endpoints};
 
@@ -207,8 +208,8 @@ fn schedules_and_wrong_content_add_up() {
         let [offered, late, skipped, delay] = counts.map(Some);
         let stage = &mut manifest.stages[0];
         stage.jobs[0].schedule = Some(Schedule {
-            rate: rate.to_owned(),
-            arrivals: "constant".to_owned(),
+            rates: vec![rate.parse().unwrap()],
+            arrivals: vec![ArrivalLaw::Constant],
             max_in_flight: 10,
             offered_from_ns: None,
             offered_until_ns: None,
@@ -231,8 +232,8 @@ fn schedules_and_wrong_content_add_up() {
     ];
     let whole = merged(parts, &place.path().join("merged")).unwrap().read_manifest().unwrap();
     let expected = Schedule {
-        rate: "100/s + 200/s + 300/s".to_owned(),
-        arrivals: "constant".to_owned(),
+        rates: ["100/s", "200/s", "300/s"].map(|rate| rate.parse().unwrap()).to_vec(),
+        arrivals: vec![ArrivalLaw::Constant],
         max_in_flight: 30,
         offered_from_ns: None,
         offered_until_ns: None,

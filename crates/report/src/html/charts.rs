@@ -215,7 +215,7 @@ impl<'a> Charts<'a> {
         let schedule = self.report.schedule().filter(|_| self.report.row.schedules.len() == 1)?;
         let rate = schedule.rate_offered()?.0;
         // The mean of a ramp is nothing that was offered at any time.
-        let is_level = schedule.rate_peak.is_some_and(|peak| peak.0 <= rate * 1.1);
+        let is_level = schedule.rate_peak.0 <= rate * 1.1;
         let lasted = schedule.lasted.unwrap_or_default();
         is_level.then(|| level(schedule.started_after, lasted, rate).to_vec())
     }

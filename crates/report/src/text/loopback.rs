@@ -46,7 +46,7 @@ fn missed(row: &RowReport) -> Option<String> {
 /// Returns what theory says and what was seen.
 fn table(row: &RowReport) -> Table {
     let total = &row.analysis.total;
-    let offered = row.schedules.first().and_then(|of| of.schedule.rate_peak);
+    let offered = row.schedules.first().map(|of| of.schedule.rate_peak);
     let rate = |rate: Option<OpRate>| known(rate, |rate| number(rate.0));
     let mut table = Table::new(&["", "ops/s", "p50", "p99", "failed"]);
     let theory = row.theory;

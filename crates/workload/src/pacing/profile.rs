@@ -10,14 +10,14 @@ use plimsoll_model::parse_duration;
 /// rate holds for ever.
 ///
 /// Written `1000/s`, `100/s..5000/s over 2m` or `100/s for 30s, 200/s for 30s, 400/s`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, PartialOrd)]
 pub struct RateProfile {
     /// At least one; only the last may lack a length.
     segments: Vec<Segment>,
 }
 
 /// A stretch in which the rate holds, or changes evenly.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 struct Segment {
     /// Operations per second at its start.
     from: f64,

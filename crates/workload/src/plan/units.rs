@@ -95,10 +95,6 @@ pub struct RateRange {
     pub to: f64,
 }
 
-/// Operations a second over the course of a stage: `100/s`, `100/s..2000/s over 2m`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Profile(pub RateProfile);
-
 /// What one worker does at most in a second: `100/s` operations or `5MiB/s`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cap {
@@ -143,7 +139,7 @@ written!(Size, "a size such as 64KiB", "64KiB", numbers: |_, bytes| Self(bytes))
 written!(Time, "a duration such as 5m or 1m30s", "1m30s");
 written!(Rate, "a rate such as 1000/s", "1000/s");
 written!(RateRange, "a range of rates such as 50/s..20000/s", "50/s..20000/s");
-written!(Profile, "a rate such as 1000/s or 100/s..2000/s over 2m", "100/s..2000/s over 2m");
+written!(RateProfile, "a rate such as 1000/s or 100/s..2000/s over 2m", "100/s..2000/s over 2m");
 written!(Cap, "a cap such as 100/s or 5MiB/s", "5MiB/s");
 written!(Percent, "a share such as 20%", "20%", numbers: |number, _| Self(number));
 written!(
@@ -242,20 +238,6 @@ impl FromStr for RateRange {
 impl fmt::Display for RateRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/s..{}/s", self.from, self.to)
-    }
-}
-
-impl FromStr for Profile {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        text.parse().map(Self)
-    }
-}
-
-impl fmt::Display for Profile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }
 

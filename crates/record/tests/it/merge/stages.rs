@@ -5,6 +5,7 @@ use plimsoll_record::schema::{
     FilesStage, LoopModel, MergedRun, MergedStage, ProcessUsage, Schedule, StageJob, StageKind,
 };
 use plimsoll_record::{Manifest, MergePart, RecordError};
+use plimsoll_workload::{ArrivalLaw, RateProfile};
 
 use super::{SECOND, get, merge_part, merged, part_manifest, rows};
 
@@ -153,8 +154,8 @@ fn workers_come_client_by_client_with_room_for_the_largest_stage() {
 #[test]
 fn what_is_known_of_stages_on_files_adds_up() {
     let schedule = |rate: &str, offered: u64| Schedule {
-        rate: rate.to_owned(),
-        arrivals: "constant".to_owned(),
+        rates: vec![rate.parse().unwrap()],
+        arrivals: vec![ArrivalLaw::Constant],
         max_in_flight: 4,
         offered_from_ns: None,
         offered_until_ns: None,
@@ -200,9 +201,11 @@ fn what_is_known_of_stages_on_files_adds_up() {
     let of_jobs: Vec<_> = jobs
         .iter()
         .map(|job| job.schedule.as_ref().unwrap())
-        .map(|schedule| (&*schedule.rate, schedule.offered_count.unwrap()))
+        .map(|schedule| (schedule.rates.clone(), schedule.offered_count.unwrap()))
         .collect();
-    assert_eq!(of_jobs, [("5/s", 50), ("1/s + 1/s + 2/s", 40)]);
+    let rates =
+        |all: &[f64]| all.iter().map(|rate| RateProfile::constant(*rate).unwrap()).collect();
+    assert_eq!(of_jobs, [(rates(&[5.0]), 50), (rates(&[1.0, 1.0, 2.0]), 40)]);
     let differing = "the merged runs differ in caches of stage read, interfaces of stage read;";
     assert!(whole.notes[0].starts_with(differing), "{:?}", whole.notes);
 }

@@ -7,7 +7,7 @@ use crate::plan::path::FieldPath;
 use crate::plan::spec::{
     Arrivals, CappedEach, JobSpec, OpenSpec, PacingSpec, PartsSpec, RateSpec, WorkSpec,
 };
-use crate::plan::units::{Cap, Profile, Rate};
+use crate::plan::units::{Cap, Rate};
 use crate::{OpenLoop, Pacing};
 
 impl JobPacing {
@@ -46,7 +46,7 @@ impl JobPacing {
             Self::Shared(Pacing::Closed) => PacingSpec::Closed,
             Self::Shared(Pacing::Capped { ops_per_sec }) => PacingSpec::Capped(Rate(*ops_per_sec)),
             Self::Shared(Pacing::Open(open)) => PacingSpec::Open(OpenSpec {
-                rate: RateSpec::Rate(Profile(open.profile.clone())),
+                rate: RateSpec::Rate(open.profile.clone()),
                 arrivals: Arrivals(open.arrivals),
                 max_in_flight: open.max_in_flight.get(),
             }),
@@ -88,7 +88,7 @@ pub(super) fn pacing(path: &FieldPath, spec: &JobSpec) -> Checked<JobPacing> {
 
 /// Returns the schedule of that rate.
 fn open_loop(path: &FieldPath, open: &OpenSpec) -> Checked<JobPacing> {
-    let RateSpec::Rate(Profile(profile)) = &open.rate else {
+    let RateSpec::Rate(profile) = &open.rate else {
         let reason = "steps are for stages that are not searched";
         return Err(path.field("steps").refuse(reason));
     };

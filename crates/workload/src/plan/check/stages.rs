@@ -13,7 +13,7 @@ use crate::plan::spec::{
     JobSpec, OpenSpec, PacingSpec, RateSpec, RepeatStage, SearchStage, StageSpec, Step, WorkSpec,
     WorkStage,
 };
-use crate::plan::units::{Profile, Rate, RateRange};
+use crate::plan::units::{Rate, RateRange};
 use crate::{MAX_IN_FLIGHT_MAX, Metric, RateProfile, StopRule};
 use plimsoll_model::Ability;
 
@@ -405,8 +405,8 @@ pub(super) fn positive(path: &FieldPath, time: Option<Duration>) -> Checked<Opti
 }
 
 /// Returns the rate as one that does not change.
-fn constant(path: &FieldPath, rate: f64) -> Checked<Profile> {
-    RateProfile::constant(rate).map(Profile).map_err(|reason| path.refuse(reason))
+fn constant(path: &FieldPath, rate: f64) -> Checked<RateProfile> {
+    RateProfile::constant(rate).map_err(|reason| path.refuse(reason))
 }
 
 pub(super) fn in_flight(path: &FieldPath, value: u32) -> Checked<NonZeroU32> {

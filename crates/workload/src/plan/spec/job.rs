@@ -8,8 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Limit, WorkSpec, is_one, is_zero, one};
 use crate::plan::tree::{Tree, from_tree, scalar_or};
-use crate::plan::units::{Cap, Percent, Profile, Rate, Size, Time, TimeRange, written};
-use crate::{ArrivalLaw, MAX_IN_FLIGHT_DEFAULT};
+use crate::plan::units::{Cap, Percent, Rate, Size, Time, TimeRange, written};
+use crate::{ArrivalLaw, MAX_IN_FLIGHT_DEFAULT, RateProfile};
 
 /// Work that one or several workers do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -235,7 +235,7 @@ fn or_rate(schema: &mut schemars::Schema) {
 #[serde(rename_all = "snake_case")]
 pub enum RateSpec {
     /// Over the course of one stage: `100/s`, `100/s..2000/s over 2m`, or `100/s for 30s, 200/s`.
-    Rate(Profile),
+    Rate(RateProfile),
     /// One stage after the other, each with figures of its own: `[{200/s: 30s}, {600/s: 30s}]`.
     Steps(Vec<Step>),
 }
@@ -295,7 +295,7 @@ impl OpenSpec {
 #[serde(deny_unknown_fields)]
 struct OpenFields {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    rate: Option<Profile>,
+    rate: Option<RateProfile>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     steps: Option<Vec<Step>>,
     #[serde(default, skip_serializing_if = "Arrivals::is_constant")]
