@@ -368,10 +368,7 @@ class Row:
         cell = max(1_000_000, math.ceil((until - self.own) / max(65_536 // rows_count, 1_024)))
         gaps = gaps_of(ops, self.own, until, cell)
         longest = max((gap.to - gap.at for gap in gaps if gap.before and gap.after), default=0)
-        # When a schedule ends beside work that may be done early, the row goes on asking or does
-        # not: only the program knows.
-        early = any(not (job.is_open or job.only_time_ends_it) for job in self.jobs)
-        if longest > cell and not (self.is_open and early):
+        if longest > cell:
             differ.one(f"{name}.gap_longest", (of["gap_longest"] or {}).get("length_ns"), longest)
         outages = {one["last_success_ns"] or self.own: one for one in of["outages"]
                    if one["endpoint_id"] is None and one["client_id"] is None}
