@@ -17,7 +17,6 @@ use plimsoll_conduct::{
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_driver_s3::{ProfileKinds, ServerProfile};
 use plimsoll_engine::EngineConfig;
-use plimsoll_http::NamedHosts;
 use plimsoll_model::{Interface, RunId, Seed, StageKind};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::Manifest;
@@ -35,7 +34,7 @@ use crate::built::BUILT;
 use crate::fleet::{self, Mustered};
 pub(crate) use crate::manifest::fresh_seed;
 use crate::server_profile::{save, unprofiled};
-use crate::store::{self, Asking, Judged, Stores};
+use crate::store::{self, Asking, Hosts, Judged, Stores};
 use crate::syncstart::{time_until, wait_for};
 use crate::terminal::Terminal;
 use crate::ui::Ui;
@@ -60,7 +59,7 @@ pub(crate) struct Settings<'a> {
     pub(crate) lends_credentials: bool,
     /// The hosts that may be sent secrets which neither the workload brings nor the command line;
     /// `None`: whichever the workload names.
-    pub(crate) lends_to: Option<NamedHosts>,
+    pub(crate) lends_to: Option<Hosts>,
     /// What stands in for stores and files.
     pub(crate) stand_in: StandIn,
     /// How operations on objects are driven; without a number of threads by as many as are free.

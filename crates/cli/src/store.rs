@@ -3,8 +3,8 @@
 mod asking;
 mod way;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
+use std::{fmt, iter};
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{
@@ -76,7 +76,7 @@ pub(crate) struct Stores<'a> {
     pub(crate) variable: fn(&str) -> Option<String>,
     /// The hosts that may be sent secrets which neither the workload brings nor the command line;
     /// `None`: whichever the workload names.
-    pub(crate) lends_to: Option<NamedHosts>,
+    pub(crate) lends_to: Option<Hosts>,
     /// Where the files may lie that the workload names.
     pub(crate) files: AllowedDirs,
     /// Gives opening up.
@@ -106,31 +106,56 @@ impl<'a> Stores<'a> {
     }
 }
 
-/// Refuses to send a secret of the user's to hosts that only a workload names: those that are not
-/// in the list, nor in the variables that go with the secret. `or` says what else would do.
+/// Refuses to send a secret of the user's to hosts that only a file names: those that are not in
+/// the list, nor in the variables that go with the secret. Refuses it, too, over a connection that
+/// a file makes less safe than the user does: without TLS to a host that is named with it, or with
+/// certificates unchecked. Each host comes with whether it is spoken to over TLS; `or` says what
+/// else would do.
 fn check_lent<'e>(
-    named: &NamedHosts,
+    named: &Hosts,
     (secret, variables, or): (&str, &[&str], &str),
-    mut hosts: impl Iterator<Item = &'e Endpoint>,
+    is_unchecked: bool,
+    hosts: impl Iterator<Item = (&'e Endpoint, bool)>,
 ) -> Result<()> {
-    let urls = variables.iter().filter_map(|name| environment::variable(name));
-    let of_urls = urls.filter_map(|url| Some(Url::parse(&url).ok()?.endpoint));
-    let named = named.clone().and(of_urls);
-    match hosts.find(|host| !named.have(host)) {
-        None => Ok(()),
-        Some(host) => bail!(
-            "this would send {secret} to {host}, which only the workload names; if that host may \
-             have them, name it: --host {host}{or}"
-        ),
+    if is_unchecked {
+        bail!(
+            "this would send {secret} without checking certificates, which only a file asks for \
+             (`insecure`); if that may be, add --insecure{or}"
+        );
     }
+    let urls = variables.iter().filter_map(|name| environment::variable(name));
+    let of_urls = urls.filter_map(|url| {
+        let Url { endpoint, tls, .. } = Url::parse(&url).ok()?;
+        Some(Hosts { endpoints: vec![endpoint], tls })
+    });
+    let lists = iter::once(named.clone()).chain(of_urls);
+    let lists: Vec<_> =
+        lists.map(|list| (NamedHosts::default().and(list.endpoints), list.tls)).collect();
+    for (host, over_tls) in hosts {
+        let mut by =
+            lists.iter().filter(|(list, _)| list.have(host)).map(|(_, tls)| *tls).peekable();
+        if by.peek().is_none() {
+            bail!(
+                "this would send {secret} to {host}, which only a file names; if that host may \
+                 have them, name it: --host {host} or PLIMSOLL_HOST={host}{or}"
+            );
+        }
+        if !over_tls && by.all(|needs_tls| needs_tls) {
+            bail!(
+                "this would send {secret} to {host} without TLS, which only a file asks for; if \
+                 that may be, name the host with http://{host}{or}"
+            );
+        }
+    }
+    Ok(())
 }
 
-/// Returns the hosts that the user names beside a workload, by `--host` or its variable.
-pub(crate) fn named_hosts(args: &StoreArgs) -> Result<NamedHosts> {
+/// Returns the hosts that the user names beside a file, by `--host` or its variable.
+pub(crate) fn named_hosts(args: &StoreArgs) -> Result<Hosts> {
     let hosts = args.host.clone().or_else(|| environment::variable("PLIMSOLL_HOST"));
     let hosts = hosts.filter(|hosts| !hosts.is_empty());
-    let flagged = hosts.map(|hosts| hosts_of(&hosts, args.tls)).transpose()?;
-    Ok(NamedHosts::default().and(flagged.into_iter().flat_map(|hosts| hosts.endpoints)))
+    let named = hosts.map(|hosts| hosts_of(&hosts, args.tls)).transpose()?;
+    Ok(named.unwrap_or_default())
 }
 
 impl Reach for Stores<'_> {
@@ -138,15 +163,14 @@ impl Reach for Stores<'_> {
     fn store(&mut self, target: &str, asked: AskedStore<'_>) -> Result<Reached, CallerError> {
         let args = self.args.context(NO_STORE)?;
         let own = self.secrets.of(target);
-        let keys = |way: Way| way.with_keys(own);
+        let lent = |way: Way| {
+            let way = way.with_keys(own);
+            let is_given = own.is_some_and(Secrets::has_keys) || way.has_typed_keys();
+            open(&way.lending(self.lends_to.clone().filter(|_| !is_given)), self.time)
+        };
         let (reached, found) = match asked {
-            AskedStore::Own => open(&keys(Way::of(args.clone())), self.time)?,
-            AskedStore::Named(spec) => {
-                let way = keys(Way::named(args, spec));
-                let is_given = own.is_some_and(Secrets::has_keys) || way.has_typed_keys();
-                let lends_to = self.lends_to.clone().filter(|_| !is_given);
-                open(&way.lending(lends_to), self.time)?
-            }
+            AskedStore::Own => lent(Way::of(args.clone()))?,
+            AskedStore::Named(spec) => lent(Way::named(args, spec))?,
             AskedStore::Embedded(script) => {
                 let script = script.map(|script| *script);
                 (open_embedded(args, script, self.seed, self.time)?, None)
@@ -163,13 +187,19 @@ impl Reach for Stores<'_> {
         })
     }
 
-    fn lend(&self, secret: Lent, hosts: &[&Endpoint]) -> Result<(), CallerError> {
+    fn lend(
+        &self,
+        secret: Lent,
+        is_unchecked: bool,
+        hosts: &[(&Endpoint, bool)],
+    ) -> Result<(), CallerError> {
         let (secret, variables) = match secret {
             Lent::SwiftLogin => ("the user's password or token", &SWIFT_VARIABLES[..]),
             Lent::SeaweedTokens => ("tokens signed with the user's keys", &[][..]),
         };
         let Some(named) = &self.lends_to else { return Ok(()) };
-        Ok(check_lent(named, (secret, variables, ""), hosts.iter().copied())?)
+        let is_unchecked = is_unchecked && !self.args.is_some_and(|args| args.tls_trust.insecure);
+        Ok(check_lent(named, (secret, variables, ""), is_unchecked, hosts.iter().copied())?)
     }
 
     fn files(&self) -> AllowedDirs {
@@ -312,7 +342,7 @@ pub(crate) fn open(way: &Way, time: &RunTime) -> Result<Opened> {
     let proxies = way.proxies()?;
     let Hosts { mut endpoints, tls: speaks_tls } = hosts_of(hosts, args.tls)?;
     way.check(&endpoints, proxies.as_ref())?;
-    let mut lent = way.check_lent(&endpoints, proxies.as_ref());
+    let mut lent = way.check_lent(&endpoints, speaks_tls, proxies.as_ref());
     if way.uses_keys_early() {
         lent = Ok(lent?);
     }
@@ -451,7 +481,8 @@ fn pairs(flag: &str, pairs: &[Pair]) -> Result<Vec<(String, String)>> {
 }
 
 /// What `--host` names.
-struct Hosts {
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hosts {
     endpoints: Vec<Endpoint>,
     tls: bool,
 }

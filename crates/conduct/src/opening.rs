@@ -87,8 +87,14 @@ pub trait Reach {
     fn swift(&mut self, target: &str) -> Result<Access, CallerError>;
 
     /// Refuses to send these hosts a secret of the caller's: the workload names the hosts, and
-    /// perhaps nobody else does.
-    fn lend(&self, _secret: Lent, _hosts: &[&Endpoint]) -> Result<(), CallerError> {
+    /// perhaps nobody else does. Each comes with whether it is spoken to over TLS; `is_unchecked`
+    /// tells whether the workload has any certificate accepted.
+    fn lend(
+        &self,
+        _secret: Lent,
+        _is_unchecked: bool,
+        _hosts: &[(&Endpoint, bool)],
+    ) -> Result<(), CallerError> {
         Ok(())
     }
 
@@ -137,10 +143,10 @@ fn check<'e>(
 fn lend(
     reach: &dyn Reach,
     target: &str,
-    secret: Lent,
-    hosts: &[&Endpoint],
+    (secret, is_unchecked): (Lent, bool),
+    hosts: &[(&Endpoint, bool)],
 ) -> Result<(), ConductError> {
-    let lent = reach.lend(secret, hosts);
+    let lent = reach.lend(secret, is_unchecked, hosts);
     lent.map_err(|source| ConductError::Of { what: format!("target {target}"), source })
 }
 
@@ -301,14 +307,17 @@ fn open_seaweed(
         .map_err(|error| target.path.field("security").refuse(in_one_line(&*error)))?;
     let only_judges = reach.only_judges();
     let has_keys = !only_judges && security != Security::default();
-    let lend_tokens = |reach: &dyn Reach, hosts: Vec<&Endpoint>| match has_keys {
-        true => lend(reach, &target.name, Lent::SeaweedTokens, &hosts),
+    let lend_tokens = |reach: &dyn Reach, hosts: &[Endpoint], tls: bool| match has_keys {
+        true => {
+            let hosts: Vec<_> = hosts.iter().map(|host| (host, tls)).collect();
+            lend(reach, &target.name, (Lent::SeaweedTokens, false), &hosts)
+        }
         false => Ok(()),
     };
     if spec.is_filer() {
         let config = filer_config(&target.path, spec, security)?;
         check(reach, &config.filers)?;
-        lend_tokens(reach, config.filers.iter().collect())?;
+        lend_tokens(reach, &config.filers, config.tls.is_some())?;
         let transport = carried(reach, config.tls.is_some())?;
         let config = FilerConfig { transport, ..config };
         return Ok(match only_judges {
@@ -321,9 +330,9 @@ fn open_seaweed(
         });
     }
     let config = seaweed_config(&target.path, spec, security)?;
-    let masters: Vec<_> = config.masters.iter().map(|master| &master.http).collect();
-    check(reach, masters.iter().copied())?;
-    lend_tokens(reach, masters)?;
+    let masters: Vec<_> = config.masters.iter().map(|master| master.http.clone()).collect();
+    check(reach, &masters)?;
+    lend_tokens(reach, &masters, config.tls.is_some())?;
     let transport = carried(reach, config.tls.is_some())?;
     let creates_collection = spec.create_bucket || reach.on_buckets().0;
     let allowed = reach.allowed();
@@ -358,8 +367,9 @@ pub(crate) fn open_swift(
     if sign_in.secret().is_some_and(|secret| !brought.contains(&&Some(secret.clone()))) {
         let auth = sign_in.address().filter(|_| spec.auth.is_some());
         let account = storage.as_ref().filter(|_| spec.storage_url.is_some());
-        let named: Vec<_> = auth.into_iter().chain(account).map(|of| &of.endpoint).collect();
-        lend(reach, name, Lent::SwiftLogin, &named)?;
+        let named: Vec<_> =
+            auth.into_iter().chain(account).map(|of| (&of.endpoint, of.tls)).collect();
+        lend(reach, name, (Lent::SwiftLogin, spec.insecure), &named)?;
     }
     // Whether the account is spoken to over TLS is known when the sign-in has said where it is.
     let transport = carried(reach, storage.as_ref().is_some_and(|storage| storage.tls))?;

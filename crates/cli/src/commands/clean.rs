@@ -143,17 +143,19 @@ fn all_of(parts: impl Iterator<Item = Result<u64>>, ui: &Ui) -> Result<u64> {
     failed.map_or(Ok(removed), Err)
 }
 
-/// Opens a target of a run, and returns the hosts that it is asked at.
+/// Opens a target of a run, and returns the hosts that it is asked at. Where nobody is asked, the
+/// user's keys go to hosts that the user names.
 fn open(
     manifest: &Manifest,
     target: usize,
     args: &StoreArgs,
-    CleanArgs { security, .. }: &CleanArgs,
+    CleanArgs { security, store, yes, .. }: &CleanArgs,
 ) -> Result<(Store, String)> {
     let (time, secrets) = (&RunTime::machine(), &TargetSecrets::default());
     let hosts = args.host.clone().unwrap_or_default();
     let plain = Stores::new(Some(args), secrets, time);
-    let mut reach = Stores { security: security.as_deref(), ..plain };
+    let lends_to = yes.then(|| store::named_hosts(store)).transpose()?;
+    let mut reach = Stores { security: security.as_deref(), lends_to, ..plain };
     let store = open_target(manifest, target, &hosts, &mut reach, time);
     Ok((store.map_err(lower::with_advice)?, hosts))
 }

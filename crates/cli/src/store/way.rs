@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use plimsoll_http::{
-    AllowedHosts, Endpoint, NamedHosts, Proxies, TlsConfig, TlsIdentity, TlsOptions,
-};
+use plimsoll_http::{AllowedHosts, Endpoint, Proxies, TlsConfig, TlsIdentity, TlsOptions};
 use plimsoll_workload::plan::spec::{Lookup, S3Signature, S3Target};
 use plimsoll_workload::plan::{Secrets, Time};
 
+use super::Hosts;
 use crate::args::requests::{ProxyArg, SignatureArg};
 use crate::args::s3::{LookupArg, StoreArgs};
 use crate::args::{CredentialArgs, TlsArgs};
@@ -28,15 +27,25 @@ pub(crate) struct Way {
     /// Whether somebody else says all this, whose word counts for the store alone.
     is_told: bool,
     /// The hosts that may be sent the user's keys; `None`: all on this way.
-    lends_to: Option<NamedHosts>,
+    lends_to: Option<Hosts>,
+    /// Whether a workload has any certificate accepted, and the flags do not.
+    is_unchecked: bool,
 }
 
 impl Way {
     /// Returns the way that flags describe.
     pub(crate) fn of(args: StoreArgs) -> Self {
         let identity = identity(&args.tls_trust);
-        let (allowed, is_told, lends_to) = (AllowedHosts::ANY, false, None);
-        Self { args, proxy: None, identity, timeout: None, allowed, is_told, lends_to }
+        Self {
+            args,
+            proxy: None,
+            identity,
+            timeout: None,
+            allowed: AllowedHosts::ANY,
+            is_told: false,
+            lends_to: None,
+            is_unchecked: false,
+        }
     }
 
     /// Returns the way to a store that a workload names.
@@ -64,9 +73,10 @@ impl Way {
             (_, given) => given,
         };
         requests.storage_class = spec.storage_class.clone().or(requests.storage_class.take());
+        let is_unchecked = spec.insecure && !named.tls_trust.insecure;
         named.tls_trust.insecure |= spec.insecure;
         let timeout = spec.timeout.map(|Time(timeout)| timeout);
-        Self { proxy: spec.proxy.clone(), timeout, ..Self::of(named) }
+        Self { proxy: spec.proxy.clone(), timeout, is_unchecked, ..Self::of(named) }
     }
 
     /// Returns the way as a coordinator has told it, which leads to no hosts but these; with the
@@ -76,7 +86,7 @@ impl Way {
     }
 
     /// Returns the way, on which these hosts alone may be sent the user's keys.
-    pub(super) fn lending(self, lends_to: Option<NamedHosts>) -> Self {
+    pub(super) fn lending(self, lends_to: Option<Hosts>) -> Self {
         Self { lends_to, ..self }
     }
 
@@ -99,17 +109,22 @@ impl Way {
         self.proxy.is_some() || self.args.requests.sts_web_token.is_some()
     }
 
-    /// Refuses to send the user's keys to hosts, and through a proxy, that only a workload names.
+    /// Refuses to send the user's keys to hosts, and through a proxy, that only a workload names,
+    /// and over a connection that it makes less safe.
     pub(super) fn check_lent(
         &self,
         endpoints: &[Endpoint],
+        tls: bool,
         proxies: Option<&Proxies>,
     ) -> Result<()> {
         let Some(named) = &self.lends_to else { return Ok(()) };
         let own_proxy = proxies.filter(|_| self.proxy.is_some());
-        let hosts = endpoints.iter().chain(own_proxy.into_iter().flat_map(Proxies::endpoints));
+        // What a plain proxy can read is what a plain store is sent.
+        let proxies = own_proxy.into_iter().flat_map(Proxies::endpoints).map(|proxy| (proxy, true));
+        let hosts = endpoints.iter().map(|host| (host, tls)).chain(proxies);
         let or = " (or type them: --access-key and so on)";
-        super::check_lent(named, ("the user's keys", &super::S3_VARIABLES, or), hosts)
+        let lent = ("the user's keys", &super::S3_VARIABLES[..], or);
+        super::check_lent(named, lent, self.is_unchecked, hosts)
     }
 
     /// Returns the way with whoever is known to ask, instead of who is found otherwise.

@@ -161,6 +161,8 @@ impl Target {
     pub(crate) fn credentials(&self, command: &mut Command) {
         command.env("PLIMSOLL_ACCESS_KEY", &self.access_key);
         command.env("PLIMSOLL_SECRET_KEY", &self.secret_key);
+        let scheme = if self.tls_ca.is_some() { "https" } else { "http" };
+        command.env("AWS_ENDPOINT_URL", format!("{scheme}://{}", self.host));
     }
 
     pub(crate) fn driver(&self) -> S3Driver {

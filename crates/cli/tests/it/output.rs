@@ -12,7 +12,7 @@ use crate::harness::{
 };
 
 /// Where nobody listens: a port that only the superuser may have, and nobody asked for.
-const NOBODY: &str = "127.0.0.1:1";
+pub(crate) const NOBODY: &str = "127.0.0.1:1";
 
 /// The six commands, small enough for a second.
 pub(crate) const COMMANDS: [(&str, &[&str]); 6] = [
@@ -236,6 +236,7 @@ fn clean_speaks_to_the_store_as_its_flags_say() {
     proxy.env("HTTP_PROXY", format!("http://{NOBODY}"));
     proxy.env_remove("NO_PROXY").env_remove("no_proxy");
     target.credentials(&mut proxy);
+    proxy.env("AWS_ENDPOINT_URL", "http://store.invalid");
     let output = run(proxy);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(stderr(&output).contains("it is the proxy for store.invalid"), "{}", stderr(&output));
@@ -243,6 +244,7 @@ fn clean_speaks_to_the_store_as_its_flags_say() {
 
     let mut found = clean("--signature IAM");
     found.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    found.env("AWS_ENDPOINT_URL", format!("http://{}", target.host));
     let output = run(found);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(target.listed().len(), 0);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::console_submitters::Stranger;
 use crate::harness::{Background, Target, oracle, plimsoll, run, run_directory, stderr};
-use crate::output::COMMANDS;
+use crate::output::{COMMANDS, NOBODY};
 
 const FOREIGN: u64 = 1_000;
 
@@ -267,6 +267,15 @@ fn keys_of_the_environment_sign_for_no_host_that_only_the_record_names() {
     }
 }
 
+/// Returns a workload on a target of somebody's choice.
+fn of_somebody(target: &str) -> String {
+    format!(
+        "schema: plimsoll.workload/2\nname: of-somebody-else\ntargets: {target}\n\
+         sets: {{s: {{count: 1, size: 1KiB}}}}\n\
+         stages: [{{duration: 100ms, jobs: [{{work: {{objects: [{{put: s}}]}}}}]}}]\n"
+    )
+}
+
 #[test]
 fn secrets_of_the_environment_go_to_no_host_that_only_a_workload_names() {
     let keys = &[("AWS_ACCESS_KEY_ID", "OWNER"), ("AWS_SECRET_ACCESS_KEY", "OWNER-hush")][..];
@@ -291,12 +300,7 @@ fn secrets_of_the_environment_go_to_no_host_that_only_a_workload_names() {
         let stranger = Stranger::start();
         let host = &stranger.host;
         let directory = tempfile::tempdir().unwrap();
-        let workload = format!(
-            "schema: plimsoll.workload/2\nname: of-somebody-else\ntargets: {}\n\
-             sets: {{s: {{count: 1, size: 1KiB}}}}\n\
-             stages: [{{duration: 100ms, jobs: [{{work: {{objects: [{{put: s}}]}}}}]}}]\n",
-            target.replace("HOST", host)
-        );
+        let workload = of_somebody(&target.replace("HOST", host));
         std::fs::write(directory.path().join("w.yaml"), workload).unwrap();
         let run_with = |args: &[&str], more: &[(&str, &str)]| {
             let mut command = plimsoll(directory.path());
@@ -310,7 +314,7 @@ fn secrets_of_the_environment_go_to_no_host_that_only_a_workload_names() {
         let own: &[&str] = if of_own.is_empty() { &[] } else { &["--host", "own:1"] };
         let is_refused = |args: &[&str], more: &[(&str, &str)]| {
             let said = run_with(args, more);
-            let named = format!("to {host}, which only the workload names");
+            let named = format!("to {host}, which only a file names");
             assert!(said.contains(&named) && said.contains("--host"), "{target}: {said}");
             assert_eq!(stranger.heard(), "", "{target}");
         };
@@ -331,6 +335,67 @@ fn secrets_of_the_environment_go_to_no_host_that_only_a_workload_names() {
         let heard = stranger.heard().to_lowercase();
         assert!(heard.contains(sent), "{target}: {heard}\n{said}");
     }
+}
+
+#[test]
+fn a_file_makes_no_connection_less_safe_that_carries_a_secret_of_the_user() {
+    let keys = [("AWS_ACCESS_KEY_ID", "OWNER"), ("AWS_SECRET_ACCESS_KEY", "OWNER-hush")];
+    let swift = [("ST_USER", "OWNER"), ("ST_KEY", "OWNER-hush")];
+    let (unchecked, plain) = ("without checking certificates", "without TLS");
+    // What a workload names, what the environment holds, which host its user names, and why it is
+    // refused.
+    for (target, variables, named, refused) in [
+        ("{s3: {insecure: true}}", keys, "https://HOST", unchecked),
+        ("{s3: {hosts: 'https://HOST', insecure: true}}", keys, "HOST", unchecked),
+        ("{swift: {auth: 'https://HOST/v1', insecure: true}}", swift, "HOST", unchecked),
+        ("{s3: {hosts: 'http://HOST'}}", keys, "https://HOST", plain),
+        ("{swift: {auth: 'http://HOST/v1'}}", swift, "https://HOST", plain),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let run_at = |host: &str, named: &str, more: &[&str]| {
+            let workload = of_somebody(&target.replace("HOST", host));
+            std::fs::write(directory.path().join("w.yaml"), workload).unwrap();
+            let mut command = plimsoll(directory.path());
+            command.args(["run", "w.yaml", "--host", named]).args(more).envs(variables);
+            let output = run(command);
+            assert_ne!(output.status.code(), Some(0));
+            stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let stranger = Stranger::start();
+        let host = &stranger.host;
+        let said = run_at(host, &named.replace("HOST", host), &[]);
+        assert!(said.contains(refused), "{target}: {said}");
+        assert_eq!(stranger.heard(), "", "{target}");
+        if refused == plain {
+            let said = run_at(host, host, &[]);
+            assert!(stranger.heard().contains("OWNER"), "{target}: {said}");
+            continue;
+        }
+        // Nobody listens there, so that nobody is waited for.
+        let said = run_at(NOBODY, &named.replace("HOST", NOBODY), &["--insecure"]);
+        assert!(said.contains("refused") && !said.contains("would send"), "{target}: {said}");
+    }
+}
+
+#[test]
+fn clean_that_asks_nobody_has_no_key_go_where_only_the_record_says() {
+    let stranger = Stranger::start();
+    let directory = tempfile::tempdir().unwrap();
+    forged_record(directory.path(), "s3", &stranger.host, &json!({ "s3": {} }));
+    let clean = |variables: &[(&str, &str)]| {
+        let mut clean = plimsoll(directory.path());
+        clean.args(["clean", "--yes", "record"]).envs(variables.iter().copied());
+        let output = run(clean);
+        assert_ne!(output.status.code(), Some(0));
+        stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let keys = [("AWS_ACCESS_KEY_ID", "OWNER"), ("AWS_SECRET_ACCESS_KEY", "OWNER-hush")];
+    let said = clean(&keys);
+    assert!(said.contains(&format!("to {}, which only a file names", stranger.host)), "{said}");
+    assert_eq!(stranger.heard(), "");
+    let url = format!("http://{}", stranger.host);
+    let said = clean(&[keys[0], keys[1], ("AWS_ENDPOINT_URL", &url)]);
+    assert!(stranger.heard().contains("Credential=OWNER"), "{said}");
 }
 
 #[test]

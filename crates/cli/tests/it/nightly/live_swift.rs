@@ -259,7 +259,7 @@ fn a_check_asks_no_server_and_what_is_missing_is_refused_in_a_line() {
     command.args(["run", "w.yaml"]).env("ST_KEY", "hush, a wrong key");
     let output = run(command);
     let said = stderr(&output);
-    assert!(said.contains("which only the workload names") && !said.contains("hush"), "{said}");
+    assert!(said.contains("which only a file names") && !said.contains("hush"), "{said}");
     let mut command = place.command(directory.path(), "run w.yaml");
     command.env("ST_KEY", "hush, a wrong key");
     let output = run(command);
