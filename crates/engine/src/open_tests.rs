@@ -130,6 +130,8 @@ fn what_there_was_no_work_for_is_not_skipped() {
     let kept = outcome.schedule.unwrap();
     assert_eq!(records.len(), 10);
     assert_eq!((kept.offered_count, kept.skipped_count), (60, 50));
+    // Of each of six workers ten were due, and the next one of the last of them at 65 ms.
+    assert_eq!(kept.span, Some((Duration::ZERO, Duration::from_millis(65))));
 }
 
 /// Serves in 2 ms, but for 40 s what comes at a whole second, and has the stage stopped at 5 s.

@@ -1,6 +1,7 @@
 //! The pacing of one worker: when its next operation may start, and when all is over. The same for
 //! objects and files, for the async loop and the ring loop. No IO, no clock.
 
+use std::iter;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
@@ -426,39 +427,30 @@ impl Pacer {
         Some((from, until.map_or(ended, |until| until.min(ended)).max(from)))
     }
 
-    /// Returns the operations that were due by `over`, and within the worker's limits, and never
-    /// started. Nothing is due any more after that.
-    pub(crate) fn take_skipped(&mut self, over: Moment) -> Skipped {
+    /// Returns how many operations were due by `over`, and within the worker's limits, and have not
+    /// started.
+    pub(crate) fn due_by(&self, over: Moment) -> u64 {
         let over = self.in_time(over);
-        let mut skipped = Skipped::default();
-        let Pace::Open { arrivals, next, .. } = &mut self.pace else { return skipped };
-        while let Some(at) = next.filter(|at| *at < over && skipped.due < self.ops_left) {
-            skipped.due += 1;
-            skipped.in_ramp += u64::from(at < self.measured.from);
-            skipped.measured += u64::from(self.measured.holds(at));
+        let Pace::Open { arrivals, next: Some(next), .. } = &self.pace else { return 0 };
+        let later = arrivals.clone().map(|at| self.begins.after(at));
+        let due = iter::once(*next).chain(later).take_while(|at| *at < over);
+        due.take(self.ops_left.try_into().unwrap_or(usize::MAX)).count() as u64
+    }
+
+    /// Takes those operations, the first `most` of them, for which there was work, and returns how
+    /// many of them were due in the measured span. Nothing is due any more after that.
+    pub(crate) fn take_skipped(&mut self, over: Moment, most: u64) -> u64 {
+        let over = self.in_time(over);
+        let mut measured = 0;
+        let Pace::Open { arrivals, next, .. } = &mut self.pace else { return measured };
+        for _ in 0..most.min(self.ops_left) {
+            let Some(at) = next.filter(|at| *at < over) else { break };
+            measured += u64::from(self.measured.holds(at));
             *next = arrivals.next().map(|at| self.begins.after(at));
         }
         let until = next.take().map_or(over, |at| at.min(over));
         self.offered_until.get_or_insert(until);
-        skipped
-    }
-}
-
-/// Operations of a worker that were due and never started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Skipped {
-    /// All of them.
-    pub(crate) due: u64,
-    /// The first of them, which were due before its measured span.
-    in_ramp: u64,
-    /// Those after these that were due in it.
-    measured: u64,
-}
-
-impl Skipped {
-    /// Returns how many of the first so many were due in the measured span.
-    pub(crate) fn measured_of(self, first: u64) -> u64 {
-        first.min(self.due).saturating_sub(self.in_ramp).min(self.measured)
+        measured
     }
 }
 

@@ -62,6 +62,8 @@ fn what_there_was_no_work_for_is_not_skipped() {
         let schedule = ran.outcome.schedule.as_ref().unwrap();
         assert_eq!((ran.records.len(), schedule.skipped_count), (10, 10), "{more}");
         assert_eq!(schedule.offered_count, 20, "{more}");
+        // The first that there was no work for was due at 200 ms.
+        assert_eq!(schedule.span, Some((Duration::ZERO, Duration::from_millis(200))), "{more}");
     }
 }
 

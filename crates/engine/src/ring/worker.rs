@@ -135,9 +135,8 @@ impl FileWorker {
     /// Counts the operations that were due by `over`, or by the worker's own deadline, and never
     /// issued, as far as there was work for them.
     pub(super) fn count_skipped(&mut self, over: Moment) {
-        let skipped = self.pacer.take_skipped(over);
         let drawn = u64::from(self.pending.is_some());
-        let left = drawn + self.stream.work_left(skipped.due);
-        self.skipped_count += skipped.measured_of(left);
+        let left = drawn + self.stream.work_left(self.pacer.due_by(over));
+        self.skipped_count += self.pacer.take_skipped(over, left);
     }
 }

@@ -187,8 +187,7 @@ impl<'a, 'd> Schedule<'a, 'd> {
             if *is_done {
                 pacer.out_of_work();
             }
-            let own = pacer.take_skipped(over);
-            let mut due = own.due;
+            let mut due = pacer.due_by(over);
             skipped += stream.held_count();
             if stream.may_end() {
                 let mut take = || {
@@ -197,7 +196,7 @@ impl<'a, 'd> Schedule<'a, 'd> {
                 };
                 due = (0..due).take_while(|_| take()).count() as u64;
             }
-            skipped += own.measured_of(due);
+            skipped += pacer.take_skipped(over, due);
             self.context.records.borrow_mut().note_offered(job, pacer.offered());
         }
         self.context.records.borrow_mut().note_skipped(job, skipped);
