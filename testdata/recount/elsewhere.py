@@ -87,9 +87,12 @@ def hold_text(differ: Any, text: str, report: Json) -> None:
                  for stage in stages for of in stage["rows"])
     differ.one("text: failed", re.findall(rf"({NUMBER}) failed", head), [f"{failed:,}"])
     told = re.findall(rf"({NUMBER}) (?:ops/s|IOPS)", head)
+    # A run with one result of one kind has that one's rate in the headline.
+    one_kind = sum(len(row["kinds"]) for stage in stages for row in stage["rows"]) == 1
     for stage, rate in zip([of for of in stages if any(row["kinds"] for row in of["rows"])], told,
                            strict=False):
-        rows = [row for row in stage["rows"] if row["total"]["rates"]]
+        rows = [row for row in stage["rows"]
+                if row["total"]["rates"] and (row["kinds"] or not one_kind)]
         began, ended = ([row["span"][at] for row in rows] for at in ("started_ns", "ended_ns"))
         ops = sum(row["total"]["rates"]["ops_per_sec"] * (end - start)
                   for row, start, end in zip(rows, began, ended, strict=True))
@@ -155,6 +158,10 @@ def hold_views(differ: Any, place: Path, report: Json) -> None:
                  rates.get("bytes_per_sec", 0) / MIB, latency["samples_count"]]
         known += [latency[at] and latency[at] / 1e6 for at in ("p50", "p99")]
         differ.one(f"{label} is there", told is not None, True)
+        # The report counts whole bytes of the part of an operation that lies in the span.
+        length = (row["span"]["ended_ns"] - row["span"]["started_ns"]) / 1e9
+        whole = rates.get("bytes_per_sec", 0) * length
+        off = VIEWED | {"mib_per_s": max(1e-4, total["ops_ok_count"] / whole if whole else 0)}
         for name, one, value in zip(VIEWED, told or (), known, strict=told is not None):
             if value is not None:
-                differ.one(f"{label}, {name}", value, one or 0, VIEWED[name])
+                differ.one(f"{label}, {name}", value, one or 0, off[name])

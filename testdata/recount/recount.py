@@ -181,6 +181,9 @@ class Row:
                     # What the seed drew shows in when a worker begins.
                     delay = min(starts) - client["started_ns"]
                     differ.one(f"{self.name}: delay", delay <= job.delay_max, True)
+                elif delay < job.delay_max:
+                    # It was still to begin when the stage ended.
+                    delay = self.ended
                 begins = client["started_ns"] + delay + job.ramp
                 counts[worker] = begins, begins + job.lasts if job.goes_on else FOREVER
         wrong = [op for op in self.all
@@ -376,7 +379,7 @@ class Row:
         differ.one(f"{name}.away_ns", of["away_ns"], sum(one["gap_ns"] for one in outages.values()))
         for gap in gaps:
             label, outage = f"{name}: outage at {gap.at}", outages.get(gap.at)
-            if is_clear_outage(gap, gaps, ops):
+            if is_clear_outage(gap, gaps, ops, until):
                 differ.one(label, outage is not None, True)
             if outage is None or gap.to - gap.at < OUTAGE_NS:
                 continue
@@ -423,7 +426,7 @@ def gaps_of(ops: list[Op], at: int, until: int, cell: int) -> list[Gap]:
     return found
 
 
-def is_clear_outage(gap: Gap, gaps: list[Gap], ops: list[Op]) -> bool:
+def is_clear_outage(gap: Gap, gaps: list[Gap], ops: list[Op], until: int) -> bool:
     """Return whether a gap is an outage by docs/outages.md, far from all of its limits."""
     if gap.waited < 1.5 * OUTAGE_NS or len(gaps) < 12:
         return False
@@ -441,10 +444,13 @@ def is_clear_outage(gap: Gap, gaps: list[Gap], ops: list[Op]) -> bool:
     half = gap.waited // 2
     waiting = {op for op in ops if op.start <= gap.to - half and op.end >= gap.to}
     slow = any(op.end - op.start >= half for op in ops if op not in waiting)
-    kind, size = gap.after.kind, (gap.after.bytes or 0).bit_length()
-    like = sorted(op.end - op.start for op in ops
-                  if op.ok and op.kind == kind and (op.bytes or 0).bit_length() == size)
-    return len(waiting) >= 4 and not slow and half > max(5 * ranked(like, 50), ranked(like, 95))
+    # What ends after the row stopped asking counts as ending then.
+    ended = [op for op in ops if op.ok and min(op.end, until) == gap.to]
+    for kind, size in {(op.kind, (op.bytes or 0).bit_length()) for op in ended}:
+        like = sorted(op.end - op.start for op in ops
+                      if op.ok and op.kind == kind and (op.bytes or 0).bit_length() == size)
+        slow = slow or half <= max(5 * ranked(like, 50), ranked(like, 95))
+    return len(waiting) >= 4 and not slow
 
 
 def held(ops: list[Op], tie: int) -> list[bool]:
@@ -454,6 +460,11 @@ def held(ops: list[Op], tie: int) -> list[bool]:
         of_object[op.object].append(op)
     return [any(of.start < op.start and of.due <= op.due < of.end + tie
                 and "PUT" in (op.kind, of.kind) for of in of_object[op.object]) for op in ops]
+
+
+def surely(tenths: list[float]) -> float:
+    """Return where the 95 % interval of their mean begins (Student's t, nine degrees)."""
+    return mean(tenths) - 2.262 * stdev(tenths) / math.sqrt(10)
 
 
 def hold_line(differ: Differ, of: Json, probes: list[tuple[Json, list[Op]]]) -> None:
@@ -474,10 +485,14 @@ def hold_line(differ: Differ, of: Json, probes: list[tuple[Json, list[Op]]]) -> 
         differ.times(name, told, taken)
         parts = Counter(at * 10 // length for at in good)
         each = [parts[number] * 10 * SECOND / length for number in range(10)]
-        # Student's t of nine degrees of freedom.
-        surest.append((mean(each) - 2.262 * stdev(each) / math.sqrt(10), achieved))
-        if probe["role"] != "descent" and taken:
-            power.append((achieved / mean(taken), probe["offered_ops_per_sec"]))
+        surest.append((surely(each), achieved))
+        waits = [[op.latency for op in due if op.ok and (op.due - first) * 10 // length == number]
+                 for number in range(10)]
+        if probe["role"] != "descent" and all(waits) and achieved:
+            rate, wait = mean(each), mean(taken)
+            powers = [rate / wait * (1 + one / rate - mean(own) / wait)
+                      for one, own in zip(each, waits, strict=True)]
+            power.append((surely(powers), probe["offered_ops_per_sec"]))
     differ.one("capacity", of["capacity_ops_per_sec"], max(surest)[1])
     if of["knee"]:
         differ.one("knee", of["knee"]["ops_per_sec"], max(power)[1])
