@@ -169,3 +169,15 @@ fn a_row_of_jobs_of_which_one_ramps_down_is_measured_to_the_end_of_the_others() 
     let rate = row.total.rates.unwrap().ops.0;
     assert!((rate - (1_000.0 + 4_000.0) / 40.0).abs() < 0.1, "{rate}");
 }
+
+#[test]
+fn the_time_in_which_all_workers_are_at_it_is_judged_by_its_own_successes() {
+    // Five workers of 2 ms each for 116 ms, 290 operations, and four of them until 2 s.
+    let each = |worker: u32| {
+        let count = if worker == 0 { 58 } else { 1_000 };
+        (0..count).map(move |index| get(worker, index * 2_000, 2_000))
+    };
+    let ops: Vec<OpRecord> = (0..5).flat_map(each).collect();
+    let row = Asked::closed(5, 0, None, 2 * SECOND).answer(&ops);
+    assert_eq!(row.steadiness, None);
+}

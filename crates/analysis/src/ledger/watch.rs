@@ -287,7 +287,9 @@ impl<'a> RowWatch<'a> {
         let first = (all_from.as_ns() - started).div_ceil(*cell_ns);
         let from = started + first * cell_ns;
         let lasted = all_until.as_ns().checked_sub(from)?;
-        let cells = cells.get(first as usize..)?;
+        // What ends after the first worker has no more to do is in no interval.
+        let until = cells.len().min((first + lasted / *cell_ns) as usize);
+        let cells = cells.get(first as usize..until)?;
         let oks: u64 = cells.iter().map(|cell| u64::from(cell.oks)).sum();
         let wanted = (oks / OKS_MIN).min(STEADY_INTERVALS_MAX);
         let width = lasted.div_ceil(wanted.max(1)).div_ceil(*cell_ns).max(1);
