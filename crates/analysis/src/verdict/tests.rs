@@ -399,6 +399,12 @@ fn places_that_were_too_few_are_not_the_stores_fault() {
 #[test]
 fn what_does_not_wait_had_room_and_few_tell_nothing() {
     assert_eq!(Case::closed(alike(16, 5)).judge().class, LimitClass::NotEnoughLoad);
+    // The fastest may have waited, too, where others keep the machine busy.
+    for (own, class) in [(0.2, LimitClass::Unknown), (0.9, LimitClass::NotEnoughLoad)] {
+        let machine = Some(MachineFacts { busy: 0.98, steal: 0.0, own: Some(own) });
+        let crowded = ClientFacts { machine, ..idle() };
+        assert_eq!(Case::closed(alike(16, 5)).of(crowded).judge().class, class);
+    }
     let three = Case { workers: 3, ..Case::closed(in_turn(3, 1)) };
     assert_eq!(three.judge().class, LimitClass::NotEnoughLoad);
 }
