@@ -271,8 +271,16 @@ fn substitute(value: &str, options: &Options<'_>) -> Result<String, String> {
 /// somebody else could have them written where others read them.
 fn names_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
-    ["SECRET", "PASSW", "TOKEN", "CREDENTIAL"].iter().any(|part| name.contains(part))
-        || name.ends_with("KEY")
+    let parts = [
+        "SECRET", "PASS", "TOKEN", "CRED", "KEY", "AUTH", "COOKIE", "SESSION", "CONN", "HEADER",
+        "PROXY",
+    ];
+    let ends = ["_PWD", "_PAT", "_DSN", "_URL", "_URI"];
+    // What stores are asked with.
+    let begins = ["PLIMSOLL_", "AWS_", "OS_", "ST_", "WEED_", "MINIO_"];
+    parts.iter().any(|part| name.contains(part))
+        || ends.iter().any(|end| name.ends_with(end))
+        || begins.iter().any(|begin| name.starts_with(begin))
 }
 
 fn own_variables(text: String, host: Host) -> Result<String, String> {
