@@ -4,6 +4,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,6 +61,8 @@ pub(crate) struct Settings<'a> {
     /// The hosts that may be sent secrets which neither the workload brings nor the command line;
     /// `None`: whichever the workload names.
     pub(crate) lends_to: Option<Hosts>,
+    /// The workload's file: what lies beside it goes wherever the workload says.
+    pub(crate) beside: Option<&'a Path>,
     /// What stands in for stores and files.
     pub(crate) stand_in: StandIn,
     /// How operations on objects are driven; without a number of threads by as many as are free.
@@ -104,6 +107,12 @@ pub(crate) struct Settings<'a> {
 }
 
 impl<'a> Settings<'a> {
+    /// Refuses to send files of the user's to hosts that only a workload names.
+    fn check_sent(&self, file: &WorkloadFile) -> Result<()> {
+        let Some(named) = &self.lends_to else { return Ok(()) };
+        store::check_sent(file, named, self.beside)
+    }
+
     /// Returns those of a run that is printed to `output`.
     pub(crate) fn plain(output: &'a OutputArgs, consent: Consent) -> Self {
         Self {
@@ -111,6 +120,7 @@ impl<'a> Settings<'a> {
             secrets: TargetSecrets::default(),
             lends_credentials: true,
             lends_to: None,
+            beside: None,
             stand_in: StandIn::Nobody,
             threads: None,
             op_timeout: OP_TIMEOUT,
@@ -298,6 +308,7 @@ pub(crate) struct Conducted {
 
 /// Judges a workload as a run would before it touches anything, and returns what it means.
 pub(crate) fn judge(file: &WorkloadFile, settings: &Settings<'_>) -> Result<Arc<Plan>> {
+    settings.check_sent(file)?;
     let file = with_files(file, &settings.allowed)?;
     let mut plan = file.check().map_err(ConductError::from)?;
     settings.traces.clone().learn(&mut plan)?;
@@ -365,6 +376,7 @@ impl Conducted {
     pub(crate) fn begin(file: &WorkloadFile, settings: &Settings<'_>) -> Result<Self> {
         let ui = settings.output.ui();
         let time = settings.time();
+        settings.check_sent(file)?;
         let file = settings.asked_of(with_files(file, &settings.allowed)?.into_owned())?;
         let mut plan = file.check().map_err(ConductError::from)?;
         let (mustered, of_traces) = settings.muster(&mut plan, &ui)?;

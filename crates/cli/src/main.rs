@@ -18,6 +18,7 @@ mod flags;
 #[cfg_attr(not(feature = "fleet"), path = "no_fleet.rs")]
 mod fleet;
 mod help;
+mod hosts;
 mod left_out;
 mod load_line;
 mod lower;

@@ -25,12 +25,14 @@ use plimsoll_http::{
 use plimsoll_model::Bytes;
 use plimsoll_oracle::Script;
 use plimsoll_report::format;
-use plimsoll_workload::plan::{Job, Members, Plan, Secrets, SetIndex, TargetSecrets};
+use plimsoll_workload::plan::{
+    FieldPath, Job, Members, Plan, Secrets, SetIndex, TargetSecrets, WorkloadFile,
+};
 
 use crate::args::requests::{Pair, RequestArgs, SignatureArg};
 use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs, TransportArg};
 use crate::args::{ByteSize, TlsArgs};
-use crate::environment;
+use crate::{environment, hosts};
 
 pub(crate) use self::asking::{Asking, credentials, keys_outlast};
 pub(crate) use self::way::{Way, identity};
@@ -148,6 +150,29 @@ fn check_lent<'e>(
         }
     }
     Ok(())
+}
+
+/// Refuses to send the content of a file of the user's, or the names in it, to hosts that only a
+/// workload names. What lies beside the workload came with it.
+pub(crate) fn check_sent(file: &WorkloadFile, named: &Hosts, beside: Option<&Path>) -> Result<()> {
+    let file_path = beside.and_then(|beside| beside.canonicalize().ok());
+    let beside = file_path.as_deref().and_then(Path::parent);
+    let came_with_it = |path: &str| {
+        let path = Path::new(path).canonicalize();
+        // What is not there is refused when it is read.
+        path.map_or(true, |path| beside.is_some_and(|beside| path.starts_with(beside)))
+    };
+    let own = |(field, path): &(FieldPath, String)| {
+        !field.to_string().starts_with("targets") && !came_with_it(path)
+    };
+    let Some((field, path)) = file.local_files().into_iter().find(own) else { return Ok(()) };
+    let Some(hosts) = hosts::named_in(file) else {
+        return Err(field.refuse("its content would go to hosts that cannot be told before; put it beside the workload").into());
+    };
+    let sent = format!("what is in {path} ({field})");
+    let variables = [&S3_VARIABLES[..], &SWIFT_VARIABLES].concat();
+    let or = ", or put the file beside the workload";
+    check_lent(named, (&sent, &variables, or), false, hosts.iter().map(|host| (host, true)))
 }
 
 /// Returns the hosts that the user names beside a file, by `--host` or its variable.

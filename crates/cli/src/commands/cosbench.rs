@@ -112,6 +112,7 @@ pub(crate) fn as_cosbench(args: &CosbenchArgs) -> Result<ExitCode> {
     let settings = understood.settings(Settings {
         store: Some(&store),
         lends_to: Some(store::named_hosts(&store)?),
+        beside: Some(&args.file),
         threads: args.threads,
         op_timeout: args.op_timeout.0,
         keeps_going: true,

@@ -123,6 +123,7 @@ fn settings<'a>(args: &'a RunArgs, conduct: &'a FileConductArgs) -> Result<Setti
     Ok(Settings {
         store: Some(&args.store),
         lends_to: Some(store::named_hosts(&args.store)?),
+        beside: Some(&args.file),
         serverprof: args.profile.serverprof.as_ref(),
         stand_in: stand_in(args)?,
         files: Some(conduct),

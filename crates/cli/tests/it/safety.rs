@@ -378,6 +378,51 @@ fn a_file_makes_no_connection_less_safe_that_carries_a_secret_of_the_user() {
 }
 
 #[test]
+fn a_file_of_the_user_goes_to_no_host_that_only_a_workload_names() {
+    for set in [
+        "{existing: {list: FILE}}",
+        "{count: 1, size: 10B, content: {files: [{path: FILE, bytes: 10}]}}",
+    ] {
+        let stranger = Stranger::start();
+        let host = &stranger.host;
+        let directory = tempfile::tempdir().unwrap();
+        let place = |name: &str| directory.path().join(name);
+        std::fs::create_dir(place("theirs")).unwrap();
+        for name in ["own.txt", "theirs/brought.txt"] {
+            std::fs::write(place(name), "OWNER-hush").unwrap();
+        }
+        let op = if set.contains("list") { "get" } else { "put" };
+        let run_with = |file: &str, args: &[&str]| {
+            let workload = format!(
+                "schema: plimsoll.workload/2\nname: t\ntargets: {{s3: {{hosts: '{host}'}}}}\n\
+                 sets: {{s: {}}}\n\
+                 stages: [{{duration: 100ms, jobs: [{{work: {{objects: [{{{op}: s}}]}}}}]}}]\n",
+                set.replace("FILE", file)
+            );
+            std::fs::write(place("theirs/w.yaml"), workload).unwrap();
+            let mut command = plimsoll(directory.path());
+            command.args(["run", "theirs/w.yaml", "--access-key", ""]).args(args);
+            let output = run(command);
+            assert_ne!(output.status.code(), Some(0));
+            stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        std::os::unix::fs::symlink(place("own.txt"), place("theirs/link.txt")).unwrap();
+        for file in ["own.txt", "theirs/../own.txt", "theirs/link.txt"] {
+            let said = run_with(file, &[]);
+            let refused = format!("what is in {file} (sets.s.");
+            assert!(said.contains(&refused) && said.contains("--host"), "{set}: {said}");
+            assert_eq!(stranger.heard(), "", "{set}: {file}");
+        }
+        // What came with the workload goes where it says, and whatever is there to hosts that the
+        // user names.
+        let said = run_with("theirs/brought.txt", &[]);
+        assert_ne!(stranger.heard(), "", "{set}: {said}");
+        let said = run_with("own.txt", &["--host", host]);
+        assert!(!said.contains("would send"), "{set}: {said}");
+    }
+}
+
+#[test]
 fn clean_that_asks_nobody_has_no_key_go_where_only_the_record_says() {
     let stranger = Stranger::start();
     let directory = tempfile::tempdir().unwrap();

@@ -8,18 +8,14 @@ use std::path::Path;
 use anyhow::Result;
 use plimsoll_conduct::{BucketGlob, ConductError, with_files};
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
-use plimsoll_http::{Endpoint, PORT_PLAIN, PORT_TLS, expand_hosts};
-use plimsoll_model::EndpointId;
-use plimsoll_workload::plan::spec::{TargetSpec, Targets};
+use plimsoll_http::Endpoint;
+use plimsoll_workload::plan::spec::TargetSpec;
 use plimsoll_workload::plan::{Members, Plan, WorkloadFile};
+
+use crate::hosts::{self, specs};
 
 /// More buckets of a set than this are not looked at one by one.
 const BUCKETS_MAX: u64 = 100_000;
-/// Default ports of masters and filers, and of each scheme.
-const MASTER_PORT: u16 = 9333;
-const FILER_PORT: u16 = 8888;
-const PORTS: [(&str, u16); 4] =
-    [("http", PORT_PLAIN), ("https", PORT_TLS), ("socks5", 1080), ("socks5h", 1080)];
 
 /// A submitted workload whose local files were all checked, with what opens them. It has no other
 /// constructor, so nothing of a submitted workload is opened before that.
@@ -75,57 +71,16 @@ fn is_allowed(path: &str, allowed: &AllowedDirs) -> bool {
     path != "-" && allowed.allows(Path::new(path))
 }
 
-/// Returns every host that a workload names: stores, proxies, masters, filers and sign-in services;
-/// `None` if an address cannot be read without a name server, or if any certificate is taken, as
-/// nobody knows then who answers for a host.
+/// Returns every host that a workload names; `None` if an address cannot be read without a name
+/// server, or if any certificate is taken, as nobody knows then who answers for a host.
 pub(super) fn hosts_of(file: &WorkloadFile) -> Option<Vec<Endpoint>> {
-    let mut found = Vec::new();
-    for spec in specs(file) {
-        let takes_any_certificate = match spec {
-            TargetSpec::S3(s3) => s3.insecure,
-            TargetSpec::Swift(swift) => swift.insecure,
-            _ => false,
-        };
-        if takes_any_certificate {
-            return None;
-        }
-        for (field, addresses) in spec.addresses() {
-            let port = match (field, spec) {
-                ("master", _) => MASTER_PORT,
-                ("filer", _) => FILER_PORT,
-                ("hosts", TargetSpec::S3(s3)) if s3.tls => PORT_TLS,
-                _ => PORT_PLAIN,
-            };
-            for address in addresses.iter().flat_map(|list| list.split(',')) {
-                found.extend(endpoints_of(address.trim(), port)?);
-                if found.len() > EndpointId::COUNT_MAX {
-                    // It is refused when it is judged.
-                    return None;
-                }
-            }
-        }
-    }
-    Some(found)
-}
-
-/// Returns the targets that a workload defines.
-pub(super) fn specs(file: &WorkloadFile) -> Vec<&TargetSpec> {
-    match &file.targets {
-        Targets::Given => Vec::new(),
-        Targets::One(spec) => vec![spec],
-        Targets::Several(several) => several.iter().map(|(_, spec)| spec).collect(),
-    }
-}
-
-fn endpoints_of(address: &str, port: u16) -> Option<Vec<Endpoint>> {
-    let (host, port) = match address.split_once("://") {
-        None => (address, port),
-        Some((scheme, rest)) => {
-            let (_, port) = PORTS.iter().find(|(name, _)| scheme.eq_ignore_ascii_case(name))?;
-            (rest.split(['/', '?', '#']).next()?, *port)
-        }
+    let takes_any_certificate = |spec: &&TargetSpec| match spec {
+        TargetSpec::S3(s3) => s3.insecure,
+        TargetSpec::Swift(swift) => swift.insecure,
+        _ => false,
     };
-    expand_hosts(host, port).ok().filter(|_| !address.contains('@'))
+    let is_safe = !specs(file).iter().any(takes_any_certificate);
+    hosts::named_in(file).filter(|_| is_safe)
 }
 
 /// What a workload changes and may not have made.

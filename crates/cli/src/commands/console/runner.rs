@@ -17,7 +17,7 @@ use plimsoll_http::{Endpoint, PORT_PLAIN, PORT_TLS, Scheme, expand_hosts, split_
 use plimsoll_workload::plan::spec::TargetSpec;
 use plimsoll_workload::plan::{Plan, ReadError, Source, Stage, WorkloadFile};
 
-use super::allowed::{Admitted, Touched, hosts_of, specs, touched};
+use super::allowed::{Admitted, Touched, hosts_of, touched};
 use super::from_xml::FromXml;
 use crate::args::console::ConsoleArgs;
 use crate::args::file::{FileConductArgs, JobFileArgs};
@@ -29,6 +29,7 @@ use crate::args::{CredentialArgs, OutputArgs, Percent, PrintArgs, TelemetryArgs}
 use crate::commands::fio;
 use crate::commands::run::located;
 use crate::conducted::{self, Conducted, Settings};
+use crate::hosts::specs;
 use crate::pins;
 use crate::secret::Secret;
 use crate::ui::LiveMode;

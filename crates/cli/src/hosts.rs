@@ -1,0 +1,56 @@
+//! The hosts that a workload names.
+
+use plimsoll_http::{Endpoint, PORT_PLAIN, PORT_TLS, expand_hosts};
+use plimsoll_model::EndpointId;
+use plimsoll_workload::plan::WorkloadFile;
+use plimsoll_workload::plan::spec::{TargetSpec, Targets};
+
+/// Default ports of masters and filers, and of each scheme.
+const MASTER_PORT: u16 = 9333;
+const FILER_PORT: u16 = 8888;
+const PORTS: [(&str, u16); 4] =
+    [("http", PORT_PLAIN), ("https", PORT_TLS), ("socks5", 1080), ("socks5h", 1080)];
+
+/// Returns every host that a workload names: stores, proxies, masters, filers and sign-in services;
+/// `None` if an address cannot be read without a name server.
+pub(crate) fn named_in(file: &WorkloadFile) -> Option<Vec<Endpoint>> {
+    let mut found = Vec::new();
+    for spec in specs(file) {
+        for (field, addresses) in spec.addresses() {
+            let port = match (field, spec) {
+                ("master", _) => MASTER_PORT,
+                ("filer", _) => FILER_PORT,
+                ("hosts", TargetSpec::S3(s3)) if s3.tls => PORT_TLS,
+                _ => PORT_PLAIN,
+            };
+            for address in addresses.iter().flat_map(|list| list.split(',')) {
+                found.extend(endpoints_of(address.trim(), port)?);
+                if found.len() > EndpointId::COUNT_MAX {
+                    // It is refused when it is judged.
+                    return None;
+                }
+            }
+        }
+    }
+    Some(found)
+}
+
+/// Returns the targets that a workload defines.
+pub(crate) fn specs(file: &WorkloadFile) -> Vec<&TargetSpec> {
+    match &file.targets {
+        Targets::Given => Vec::new(),
+        Targets::One(spec) => vec![spec],
+        Targets::Several(several) => several.iter().map(|(_, spec)| spec).collect(),
+    }
+}
+
+fn endpoints_of(address: &str, port: u16) -> Option<Vec<Endpoint>> {
+    let (host, port) = match address.split_once("://") {
+        None => (address, port),
+        Some((scheme, rest)) => {
+            let (_, port) = PORTS.iter().find(|(name, _)| scheme.eq_ignore_ascii_case(name))?;
+            (rest.split(['/', '?', '#']).next()?, *port)
+        }
+    };
+    expand_hosts(host, port).ok().filter(|_| !address.contains('@'))
+}
