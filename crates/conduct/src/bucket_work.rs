@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use plimsoll_driver::{Admin, DriverError, RootState, Step};
-use plimsoll_engine::{EndReason, JobOutcome, StageContext, StageOutcome};
-use plimsoll_model::{JobId, Moment, SharedClock};
+use plimsoll_engine::{JobOutcome, StageContext, StageOutcome};
+use plimsoll_model::{EndReason, JobId, Moment, SharedClock};
 use plimsoll_workload::plan::{self, Members, Placed, Plan, TargetIndex, Work};
 
 use crate::consent::{buckets_of, listed};

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use plimsoll_driver::NullRings;
 use plimsoll_engine::{
-    EndReason, EngineConfig, EngineError, FilesJob, FilesJobs, JobTiming, ObjectsJob, OpSink,
-    ServerNames, StageContext, StageLimits, StageOutcome, StageWork, run_stage, stage_threads,
+    EngineConfig, EngineError, FilesJob, FilesJobs, JobTiming, ObjectsJob, OpSink, ServerNames,
+    StageContext, StageLimits, StageOutcome, StageWork, run_stage, stage_threads,
 };
-use plimsoll_model::{EndpointId, JobId, StageId, StageKind};
+use plimsoll_model::{EndReason, EndpointId, JobId, StageId, StageKind};
 use plimsoll_record::schema::{self, LoopModel, StageJob};
 use plimsoll_workload::objects::{self, Members};
 use plimsoll_workload::plan::{self, Amount, JobPacing, Placed};

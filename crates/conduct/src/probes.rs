@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_analysis::load_line::{LoadLineAsked, ProbeAsked, ProbeCounter, ProbeStage, Slo};
-use plimsoll_engine::{EndReason, OpSink, OpSinkError, PastSink, StageOutcome};
-use plimsoll_model::{JobId, Moment, OpRate, PackedOp};
+use plimsoll_engine::{OpSink, OpSinkError, PastSink, StageOutcome};
+use plimsoll_model::{EndReason, JobId, Moment, OpRate, PackedOp};
 use plimsoll_record::schema;
 use plimsoll_report::format;
 use plimsoll_stats::{LoadLineSearch, ProbeCounts, ProbePart, ProbeRole, Step};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_engine::{
-    EndReason, Live, OpSink, OpSinkError, PastSink, ScheduleOutcome, StageContext, StageOutcome,
+    Live, OpSink, OpSinkError, PastSink, ScheduleOutcome, StageContext, StageOutcome,
 };
-use plimsoll_model::{JobId, Moment, PackedOp, RunId, SeriesKey, StageId, StageKind};
+use plimsoll_model::{EndReason, JobId, Moment, PackedOp, RunId, SeriesKey, StageId, StageKind};
 use plimsoll_record::schema::{self, Cleanup, Manifest, RunState};
 use plimsoll_record::{
     OpLogTotals, OpLogWriter, RecordError, RunDirectory, SAVE_AGE, SummaryWriter,
@@ -425,7 +425,7 @@ pub fn in_one_line(error: &dyn std::error::Error) -> String {
 pub fn note_outcome(entry: &mut schema::Stage, outcome: &StageOutcome) {
     entry.started_ns = Some(outcome.started.as_ns());
     entry.ended_ns = Some(outcome.ended.as_ns());
-    entry.ended_by = Some(outcome.ended_by.name().to_owned());
+    entry.ended_by = Some(outcome.ended_by);
     entry.ended_because = outcome.ended_because.clone();
     entry.ops_count = Some(outcome.ops_count);
     entry.ops_failed_count = Some(outcome.failed_count);

@@ -1,7 +1,7 @@
 //! What a run does: which stage comes next, and how it is run.
 
-use plimsoll_engine::{EndReason, EngineError, OpSink, StageContext, StageOutcome};
-use plimsoll_model::{Moment, StageId, StageKind};
+use plimsoll_engine::{EngineError, OpSink, StageContext, StageOutcome};
+use plimsoll_model::{EndReason, Moment, StageId, StageKind};
 use plimsoll_record::schema;
 use plimsoll_workload::plan;
 

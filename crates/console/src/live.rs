@@ -11,8 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_conduct::{Goal, Observer, StageView, Stop};
-use plimsoll_engine::{EndReason, ErrorSample, JobOutcome, StageOutcome};
-use plimsoll_model::{SeriesKey, StageId};
+use plimsoll_engine::{ErrorSample, JobOutcome, StageOutcome};
+use plimsoll_model::{EndReason, SeriesKey, StageId};
 use plimsoll_stats::Totals;
 use tokio::sync::broadcast;
 

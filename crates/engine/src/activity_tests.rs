@@ -8,14 +8,14 @@ use std::time::Duration;
 use plimsoll_driver::memory::MemoryDriver;
 use plimsoll_driver::{Operation, Session};
 use plimsoll_model::{
-    ErrorClass, OpKind, OpRecord, SharedClock, StageId, StageKind, WallTime, WorkerId,
+    EndReason, ErrorClass, OpKind, OpRecord, SharedClock, StageId, StageKind, WallTime, WorkerId,
 };
 use plimsoll_workload::data::Generator;
 
 use crate::testing::Laid;
 use crate::{
-    EndReason, EngineConfig, KeptOps, Live, ObjectsJob, RunClock, ServerNames, StageContext,
-    StageOutcome, StageWork, StopFlag, VirtualTime, run_stage,
+    EngineConfig, KeptOps, Live, ObjectsJob, RunClock, ServerNames, StageContext, StageOutcome,
+    StageWork, StopFlag, VirtualTime, run_stage,
 };
 
 const EPOCH_NS: u64 = 1_700_000_000_000_000_000;

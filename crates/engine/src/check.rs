@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use futures::stream::{FuturesUnordered, StreamExt};
 use plimsoll_driver::{Completion, DELETE_BATCH_MAX, Driver, Operation, Session};
-use plimsoll_model::{ErrorClass, Moment, PackedOp, SharedClock, WorkerId};
+use plimsoll_model::{EndReason, ErrorClass, Moment, PackedOp, SharedClock, WorkerId};
 use plimsoll_stats::Sample;
 use plimsoll_workload::history::{Answer, KeyNumber, ValueId, Witness};
 
@@ -21,7 +21,7 @@ use self::session::{CheckSession, Checked};
 use self::state::{CheckOp, CheckState, Choices};
 use crate::clock::Waiting;
 use crate::live::{Live, ThreadCounters};
-use crate::outcome::{EndReason, EngineError, OpSink, OpSinkError, PastSink, StageOutcome};
+use crate::outcome::{EngineError, OpSink, OpSinkError, PastSink, StageOutcome};
 use crate::past::Past;
 use crate::pump::{LoopTime, runtime, serve};
 use crate::records::ThreadOutcome;

@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use plimsoll_driver::{Completion, Driver, DriverError, Operation, Session};
 use plimsoll_model::{
-    EndpointId, ErrorClass, Moment, OpKind, OpRecord, SharedClock, StageId, StageKind,
+    EndReason, EndpointId, ErrorClass, Moment, OpKind, OpRecord, SharedClock, StageId, StageKind,
 };
 use plimsoll_workload::data::Generator;
 
 use crate::testing::Laid;
 use crate::{
-    EndReason, EngineConfig, KeptOps, Live, StageContext, StageOutcome, StopFlag, VirtualTime,
-    run_stage,
+    EngineConfig, KeptOps, Live, StageContext, StageOutcome, StopFlag, VirtualTime, run_stage,
 };
 
 pub(crate) const MS: u64 = 1_000_000;

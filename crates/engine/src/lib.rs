@@ -62,8 +62,8 @@ pub use live::{
     LivePart, PartState, StopFlag, coarse_cell, coarse_cell_end_ns, latency_cell_end_ns,
 };
 pub use outcome::{
-    EndReason, EngineError, ErrorSample, JobOutcome, KeptOps, LooksOutcome, OpSink, OpSinkError,
-    PastSink, ScheduleOutcome, StageOutcome, Unchecked,
+    EngineError, ErrorSample, JobOutcome, KeptOps, LooksOutcome, OpSink, OpSinkError, PastSink,
+    ScheduleOutcome, StageOutcome, Unchecked,
 };
 pub use ring::{FilesJob, RingConfig, ring_slots, ring_threads};
 pub use seen::{JobSeen, PartSeen, RuleSeen};

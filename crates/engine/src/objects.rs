@@ -6,13 +6,12 @@ use std::rc::Rc;
 use futures::future::LocalBoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use plimsoll_driver::{Driver, Session, Settled};
-use plimsoll_model::{Clock, Moment, WorkerId};
+use plimsoll_model::{Clock, EndReason, Moment, WorkerId};
 use plimsoll_workload::objects::ObjectSource;
 
 use crate::clock::{Timer, Waiting};
 use crate::executor::{Executor, Listings};
 use crate::job::JobFacts;
-use crate::outcome::EndReason;
 use crate::pump::{LoopTime, Performer, carry, serve};
 use crate::records::{Finished, ThreadOutcome, ThreadRecords};
 use crate::source::{Issued, OpSource, Performed};

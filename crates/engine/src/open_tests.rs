@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use plimsoll_driver::null::NullDriver;
 use plimsoll_driver::{Completion, Driver, Operation, Session};
-use plimsoll_model::{EndpointId, Moment, OpRecord, SharedClock, StageId, StageKind, WorkerId};
+use plimsoll_model::{
+    EndReason, EndpointId, Moment, OpRecord, SharedClock, StageId, StageKind, WorkerId,
+};
 use plimsoll_workload::data::Generator;
 
 use crate::instrument_tests::{MS, run_with};
 use crate::testing::Laid;
 use crate::{
-    EndReason, EngineConfig, KeptOps, Live, RunClock, StageContext, StageOutcome, StageWork,
-    StopFlag, run_stage,
+    EngineConfig, KeptOps, Live, RunClock, StageContext, StageOutcome, StageWork, StopFlag,
+    run_stage,
 };
 
 const SECOND: u64 = 1_000 * MS;

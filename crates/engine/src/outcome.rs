@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use plimsoll_driver::{DriverError, Settled};
 use plimsoll_model::{
-    EndpointId, ErrorClass, JobId, Moment, OpKind, OpRecord, PackedOp, SeriesKey, SocketsSeen,
-    StandstillsSeen, ThreadUsage,
+    EndReason, EndpointId, ErrorClass, JobId, Moment, OpKind, OpRecord, PackedOp, SeriesKey,
+    SocketsSeen, StandstillsSeen, ThreadUsage,
 };
 use plimsoll_stats::{ProbeCounts, Timeline, Totals};
 use plimsoll_workload::data::WrongKind;
@@ -87,45 +87,6 @@ pub enum EngineError {
     /// Those who were to carry it out could not.
     #[error(transparent)]
     Elsewhere(Box<dyn std::error::Error + Send + Sync>),
-}
-
-/// Why a worker, a job or a stage ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum EndReason {
-    /// Everything was done.
-    #[default]
-    OutOfWork,
-    /// The time was up.
-    Duration,
-    /// The throughput was steady.
-    Steady,
-    /// The figures asked for were known well enough.
-    Until,
-    /// An operation failed where the first failure was to end it.
-    Failure,
-    /// It was asked to stop.
-    Stopped,
-}
-
-impl EndReason {
-    /// Returns the name used in files and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::OutOfWork => "out-of-work",
-            Self::Duration => "duration",
-            Self::Steady => "steady",
-            Self::Until => "until",
-            Self::Failure => "failure",
-            Self::Stopped => "stopped",
-        }
-    }
-
-    /// Returns the reason of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        use EndReason::{Duration, Failure, OutOfWork, Steady, Stopped, Until};
-        let all = [OutOfWork, Duration, Steady, Until, Failure, Stopped];
-        all.into_iter().find(|reason| reason.name() == name)
-    }
 }
 
 /// The first text of a failure, for the report.

@@ -6,14 +6,13 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_model::{Moment, OpKind, StageId, WorkerId};
+use plimsoll_model::{EndReason, Moment, OpKind, StageId, WorkerId};
 use plimsoll_workload::files::FileOp;
 use plimsoll_workload::objects::{PlannedOp, Subject};
 use plimsoll_workload::plan::{Cap, JobPacing, Think};
 use plimsoll_workload::trace::TraceTimes;
 use plimsoll_workload::{ArrivalLaw, Arrivals, Pacing, Random, mix64};
 
-use crate::outcome::EndReason;
 use crate::timing::{JobTiming, MeasuredSpan, OpsLeft, share_of, start_delay};
 
 const GAP_DOMAIN: u64 = 0x6761_7073;

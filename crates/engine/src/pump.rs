@@ -9,11 +9,10 @@ use std::task::Poll;
 
 use futures::stream::{FuturesUnordered, StreamExt};
 use plimsoll_driver::Settled;
-use plimsoll_model::{Clock, SharedClock};
+use plimsoll_model::{Clock, EndReason, SharedClock};
 use tokio::runtime::Runtime;
 
 use crate::clock::{STOP_CHECK, Timer, Waiting};
-use crate::outcome::EndReason;
 use crate::source::{OpSource, Performed, Step};
 use crate::sources::arrivals::Schedule;
 

@@ -7,7 +7,9 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use plimsoll_driver::{DriverError, Settled};
-use plimsoll_model::{JobId, Moment, OpKind, OpRecord, PackedOp, SeriesKey, SocketsSeen, WorkerId};
+use plimsoll_model::{
+    EndReason, JobId, Moment, OpKind, OpRecord, PackedOp, SeriesKey, SocketsSeen, WorkerId,
+};
 use plimsoll_stats::{Sample, Timeline};
 use plimsoll_workload::data::WrongKind;
 use plimsoll_workload::mix64;
@@ -18,7 +20,7 @@ use rtrb::Producer;
 use crate::clock::block_for;
 use crate::live::ThreadCounters;
 use crate::outcome::{
-    ERRORS_KEPT_PER_CLASS, EndReason, ErrorSample, LooksOutcome, ScheduleOutcome, Unchecked, joined,
+    ERRORS_KEPT_PER_CLASS, ErrorSample, LooksOutcome, ScheduleOutcome, Unchecked, joined,
 };
 use crate::past::PastSender;
 use crate::server_names::{NamedVersion, ServerNames};

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_driver::memory::MemoryDriver;
-use plimsoll_model::{ErrorClass, Moment, OpKind, OpRecord, StageKind};
+use plimsoll_model::{EndReason, ErrorClass, Moment, OpKind, OpRecord, StageKind};
 use plimsoll_workload::Random;
 use plimsoll_workload::trace::{Seen, Trace, TraceBuilder, TraceOptions};
 
 use crate::instrument_tests::{Answer, MS, Script, Scripted, run_at, run_with};
 use crate::testing::Laid;
-use crate::{EndReason, StageOutcome, StopFlag, VirtualTime};
+use crate::{StageOutcome, StopFlag, VirtualTime};
 
 const SECOND: u64 = 1_000 * MS;
 

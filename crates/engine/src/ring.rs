@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_driver::{Access, OpenMode, Reply, Request, Ring, RingDriver};
-use plimsoll_model::{Clock, ErrorClass, Moment, OpKind, OpRecord, StageId, WorkerId};
+use plimsoll_model::{Clock, EndReason, ErrorClass, Moment, OpKind, OpRecord, StageId, WorkerId};
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::files::{BlockOp, FileOp, FilePlan};
 use plimsoll_workload::plan::spec::BlockOrder;
@@ -26,7 +26,7 @@ pub(crate) use self::teams::{Team, teams, virtual_teams};
 use self::worker::{FileStep, FileWorker};
 use crate::clock::{STOP_CHECK, block_for};
 use crate::context::StageContext;
-use crate::outcome::{EndReason, EngineError};
+use crate::outcome::EngineError;
 use crate::pacing::{Pacer, StageEnd, WorkerPlace, arrivals_seed};
 use crate::records::{Finished, ThreadOutcome, ThreadRecords};
 use crate::timing::{OpsLeft, Stops};

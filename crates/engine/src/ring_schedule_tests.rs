@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use plimsoll_model::{ErrorClass, JobId, Moment};
+use plimsoll_model::{EndReason, ErrorClass, JobId, Moment};
 
 use crate::instrument_tests::MS;
 use crate::ring_tests::Answer::{Fail, Right};
 use crate::ring_tests::{FILL, blocks, one_ms, run, run_file, stages, ten_ms, workload};
 use crate::testing::files_of;
-use crate::{EndReason, JobTiming, ScheduleOutcome, start_delay};
+use crate::{JobTiming, ScheduleOutcome, start_delay};
 
 #[test]
 fn a_job_begins_after_its_delay_and_its_ramp_comes_on_top() {

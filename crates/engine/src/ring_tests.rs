@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use plimsoll_driver::{DriverError, Handle, OpenMode, Reply, Request, Ring, RingDriver};
 use plimsoll_model::{
-    Clock, ErrorClass, Interface, Moment, OpKind, OpRecord, SharedClock, StageId, WorkerId,
+    Clock, EndReason, ErrorClass, Interface, Moment, OpKind, OpRecord, SharedClock, StageId,
+    WorkerId,
 };
 use plimsoll_workload::data::{Generator, WrongKind};
 use plimsoll_workload::plan::WorkloadFile;
@@ -16,8 +17,8 @@ use plimsoll_workload::plan::spec::StageSpec;
 use crate::instrument_tests::MS;
 use crate::testing::files_of;
 use crate::{
-    EndReason, EngineConfig, FilesJobs, KeptOps, Live, RingConfig, StageContext, StageOutcome,
-    StageWork, StopFlag, VirtualTime, run_stage,
+    EngineConfig, FilesJobs, KeptOps, Live, RingConfig, StageContext, StageOutcome, StageWork,
+    StopFlag, VirtualTime, run_stage,
 };
 
 const BLOCK: usize = 4_096;

@@ -9,10 +9,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
 
-use plimsoll_model::{Moment, WorkerId};
+use plimsoll_model::{EndReason, Moment, WorkerId};
 use plimsoll_workload::objects::PlannedOp;
-
-use crate::outcome::EndReason;
 
 /// What a session does next.
 #[derive(Debug)]

@@ -9,8 +9,8 @@ use std::time::Duration;
 use plimsoll_driver::null::NullDriver;
 use plimsoll_driver::{Driver, NullRings, RingDriver};
 use plimsoll_model::{
-    EndpointId, ErrorClass, Interface, JobId, Moment, OpKind, OpRecord, SharedClock, StageId,
-    StageKind, WallTime, WorkerId,
+    EndReason, EndpointId, ErrorClass, Interface, JobId, Moment, OpKind, OpRecord, SharedClock,
+    StageId, StageKind, WallTime, WorkerId,
 };
 use plimsoll_workload::StopRule;
 use plimsoll_workload::data::Generator;
@@ -20,7 +20,7 @@ use crate::instrument_tests::{Answer, MS, Script, Scripted, workload};
 use crate::ring_tests::{self, FILL, Pace, World, blocks, one_ms, stages};
 use crate::testing::{Laid, files_of};
 use crate::{
-    EndReason, EngineConfig, FilesJobs, JobTiming, KeptOps, Live, ObjectsJob, RingConfig, RunClock,
+    EngineConfig, FilesJobs, JobTiming, KeptOps, Live, ObjectsJob, RingConfig, RunClock,
     StageContext, StageLimits, StageOutcome, StageWork, StopFlag, VirtualTime, run_stage,
     stage_threads,
 };

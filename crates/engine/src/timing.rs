@@ -7,12 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use plimsoll_model::{ErrorClass, Moment, WorkerId};
+use plimsoll_model::{EndReason, ErrorClass, Moment, WorkerId};
 use plimsoll_workload::plan::{self, Amount, JobPacing, Think};
 use plimsoll_workload::{OpenLoop, Pacing, Random, StopRule};
 
 use crate::live::StopFlag;
-use crate::outcome::EndReason;
 
 const DELAY_DOMAIN: u64 = 0x6465_6c61;
 

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use plimsoll_model::{JobId, Moment, OpKind, OpRecord, PackedOp, WorkerId};
+use plimsoll_model::{EndReason, JobId, Moment, OpKind, OpRecord, PackedOp, WorkerId};
 use plimsoll_stats::{
     AmountSeries, BATCH_NS_MIN, BATCHES_MIN, BatchMetric, Batches, ConfidenceInterval, Percentile,
     STEADY_PARTS, STEADY_PARTS_COMPARED, Steady, SteadyRule,
 };
 use plimsoll_workload::{Metric, Precision, StopRule};
 
-use crate::outcome::EndReason;
 use crate::seen::{JobSeen, PartSeen, RuleSeen};
 use crate::timing::{JobTiming, Verdict, start_delay};
 

@@ -21,8 +21,8 @@ use plimsoll_conduct::{
     Agents, BegunRun, CallerError, Changes, ContentFiles, DirectedStage, Done, FilesReady,
     Observer, Recording, in_one_line,
 };
-use plimsoll_engine::{EndReason, OpSink, StageContext, StageOutcome, StageRules, StopFlag};
-use plimsoll_model::{Moment, SharedClock};
+use plimsoll_engine::{OpSink, StageContext, StageOutcome, StageRules, StopFlag};
+use plimsoll_model::{EndReason, Moment, SharedClock};
 use plimsoll_record::schema::{self, AgentLoss, Cleanup, FilesStage};
 use plimsoll_workload::Share;
 use serde_json::Value;

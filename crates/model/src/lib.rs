@@ -23,8 +23,9 @@ pub use ability::Ability;
 pub use files::{Interface, SyncMode};
 pub use glob::Glob;
 pub use ids::{EndpointId, JobId, ObjectId, RunId, RunIdError, Seed, StageId, StageKind, WorkerId};
+pub use named::UnknownName;
 pub use op::OpKind;
-pub use outcome::ErrorClass;
+pub use outcome::{EndReason, ErrorClass};
 pub use record::{OpOutline, OpRecord, PackedOp, Visit};
 pub use secret::Secret;
 pub use seen::{

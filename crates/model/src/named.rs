@@ -1,7 +1,7 @@
 //! Enums whose values have names in files and reports.
 
 /// Declares an enum by the names of its values, and all that follows from them: `ALL`, `name`,
-/// `from_name`.
+/// `from_name`, and the same as `Display` and `FromStr`.
 macro_rules! named {
     (
         $(#[$about:meta])*
@@ -28,5 +28,31 @@ macro_rules! named {
                 Self::ALL.into_iter().find(|value| value.name() == name)
             }
         }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
+        impl std::str::FromStr for $type {
+            type Err = crate::UnknownName;
+
+            fn from_str(name: &str) -> Result<Self, Self::Err> {
+                Self::from_name(name).ok_or_else(|| crate::UnknownName(name.to_owned()))
+            }
+        }
     };
 }
+
+/// A text that names no value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownName(pub String);
+
+impl std::fmt::Display for UnknownName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "`{}` is no name that is known here", self.0)
+    }
+}
+
+impl std::error::Error for UnknownName {}

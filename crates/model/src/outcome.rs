@@ -1,6 +1,26 @@
 //! How an operation ended, as a class of its own for each meaning.
 
 named! {
+    /// Why a worker, a job or a stage ended.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum EndReason {
+        /// Everything was done.
+        #[default]
+        OutOfWork = "out-of-work",
+        /// The time was up.
+        Duration = "duration",
+        /// The throughput was steady.
+        Steady = "steady",
+        /// The figures asked for were known well enough.
+        Until = "until",
+        /// An operation failed where the first failure was to end it.
+        Failure = "failure",
+        /// It was asked to stop.
+        Stopped = "stopped",
+    }
+}
+
+named! {
     /// The class of an operation's outcome.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[repr(u8)]

@@ -19,6 +19,7 @@ mod workload;
 
 use std::collections::BTreeMap;
 
+use plimsoll_model::EndReason;
 use plimsoll_workload::{ArrivalLaw, RateProfile};
 use serde::{Deserialize, Serialize};
 
@@ -287,7 +288,9 @@ pub struct Stage {
     /// When its last worker ended; what the recorder did afterwards is not in it.
     pub ended_ns: Option<u64>,
     /// What ended it: the stop rule that held, the user, or a failure.
-    pub ended_by: Option<String>,
+    #[serde(default, with = "crate::by_name")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    pub ended_by: Option<EndReason>,
     /// In words and figures why a stop rule held; null where none ended it.
     #[serde(default)]
     pub ended_because: Option<String>,

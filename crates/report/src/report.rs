@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use plimsoll_analysis::verdict::Verdict;
 use plimsoll_analysis::{FailedShare, KindAnalysis, RowAnalysis, StepFigures};
-use plimsoll_model::{EndpointId, Interface, Moment, OpKind, RunId, Seed, WallTime};
+use plimsoll_model::{EndReason, EndpointId, Interface, Moment, OpKind, RunId, Seed, WallTime};
 use serde::Serialize;
 
 use crate::facts::{
@@ -157,7 +157,9 @@ pub struct StageReport {
     /// What ended it: `out-of-work`, `duration`, a stop rule (`steady`, `until`), `failure`, or
     /// `stopped` where somebody stopped it; null where that is not known, or where clients differ
     /// in it.
-    pub ended_by: Option<String>,
+    #[serde(serialize_with = "serial::display_if_known")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    pub ended_by: Option<EndReason>,
     /// Why a stop rule ended it before its time was up, in words and figures; null where none did.
     pub ended_because: Option<String>,
     /// User and system CPU time of this program while it ran; null in virtual time.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_analysis::{KindAnalysis, RowAnalysis};
-use plimsoll_model::{ByteRate, OpKind, OpRate};
+use plimsoll_model::{ByteRate, EndReason, OpKind, OpRate};
 
 use crate::format::plural;
 use crate::format::{byte_rate, bytes, count, duration, known, number};
@@ -181,19 +181,18 @@ pub fn stage_title(name: &str, iteration: u32) -> String {
 
 /// Returns when a stage ran, and what ended it: `2.00 s from +1.00 s, time up`.
 pub(crate) fn ran(stage: &StageReport) -> String {
-    let ended = stage.ended_by.as_deref().map_or(String::new(), |by| format!(", {}", ended(by)));
+    let ended = stage.ended_by.map_or(String::new(), |by| format!(", {}", ended(by)));
     format!("{} from +{}{ended}", duration(stage.took), duration(stage.started_after))
 }
 
 /// Returns what ended a stage, in words.
-fn ended(by: &str) -> &str {
+fn ended(by: EndReason) -> &'static str {
     match by {
-        "out-of-work" => "all work done",
-        "duration" => "time up",
-        "steady" | "until" => "ended by a stop rule",
-        "failure" => "ended by a failure",
-        "stopped" => "stopped early",
-        other => other,
+        EndReason::OutOfWork => "all work done",
+        EndReason::Duration => "time up",
+        EndReason::Steady | EndReason::Until => "ended by a stop rule",
+        EndReason::Failure => "ended by a failure",
+        EndReason::Stopped => "stopped early",
     }
 }
 
@@ -272,8 +271,8 @@ pub(crate) fn prepared(stage: &StageReport) -> String {
         failed => format!("; {} failed", count(failed)),
     };
     // That it came to its end needs no word.
-    let ended = match stage.ended_by.as_deref() {
-        None | Some("out-of-work" | "duration") => String::new(),
+    let ended = match stage.ended_by {
+        None | Some(EndReason::OutOfWork | EndReason::Duration) => String::new(),
         Some(by) => format!("; {}", ended(by)),
     };
     format!("{all} in {}{failed}{ended} (no result)", duration(stage.took))

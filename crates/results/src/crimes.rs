@@ -1,7 +1,7 @@
 //! What the record says of a run, as far as it bears on whether its figures mislead.
 
 use plimsoll_analysis::{CrimeFacts, crimes, host_of, is_loopback};
-use plimsoll_model::{OpKind, SyncMode};
+use plimsoll_model::{EndReason, OpKind, SyncMode};
 use plimsoll_record::schema::{Manifest, Target};
 use plimsoll_report::{
     AdviceLine, CacheState, LoopModel, Report, RowReport, StageReport, VerificationMode,
@@ -49,7 +49,7 @@ fn facts(
     let reads_own = on_objects().any(reads) && data > 0;
     let holds_data = is_on_this_host || rows().any(|row| row.is_on_files);
     let loops = |row: &&RowReport| row.loop_model != LoopModel::Open;
-    let is_timed = |stage: &&StageReport| stage.ended_by.as_deref() != Some("out-of-work");
+    let is_timed = |stage: &&StageReport| stage.ended_by != Some(EndReason::OutOfWork);
     let spans = report.results().filter(is_timed).flat_map(|stage| &stage.rows);
     let lasted = spans.filter_map(|row| row.analysis.took());
     // Probes are open loops that cut their own beginning, all of them together; only the first is a

@@ -6,7 +6,7 @@ use plimsoll_analysis::load_line::{
     CurvePoint, LoadLineAnalysis, LoadLineAsked, ProbeStage, find_load_line,
 };
 use plimsoll_analysis::verdict::LimitClass;
-use plimsoll_model::{JobId, Moment, StageId};
+use plimsoll_model::{EndReason, JobId, Moment, StageId};
 use plimsoll_record::schema::{Manifest, Stage};
 use plimsoll_report::{
     LoadLineReport, Report, RunVerdict, StageReport, numbered_title, numbers_of_titles, stage_title,
@@ -21,10 +21,6 @@ use crate::queue_theory;
 
 /// Probes up to this multiple of the line's rate show what gives way there.
 const NEXT_ABOVE: f64 = 1.3;
-/// What ends a probe when all that was due was issued.
-const DURATION: &str = "duration";
-/// What ends one in which there was nothing left to do.
-const OUT_OF_WORK: &str = "out-of-work";
 
 impl Record {
     /// Returns the load lines, where the run looked for some and nothing but its whole is asked
@@ -121,7 +117,7 @@ fn of_missed(verdict: RunVerdict) -> RunVerdict {
 
 /// Returns why a search ended with a probe in which there was nothing left to do.
 fn ran_out(stage: &Stage) -> Option<String> {
-    (stage.ended_by.as_deref() == Some(OUT_OF_WORK)).then(|| {
+    (stage.ended_by == Some(EndReason::OutOfWork)).then(|| {
         format!(
             "there was nothing left to do in {}, which ended the search: give it more (`objects`)",
             stage.name
@@ -147,6 +143,7 @@ fn probe(stage: &Stage) -> Option<ProbeStage> {
         ended: Moment::from_ns(stage.ended_ns?),
         lasts: Duration::from_nanos(probe.lasts_ns),
         skipped_count: schedule.and_then(|schedule| schedule.skipped_count).unwrap_or(0),
-        is_cut: stage.ended_by.as_deref() != Some(DURATION),
+        // The time is up when all that was due was issued.
+        is_cut: stage.ended_by != Some(EndReason::Duration),
     })
 }

@@ -179,7 +179,7 @@ impl Record {
             started_after: Duration::from_nanos(stage.started.as_ns().saturating_sub(first_ns)),
             took: stage.ended.since(stage.started),
             threads: Some(entry.threads_count),
-            ended_by: entry.ended_by.clone(),
+            ended_by: entry.ended_by,
             ended_because: entry.ended_because.clone(),
             cpu,
             cpu_share: cpu

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_engine::{
-    EndReason, EngineConfig, FilesJobs, JobTiming, KeptOps, Live, ObjectsJob, RingConfig,
-    StageContext, StageLimits, StageOutcome, StageWork, StopFlag, VirtualTime, run_stage,
+    EngineConfig, FilesJobs, JobTiming, KeptOps, Live, ObjectsJob, RingConfig, StageContext,
+    StageLimits, StageOutcome, StageWork, StopFlag, VirtualTime, run_stage,
 };
 use plimsoll_model::{
-    Clock, ErrorClass, Interface, JobId, Moment, OpKind, OpRecord, Seed, SharedClock, StageId,
-    StageKind, WallTime, WorkerId,
+    Clock, EndReason, ErrorClass, Interface, JobId, Moment, OpKind, OpRecord, Seed, SharedClock,
+    StageId, StageKind, WallTime, WorkerId,
 };
 use plimsoll_oracle::{Behaviour, Script, ScriptedDriver, ScriptedFiles};
 use plimsoll_workload::data::Generator;

@@ -2,10 +2,9 @@
 //! clock.
 
 use plimsoll_driver::Handle;
-use plimsoll_model::{EndpointId, JobId, Moment, WorkerId};
+use plimsoll_model::{EndReason, EndpointId, JobId, Moment, WorkerId};
 use plimsoll_workload::files::{FileOp, FileStream};
 
-use crate::outcome::EndReason;
 use crate::pacing::{Pacer, Start, Turn};
 
 /// What a worker does next.

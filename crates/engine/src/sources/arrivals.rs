@@ -5,11 +5,10 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::task::Waker;
 
-use plimsoll_model::{Moment, WorkerId};
+use plimsoll_model::{EndReason, Moment, WorkerId};
 use plimsoll_workload::objects::{ObjectSource, PlannedOp};
 
 use super::{SourceContext, has_unknown_size};
-use crate::outcome::EndReason;
 use crate::pacing::{Pacer, Start, Turn};
 use crate::records::Finished;
 use crate::server_names::VersionNames;

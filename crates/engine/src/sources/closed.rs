@@ -2,11 +2,10 @@
 
 use std::task::Waker;
 
-use plimsoll_model::{ErrorClass, Moment, OpKind, WorkerId};
+use plimsoll_model::{EndReason, ErrorClass, Moment, OpKind, WorkerId};
 use plimsoll_workload::objects::{ObjectSource, PlannedOp};
 
 use super::{SourceContext, has_unknown_size, is_away};
-use crate::outcome::EndReason;
 use crate::pacing::{Pacer, Start, Turn};
 use crate::records::Finished;
 use crate::server_names::VersionNames;

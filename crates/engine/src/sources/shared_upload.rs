@@ -5,14 +5,13 @@ use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use plimsoll_model::{Moment, OpKind};
+use plimsoll_model::{EndReason, Moment, OpKind};
 use plimsoll_workload::objects::{PlannedOp, UploadPlan};
 use plimsoll_workload::plan::Work;
 
 use super::closed::PlannedOps;
 use super::uploads::{Parts, name_of};
 use crate::job::JobFacts;
-use crate::outcome::EndReason;
 use crate::records::Finished;
 use crate::source::{Issued, OpNames, OpSource, Step};
 

@@ -8,12 +8,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
 
-use plimsoll_model::{ErrorClass, Moment, ObjectId, OpKind, WorkerId};
+use plimsoll_model::{EndReason, ErrorClass, Moment, ObjectId, OpKind, WorkerId};
 use plimsoll_workload::objects::{ObjectRef, PlannedOp, Subject};
 use plimsoll_workload::plan::SetIndex;
 
 use super::closed::PlannedOps;
-use crate::outcome::EndReason;
 use crate::records::Finished;
 use crate::source::{Issued, OpNames, OpSource, Step, UploadParts};
 

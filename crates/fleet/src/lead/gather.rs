@@ -6,10 +6,8 @@ use std::sync::Arc;
 use std::thread::{Scope, ScopedJoinHandle};
 
 use plimsoll_conduct::{CallerError, Done, Observer, Recording, Stop, in_one_line, note_outcome};
-use plimsoll_engine::{
-    EndReason, JobOutcome, OpSink, OpSinkError, ScheduleOutcome, StageOutcome, Unchecked,
-};
-use plimsoll_model::{Bytes, JobId, Moment, OpRecord, PackedOp, SeriesKey, StageId};
+use plimsoll_engine::{JobOutcome, OpSink, OpSinkError, ScheduleOutcome, StageOutcome, Unchecked};
+use plimsoll_model::{Bytes, EndReason, JobId, Moment, OpRecord, PackedOp, SeriesKey, StageId};
 use plimsoll_record::schema::{ClockReading, Manifest, Stage};
 use plimsoll_record::{OpLog, Receiving, RecordError, RunDirectory, Staging, sample_of, series_of};
 use plimsoll_report::format;

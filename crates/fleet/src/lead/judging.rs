@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use plimsoll_engine::{EndReason, Live, LivePart, PartSeen, PartState, StageRules};
+use plimsoll_engine::{Live, LivePart, PartSeen, PartState, StageRules};
+use plimsoll_model::EndReason;
 
 use super::hearing::Machine;
 use crate::contents::fetch;

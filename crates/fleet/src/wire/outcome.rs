@@ -8,10 +8,10 @@ use std::time::Duration;
 use plimsoll_conduct::{Done, note_outcome};
 use plimsoll_driver::Settled;
 use plimsoll_engine::{
-    EndReason, ErrorSample, JobOutcome, LooksOutcome, ScheduleOutcome, StageOutcome, Unchecked,
+    ErrorSample, JobOutcome, LooksOutcome, ScheduleOutcome, StageOutcome, Unchecked,
 };
 use plimsoll_model::{
-    EndpointId, ErrorClass, JobId, Moment, OpKind, SocketsSeen, StageId, StandstillsSeen,
+    EndReason, EndpointId, ErrorClass, JobId, Moment, OpKind, SocketsSeen, StageId, StandstillsSeen,
 };
 use plimsoll_record::schema;
 use plimsoll_stats::{Timeline, Totals};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use plimsoll_model::WallTime;
+use plimsoll_model::{EndReason, WallTime};
 
 use super::clients::Client;
 use super::{MergeError, MergePart};
@@ -12,8 +12,6 @@ use crate::schema::{
     join_evidence, sum_known,
 };
 
-/// What a stage ended by that had done all of its work, whatever time that took.
-const ENDED_BY_WORK: &str = "out-of-work";
 /// What stands for the stage that a run does not have.
 const NONE: &str = "no further stage";
 
@@ -245,7 +243,7 @@ pub(super) fn note_stages<E>(
                     planned_index: stage.planned(),
                     started_ns: stage.started_ns,
                     ended_ns: stage.ended_ns,
-                    ended_by: stage.ended_by.clone(),
+                    ended_by: stage.ended_by,
                     jobs: stage.jobs.iter().map(MergedJob::from).collect(),
                 }),
                 false => before.iter().find(|of| usize::from(of.index) == own).cloned(),
@@ -321,7 +319,7 @@ fn spans(index: u8, clients: &[Client]) -> Vec<Span<'_>> {
     let mut spans = Vec::new();
     for Client { run, .. } in clients {
         let Some(of) = run.stages.iter().find(|of| of.index == index) else { continue };
-        let by_work = of.ended_by.as_deref() == Some(ENDED_BY_WORK);
+        let by_work = of.ended_by == Some(EndReason::OutOfWork);
         let (started, ended) = (of.started_ns, of.ended_ns);
         spans.push(Span { run_id: &run.run_id, started, ended, by_work });
     }

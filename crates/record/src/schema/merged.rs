@@ -1,5 +1,6 @@
 //! What the manifest says of the runs that were merged into one.
 
+use plimsoll_model::EndReason;
 use serde::{Deserialize, Serialize};
 
 use super::{MergedJob, RecordedWorkload};
@@ -44,7 +45,9 @@ pub struct MergedStage {
     /// When the run's last worker ended it.
     pub ended_ns: Option<u64>,
     /// What ended it.
-    pub ended_by: Option<String>,
+    #[serde(default, with = "crate::by_name")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    pub ended_by: Option<EndReason>,
     /// The workers that the run gave each of its jobs, in their order.
     pub jobs: Vec<MergedJob>,
 }

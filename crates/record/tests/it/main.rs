@@ -14,8 +14,8 @@ mod salvage;
 mod summary;
 
 use plimsoll_model::{
-    EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpRecord, RunId, StageId, WallTime,
-    WorkerId,
+    EndReason, EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpRecord, RunId, StageId,
+    WallTime, WorkerId,
 };
 use plimsoll_record::schema::{
     self, Cleanup, CleanupState, ClockInfo, FirstError, LoopModel, Machine, MergedJob, MergedRun,
@@ -125,7 +125,7 @@ fn manifest() -> Manifest {
                 planned_index: Some(0),
                 started_ns: Some(0),
                 ended_ns: Some(5),
-                ended_by: Some("duration".to_owned()),
+                ended_by: Some(EndReason::Duration),
                 jobs: vec![MergedJob { worker_first: 0, workers_count: 20 }],
             }],
             workload: None,

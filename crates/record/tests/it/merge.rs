@@ -9,7 +9,8 @@ use std::fs;
 use std::path::Path;
 
 use plimsoll_model::{
-    EndpointId, Moment, ObjectId, OpKind, OpRecord, RunId, SeriesKey, StageId, WallTime, WorkerId,
+    EndReason, EndpointId, Moment, ObjectId, OpKind, OpRecord, RunId, SeriesKey, StageId, WallTime,
+    WorkerId,
 };
 use plimsoll_record::schema::{
     FilesTarget, LoopModel, RunState, Schedule, ScrapedPage, Stage, StageJob, StageKind, Target,
@@ -362,7 +363,7 @@ fn what_the_parts_differ_in_is_not_claimed_of_the_whole() {
                 "measure": { "duration_ns": 5, "operations": [] },
             })
             .into();
-            part.manifest.stages[1].ended_by = Some("duration".to_owned());
+            part.manifest.stages[1].ended_by = Some(EndReason::Duration);
         }
         parts
     };
@@ -380,7 +381,7 @@ fn what_the_parts_differ_in_is_not_claimed_of_the_whole() {
         workload["seed"] = other.seed.into();
         workload["measure"]["duration_ns"] = 6.into();
         other.workload = workload.into();
-        other.stages[1].ended_by = Some("user".to_owned());
+        other.stages[1].ended_by = Some(EndReason::Stopped);
         if turned {
             parts.reverse();
         }
@@ -398,8 +399,8 @@ fn what_the_parts_differ_in_is_not_claimed_of_the_whole() {
         "measure": null,
     });
     assert_eq!(whole.workload.to_value(), left);
-    let ended: Vec<Option<&str>> = whole.stages.iter().map(|it| it.ended_by.as_deref()).collect();
-    assert_eq!(ended, [own.stages[0].ended_by.as_deref(), None]);
+    let ended: Vec<Option<EndReason>> = whole.stages.iter().map(|it| it.ended_by).collect();
+    assert_eq!(ended, [own.stages[0].ended_by, None]);
     let seeds: Vec<Option<u64>> = whole.merged.iter().map(|part| part.seed).collect();
     assert_eq!(seeds, [Some(own.seed), Some(own.seed - 1)]);
     let note = "the merged runs differ in tool version, seed (each stands under `merged`), \

@@ -1,6 +1,6 @@
 //! The report as people see it, with every figure worked out by hand.
 
-use plimsoll_model::{EndpointId, OpRecord, WorkerId};
+use plimsoll_model::{EndReason, EndpointId, OpRecord, WorkerId};
 
 use super::*;
 use crate::StageReport;
@@ -142,11 +142,11 @@ fn ends_that_were_seen_late_are_told_with_what_helps() {
 fn what_ended_each_stage_is_told() {
     let mut report = fixture::suite();
     let [prepare, rest @ ..] = &mut report.stages[..] else { panic!("no stages") };
-    prepare.ended_by = Some("stopped".to_owned());
-    let reasons = ["out-of-work", "duration", "until", "failure"];
+    prepare.ended_by = Some(EndReason::Stopped);
+    let reasons = [EndReason::OutOfWork, EndReason::Duration, EndReason::Until, EndReason::Failure];
     for (stage, reason) in rest.iter_mut().filter(|stage| stage.is_result).zip(reasons) {
-        stage.ended_by = Some(reason.to_owned());
-        let is_rule = reason == "until";
+        stage.ended_by = Some(reason);
+        let is_rule = reason == EndReason::Until;
         stage.ended_because =
             is_rule.then(|| "ci(p99) is ±4.2 %, at most 5 % was asked".to_owned());
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_analysis::{EndedInterval, Figures as Measured, KindAnalysis, KindDetails};
-use plimsoll_model::{Moment, OpKind, WallTime};
+use plimsoll_model::{EndReason, Moment, OpKind, WallTime};
 use plimsoll_report::{Report, RowReport, RunState, StageReport};
 use plimsoll_workload::plan::spec::{JobSpec, OpSpec, WorkSpec, WorkStage};
 
@@ -182,7 +182,7 @@ impl<'a> Taking<'a> {
         let has_begun = |of: &StateAt| of.state == "running" || of.state == "sleeping";
         let ran = |stage: &&mut ArchivedStage| stage.states.iter().any(has_begun);
         // What ended by itself was not cut short by what ended the run.
-        let is_open = |last: &StageReport| last.ended_by.as_ref().is_none_or(|by| by == "stopped");
+        let is_open = |last: &StageReport| last.ended_by.is_none_or(|by| by == EndReason::Stopped);
         let is_cut = state == "cancelled" || self.report.stages.last().is_some_and(is_open);
         if let Some(last) = stages.iter_mut().rfind(ran).filter(|_| is_cut) {
             let states = last.states.last_mut();

@@ -1,6 +1,6 @@
 //! Runs of several stages and jobs: which belong together, and which are refused.
 
-use plimsoll_model::{OpRecord, StageId, WorkerId};
+use plimsoll_model::{EndReason, OpRecord, StageId, WorkerId};
 use plimsoll_record::schema::{
     FilesStage, LoopModel, MergedRun, MergedStage, ProcessUsage, Schedule, StageJob, StageKind,
 };
@@ -23,7 +23,7 @@ fn part(
     let mut manifest = part_manifest(run_id, later, &spans);
     for (stage, (_, name, ..)) in manifest.stages.iter_mut().zip(stages) {
         stage.name = (*name).to_owned();
-        stage.ended_by = Some("duration".to_owned());
+        stage.ended_by = Some(EndReason::Duration);
         stage.planned_index = Some(stage.index.into());
     }
     merge_part(manifest, Vec::new(), 2)
@@ -99,7 +99,7 @@ fn what_ends_by_work_lasts_from_the_first_beginning_to_the_last_end() {
     let put_and_delete = |run_id: &str, from: u64, until: u64| {
         let mut part =
             part(run_id, 0, &[(MEASURE, "put", 0, 10), (MEASURE, "delete", from, until)]);
-        part.manifest.stages[1].ended_by = Some("out-of-work".to_owned());
+        part.manifest.stages[1].ended_by = Some(EndReason::OutOfWork);
         part
     };
     let whole = whole_of(vec![put_and_delete("a", 10, 12), put_and_delete("b", 11, 15)]);
