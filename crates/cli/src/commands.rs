@@ -34,6 +34,19 @@ pub(crate) mod warp_shown;
 pub(crate) mod weed;
 pub(crate) mod weed_benchmark;
 
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::ui::Ui;
+
+/// Prints another tool's own help, and where that of our flags is.
+fn help_of(help: &str, name: &str, ui: &Ui) -> Result<ExitCode> {
+    let ours = format!("plimsoll's own flags stand before these: plimsoll as {name} --help");
+    ui.result(&format!("{help}\n{ours}\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// What has the workload printed that another tool's words mean, wherever it stands among them.
 const EXPLAIN: &str = "--explain";
 

@@ -294,6 +294,16 @@ mod tests {
             kept("plimsoll as warp run f.yml -var SecretKey=S1 --var=Host=h"),
             "plimsoll as warp run f.yml -var SecretKey=*REDACTED* --var=Host=*REDACTED*"
         );
+        // A dash that was left out.
+        assert_eq!(
+            kept("plimsoll as s3-benchmark -a A1 s S1"),
+            "plimsoll as s3-benchmark -a *REDACTED* *REDACTED* *REDACTED*"
+        );
+        // A switch that is not warp's but ours.
+        assert_eq!(
+            kept("plimsoll as warp get --fail-on-client-limit --concurrent 4"),
+            "plimsoll as warp get --fail-on-client-limit --concurrent 4"
+        );
         assert_eq!(
             kept("plimsoll as warp get -nonsense=S1"),
             "plimsoll as warp get -nonsense=*REDACTED*"

@@ -3,14 +3,14 @@
 //! An option is taken, or taken with a [`Note`] of what differs, or refused by name; none is
 //! passed over. The table of `docs/coming-from-fio.md` lists them one by one.
 
-mod arguments;
+pub(crate) mod arguments;
 mod clients;
 mod error;
 mod job;
 pub mod layout;
 mod lines;
 mod lower;
-mod options;
+pub(crate) mod options;
 mod resolve;
 mod sums;
 mod values;
@@ -25,10 +25,12 @@ pub use clients::Client;
 pub use error::{FioError, Place, Problem};
 pub use job::{
     Amount, BlockShare, Blocks, DEFAULT_PERCENTILES, Direction, Directions, Distribution, Engine,
-    Files, Flow, Job, JobFile, Logs, Note, Order, Pattern, Queue, RateProcess, Rates, Reporting,
-    Span, SyncMode, Thinktime, Timing, Verify,
+    Files, Flow, Job, JobFile, Logs, Order, Pattern, Queue, RateProcess, Rates, Reporting, Span,
+    SyncMode, Thinktime, Timing, Verify,
 };
 pub use lower::{Lowered, LoweredStage, Machine, lower, paths_asked};
+
+pub use crate::command_line::Note;
 
 /// How sizes are read, for people.
 pub const SIZES: &str = "4M is 4,194,304 bytes, as in fio; with kb_base=1000 it is 4,000,000";

@@ -12,10 +12,15 @@ pub mod s3_benchmark;
 pub mod warp;
 pub mod weed_benchmark;
 
+mod command_line;
 mod correction;
 mod figures;
 mod spelling;
 
+#[cfg(test)]
+mod document_tests;
+
+pub use command_line::{LineError, Note};
 use plimsoll_workload::plan::spec::{Arrivals, OpenSpec, PacingSpec, RateSpec};
 use plimsoll_workload::plan::{FieldPath, InvalidField, Segment};
 

@@ -4,15 +4,17 @@
 //! over. The table of `docs/coming-from-mdtest.md` lists them one by one.
 
 mod arguments;
-mod error;
-mod flags;
+pub(crate) mod flags;
 pub mod layout;
 mod lower;
 mod plan;
 mod written;
 
-pub use error::MdtestError;
-pub use plan::{MdtestPlan, Note, PlannedRow, TableOptions};
+pub use plan::{MdtestPlan, PlannedRow, TableOptions};
+
+pub use crate::command_line::Note;
+
+use crate::command_line::LineError;
 
 /// How sizes are read, for people.
 pub const SIZES: &str = "4M is 4,194,304 bytes, as in mdtest";
@@ -32,7 +34,7 @@ pub const WORDS: [(&str, &str); 9] = [
 
 /// Returns what a command line asks for; `args` begin behind mdtest's name, or with the
 /// `mpiexec -np N mdtest` before it.
-pub fn from_args(args: &[String]) -> Result<MdtestPlan, MdtestError> {
+pub fn from_args(args: &[String]) -> Result<MdtestPlan, LineError> {
     lower::lower(arguments::read(args)?)
 }
 

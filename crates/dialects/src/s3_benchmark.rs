@@ -9,27 +9,30 @@ mod lower;
 mod size;
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 pub use corrections::CORRECTIONS;
 
 pub use crate::correction::Correction;
 
-use crate::spelling;
+use crate::command_line::Kind::{self, Number, Text};
+use crate::command_line::{
+    Flag, Given, HIDDEN, LineError, Set, fill, find, go_help, go_number, read_go, set, taken, text,
+};
+use crate::spelling::did_you_mean;
 
 /// How sizes are read, for people.
 pub const SIZES: &str = "4M is 4,194,304 bytes, as in s3-benchmark";
-/// What stands for a key wherever a line is shown.
-const HIDDEN: &str = "*REDACTED*";
 /// The tests of one loop: each is a stage of the run, and a run has no more stages than numbers of
 /// one byte.
 pub const TESTS_PER_LOOP: u32 = 5;
 /// The most loops of one run.
 pub const LOOPS_MAX: u32 = 256 / TESTS_PER_LOOP;
-/// The largest object that one PUT writes.
-const SIZE_BYTES_MAX: u64 = 5 << 30;
+/// A duration, threads or loops.
+const MANY: RangeInclusive<u64> = 1..=i32::MAX as u64;
 
 /// What a command line asks for. Its `Debug` form holds no key.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Benchmark {
     /// `-a`.
     pub access_key: String,
@@ -56,7 +59,7 @@ pub struct Benchmark {
 }
 
 /// Where the store is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Address {
     /// Whether the scheme is `https`.
     pub tls: bool,
@@ -80,122 +83,40 @@ impl fmt::Debug for Benchmark {
     }
 }
 
-/// What is wrong with a command line of s3-benchmark.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum S3BenchmarkError {
-    /// It is not written as flags of Go programs are.
-    #[error("{0}")]
-    Form(String),
-    /// s3-benchmark has no such flag.
-    #[error(
-        "`{flag}` is no flag of s3-benchmark, which has -a -b -d -l -r -s -t -u -z{}",
-        did_you_mean(.nearest)
-    )]
-    Unknown {
-        /// The flag.
-        flag: String,
-        /// Another one that looks like it.
-        nearest: Option<&'static str>,
-    },
-    /// The value makes no sense.
-    #[error("-{flag} `{value}`: {why}")]
-    Value {
-        /// The flag's letter.
-        flag: &'static str,
-        /// What was written.
-        value: String,
-        /// Why, or what to write.
-        why: String,
-    },
-    /// It asks for [`help`].
-    #[error("-help asks for help, and nothing else beside it")]
-    Help,
-    /// A key is not there.
-    #[error("there is no {what} (-{flag}); s3-benchmark does not go without either")]
-    NoKey {
-        /// Which.
-        what: &'static str,
-        /// The flag's letter.
-        flag: &'static str,
-    },
+/// What messages call the program.
+const PROGRAM: &str = "s3-benchmark";
+
+type Row = Flag<Set<Benchmark>>;
+
+const fn flag(name: &'static str, kind: Kind, default: &'static str, to: Set<Benchmark>) -> Row {
+    taken(name, kind, default, to)
 }
 
-fn did_you_mean(nearest: &Option<&'static str>) -> String {
-    nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
-}
-
-/// The values as written, before they are read.
-struct Written {
-    access_key: String,
-    secret_key: String,
-    url: String,
-    bucket: String,
-    region: String,
-    duration: String,
-    threads: String,
-    loops: String,
-    size: String,
-}
-
-impl Default for Written {
-    fn default() -> Self {
-        Self {
-            access_key: String::new(),
-            secret_key: String::new(),
-            url: "http://s3.wasabisys.com".to_owned(),
-            bucket: "wasabi-benchmark-bucket".to_owned(),
-            region: "us-east-1".to_owned(),
-            duration: "60".to_owned(),
-            threads: "1".to_owned(),
-            loops: "1".to_owned(),
-            size: "1M".to_owned(),
-        }
-    }
-}
-
-impl Written {
-    fn of_flag(&mut self, name: &str) -> Option<&mut String> {
-        Some(match name {
-            "a" => &mut self.access_key,
-            "b" => &mut self.bucket,
-            "d" => &mut self.duration,
-            "l" => &mut self.loops,
-            "r" => &mut self.region,
-            "s" => &mut self.secret_key,
-            "t" => &mut self.threads,
-            "u" => &mut self.url,
-            "z" => &mut self.size,
-            _ => return None,
-        })
-    }
-}
-
-/// What the program's help says of its flags: their letters, what they hold and what they mean.
-const MEANINGS: [(&str, &str, &str); 9] = [
-    ("a", "string", "Access key"),
-    ("b", "string", "Bucket for testing"),
-    ("d", "int", "Duration of each test in seconds"),
-    ("l", "int", "Number of times to repeat test"),
-    ("r", "string", "Region for testing"),
-    ("s", "string", "Secret key"),
-    ("t", "int", "Number of threads to run"),
-    ("u", "string", "URL for host with method prefix"),
-    ("z", "string", "Size of objects in bytes with postfix K, M, and G"),
+/// The flags, with what the program's own help says of them.
+pub(crate) static FLAGS: [Row; 9] = [
+    flag("a", Text, "", |to, v| text(&mut to.access_key, v)).says("Access key"),
+    flag("b", Text, "wasabi-benchmark-bucket", |to, v| text(&mut to.bucket, v))
+        .says("Bucket for testing"),
+    flag("d", Number, "60", |to, v| set(&mut to.duration_s, go_number(v, MANY)))
+        .says("Duration of each test in seconds"),
+    flag("l", Number, "1", |to, v| set(&mut to.loops, loops(v)))
+        .says("Number of times to repeat test"),
+    flag("r", Text, "us-east-1", |to, v| text(&mut to.region, v)).says("Region for testing"),
+    flag("s", Text, "", |to, v| text(&mut to.secret_key, v)).says("Secret key"),
+    flag("t", Number, "1", |to, v| set(&mut to.threads, go_number(v, MANY)))
+        .says("Number of threads to run"),
+    flag("u", Text, "http://s3.wasabisys.com", |to, v| text(&mut to.url, v))
+        .says("URL for host with method prefix"),
+    flag("z", Text, "1M", |to, v| {
+        v.clone_into(&mut to.size);
+        set(&mut to.size_bytes, size::parse(v))
+    })
+    .says("Size of objects in bytes with postfix K, M, and G"),
 ];
 
 /// Returns what `s3-benchmark -help` tells.
 pub fn help() -> String {
-    let mut defaults = Written::default();
-    let flags = MEANINGS.iter().map(|(flag, kind, meaning)| {
-        let default = match (defaults.of_flag(flag).map(|text| &**text), *kind) {
-            (None | Some(""), _) => String::new(),
-            (Some(number), "int") => format!(" (default {number})"),
-            (Some(text), _) => format!(" (default \"{text}\")"),
-        };
-        format!("  -{flag} {kind}\n    \t{meaning}{default}\n")
-    });
-    let flags: String = flags.collect();
-    format!("Usage of s3-benchmark:\n{flags}")
+    go_help("Usage of s3-benchmark:", &FLAGS)
 }
 
 /// What people write for a flag of one letter.
@@ -218,112 +139,53 @@ const LONGER: [(&str, &str); 15] = [
 ];
 
 /// Returns what a command line asks for; `args` begin behind the name of the program.
-pub fn from_args(args: &[String]) -> Result<Benchmark, S3BenchmarkError> {
-    let written = read(args)?;
+pub fn from_args(args: &[String]) -> Result<Benchmark, LineError> {
+    let values = read_go(args, PROGRAM, (&FLAGS, &[]), |given| Err(unknown(given)))?;
+    let mut asked = Benchmark::default();
+    fill(&FLAGS, &values, &mut asked)?;
     for (what, flag, key) in
-        [("access key", "a", &written.access_key), ("secret key", "s", &written.secret_key)]
+        [("access key", "a", &asked.access_key), ("secret key", "s", &asked.secret_key)]
     {
         if key.is_empty() {
-            return Err(S3BenchmarkError::NoKey { what, flag });
+            let text =
+                format!("there is no {what} (-{flag}); {PROGRAM} does not go without either");
+            return Err(LineError::Form(text));
         }
     }
-    let size_bytes = size::parse(&written.size).map_err(|why| value("z", &written.size, why))?;
-    if size_bytes > SIZE_BYTES_MAX {
-        return Err(value("z", &written.size, "one PUT writes at most 5G".to_owned()));
-    }
-    let loops = number("l", &written.loops)?;
-    if loops > LOOPS_MAX {
-        let why = format!(
-            "one run has at most {LOOPS_MAX} loops of {TESTS_PER_LOOP} tests; start it again for \
-            more"
-        );
-        return Err(value("l", &written.loops, why));
-    }
-    Ok(Benchmark {
-        address: address(&written.url).map_err(|why| value("u", &written.url, why))?,
-        duration_s: number("d", &written.duration)?,
-        threads: number("t", &written.threads)?,
-        loops,
-        size_bytes,
-        access_key: written.access_key,
-        secret_key: written.secret_key,
-        url: written.url,
-        bucket: written.bucket,
-        region: written.region,
-        size: written.size,
-    })
+    asked.address = address(&asked.url).map_err(|why| {
+        LineError::value(format!("`-u={}`", url_without_secrets(&asked.url)), why)
+    })?;
+    Ok(asked)
 }
 
-/// Returns the words of a command line without its keys.
+/// Returns the words of a command line without its keys, and without all that is not known.
 pub fn without_secrets(args: &[String]) -> Vec<String> {
-    let mut words = args.iter();
-    let mut shown = Vec::new();
-    while let Some(word) = words.next() {
-        let name = word.strip_prefix("--").or_else(|| word.strip_prefix('-')).unwrap_or_default();
-        let (name, given) =
-            name.split_once('=').map_or((name, None), |(name, given)| (name, Some(given)));
-        let is_plain = Written::default().of_flag(name).is_some() && !matches!(name, "a" | "s");
-        let hide = |value: &str| if is_plain { value.to_owned() } else { HIDDEN.to_owned() };
-        match given {
-            Some(value) => {
-                let flag = word.split_once('=').map_or(&**word, |(flag, _)| flag);
-                shown.push(format!("{flag}={}", hide(value)));
-            }
-            None => {
-                shown.push(word.clone());
-                shown.extend(words.next().map(|value| hide(value)));
-            }
-        }
-    }
-    shown
+    let is_plain = |name: &str| find(&FLAGS, name).is_some() && !["a", "s"].contains(&name);
+    let shown = |name: &str, value: &str| if is_plain(name) { value } else { HIDDEN }.to_owned();
+    crate::command_line::without_secrets(args, &|_| Some(Text), &shown)
 }
 
-/// Reads flags as Go programs do: `-x v`, `-x=v`, each also with two dashes; the last of two wins.
-fn read(args: &[String]) -> Result<Written, S3BenchmarkError> {
-    let mut written = Written::default();
-    let mut words = args.iter();
-    while let Some(word) = words.next() {
-        let name = word.strip_prefix("--").or_else(|| word.strip_prefix('-')).unwrap_or_default();
-        if name.is_empty() {
-            let text = format!(
-                "`{word}` is no flag; s3-benchmark would pass over it and all that follows, so \
-                 leave it out"
-            );
-            return Err(S3BenchmarkError::Form(text));
-        }
-        let (name, given) =
-            name.split_once('=').map_or((name, None), |(name, given)| (name, Some(given)));
-        let Some(place) = written.of_flag(name) else {
-            return Err(match name {
-                "h" | "help" => S3BenchmarkError::Help,
-                _ => unknown(word, name),
-            });
-        };
-        let given = match given {
-            Some(given) => given,
-            None => words.next().ok_or_else(|| {
-                S3BenchmarkError::Form(format!("`{word}` has no value behind it"))
-            })?,
-        };
-        given.clone_into(place);
-    }
-    Ok(written)
-}
-
-fn unknown(word: &str, name: &str) -> S3BenchmarkError {
-    let longer = spelling::nearest(name, LONGER.iter().map(|(longer, _)| *longer));
-    let flag = match longer {
+fn unknown(given: &Given<'_>) -> LineError {
+    let known = LONGER.iter().map(|(longer, flag)| (*longer, (*flag).to_owned()));
+    let hint = did_you_mean(given.name, known);
+    let written = match given.name.chars().next() {
         // A key that is written at once behind its letter.
-        None if name.starts_with(['a', 's']) => format!("-{}{HIDDEN}", &name[..1]),
-        _ => word.split_once('=').map_or(word, |(flag, _)| flag).to_owned(),
+        Some(letter @ ('a' | 's')) if hint.is_empty() => format!("`-{letter}{HIDDEN}`"),
+        _ => given.quoted(),
     };
-    let nearest = LONGER.iter().find(|(each, _)| Some(*each) == longer).map(|(_, flag)| *flag);
-    S3BenchmarkError::Unknown { flag, nearest }
+    let letters: String = FLAGS.iter().map(|flag| format!(" -{}", flag.name)).collect();
+    LineError::unknown(written, &format!("no flag of {PROGRAM}, which has{letters}"), &hint)
 }
 
-fn value(flag: &'static str, value: &str, why: String) -> S3BenchmarkError {
-    let value = if flag == "u" { url_without_secrets(value) } else { value.to_owned() };
-    S3BenchmarkError::Value { flag, value, why }
+/// Reads how many loops there are.
+fn loops(text: &str) -> Result<u32, String> {
+    match go_number(text, MANY)? {
+        loops if loops > LOOPS_MAX => Err(format!(
+            "one run has at most {LOOPS_MAX} loops of {TESTS_PER_LOOP} tests; start it again for \
+             more"
+        )),
+        loops => Ok(loops),
+    }
 }
 
 /// Returns a URL without what may be a password, before `@`, or a token, behind `?` or `#`.
@@ -335,24 +197,6 @@ fn url_without_secrets(url: &str) -> String {
     };
     let end = shown.find(['?', '#']).unwrap_or(shown.len());
     shown[..end].to_owned()
-}
-
-/// Reads a number of at least 1. Go reads `010` as 8 and takes 0, which ends in a panic or
-/// does nothing.
-fn number(flag: &'static str, text: &str) -> Result<u32, S3BenchmarkError> {
-    let refused = |why: &str| Err(value(flag, text, why.to_owned()));
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits {
-        return refused("it is a whole number in decimal digits");
-    }
-    match text.parse::<u32>() {
-        Ok(0) => refused("it is 1 at least"),
-        Ok(_) if text.starts_with('0') => {
-            refused("s3-benchmark reads a number that begins with 0 as octal; write it without")
-        }
-        Ok(number) if number <= i32::MAX as u32 => Ok(number),
-        _ => refused("the number is too large"),
-    }
 }
 
 /// Reads a URL of scheme, host and port.

@@ -1,12 +1,21 @@
 //! How alike two words are spelled, for a message that suggests what was meant.
 
-/// Returns the one of `names` that is spelled most like `name`, if it is at least half like it.
-pub(crate) fn nearest(
+/// Returns the end of a sentence that suggests the word that is spelled most like `name`, if one
+/// is at least half like it; of each that is known also what to write for it.
+pub(crate) fn did_you_mean(
     name: &str,
-    names: impl Iterator<Item = &'static str>,
-) -> Option<&'static str> {
-    let (distance, nearest) = names.map(|known| (distance(name, known), known)).min()?;
-    (distance * 2 <= name.chars().count()).then_some(nearest)
+    known: impl Iterator<Item = (&'static str, String)>,
+) -> String {
+    let away = |known: &str| match known.eq_ignore_ascii_case(name) {
+        true => 0,
+        false => distance(name, known),
+    };
+    match known.map(|(known, meant)| (away(known), known, meant)).min() {
+        Some((distance, _, meant)) if distance * 2 <= name.chars().count() => {
+            format!("; did you mean `{meant}`?")
+        }
+        _ => String::new(),
+    }
 }
 
 /// Returns how many letters must be put in, taken out or changed to make one word of the other.

@@ -9,8 +9,7 @@ mod asked;
 mod clients;
 pub mod cmp;
 mod command;
-mod error;
-mod flags;
+pub(crate) mod flags;
 pub mod layout;
 mod lower;
 pub mod report;
@@ -24,18 +23,19 @@ mod yaml;
 use std::fmt;
 
 pub use command::{WarpBenchmark, WarpCommand};
-pub use error::WarpArgError;
+pub use flags::idle_flags;
 pub use run::{WarpRun, WarpShown, WarpSignature, WarpStore};
 pub use summed::document;
 pub use workload::{
     BATCH, CONCURRENT, COPIES, MAX_KEYS, MEMBERS, PARTS, Sizes, VERSIONS, WEIGHTS, WarpWorkload,
 };
 
+pub use crate::command_line::Note;
+
+use crate::command_line::{HIDDEN, LineError};
+
 /// How sizes are read, for people.
 pub const SIZES: &str = "4M is 4,000,000 bytes, as in warp; 4MiB is 4,194,304";
-
-/// What stands for a secret wherever a line is shown.
-const HIDDEN: &str = "*REDACTED*";
 
 /// A command line of warp's, or a file of `warp run`, as it is to be carried out here. Its `Debug`
 /// form holds no secret.
@@ -57,15 +57,6 @@ pub struct WarpLine {
     pub notes: Vec<Note>,
 }
 
-/// What differs from warp.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
-    /// The flag, variable or key as it was written, secrets apart.
-    pub flag: String,
-    /// What differs.
-    pub what: String,
-}
-
 /// What a command line is read with.
 pub struct WarpReading<'a> {
     /// Returns the value of a variable of the environment.
@@ -84,7 +75,7 @@ pub struct WarpHost {
 }
 
 /// Returns what a command line asks for; `args` begin behind warp's name.
-pub fn from_args(args: &[String], reading: &WarpReading<'_>) -> Result<WarpLine, WarpArgError> {
+pub fn from_args(args: &[String], reading: &WarpReading<'_>) -> Result<WarpLine, LineError> {
     lower::lower(arguments::read(args)?, reading)
 }
 
@@ -100,7 +91,7 @@ pub fn from_yaml(
     text: &str,
     variables: &[(String, String)],
     reading: &WarpReading<'_>,
-) -> Result<WarpLine, WarpArgError> {
+) -> Result<WarpLine, LineError> {
     lower::lower(yaml::read(text, variables)?, reading)
 }
 
@@ -147,12 +138,6 @@ fn quoted(word: &str) -> String {
 impl fmt::Debug for WarpLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "WarpLine({:?})", self.explain())
-    }
-}
-
-impl fmt::Display for Note {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.flag, self.what)
     }
 }
 

@@ -3,19 +3,19 @@
 //!
 //! The tables of `docs/coming-from-weed-benchmark.md` list flags and corrections one by one.
 
-mod arguments;
 mod corrections;
+pub(crate) mod flags;
 pub mod layout;
 pub mod list;
 mod lower;
 
-use std::fmt;
-
-pub use arguments::FLAGS;
 pub use corrections::CORRECTIONS;
 
+pub use crate::command_line::Note;
 pub use crate::correction::Correction;
 pub use lower::{Asked, Listed, WORDS};
+
+use crate::command_line::{LineError, go_help};
 
 /// How sizes are read, for people.
 pub const SIZES: &str = "-size counts bytes, as in weed benchmark: 4M is not a number there";
@@ -26,7 +26,7 @@ pub const LIST_NAME: &str = "benchmark_list.txt";
 pub const SIZE_MORE_MAX: u64 = 63;
 
 /// What a command line asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Benchmark {
     /// `-master`: the addresses, at least one.
     pub masters: Vec<String>,
@@ -82,89 +82,18 @@ impl Scope {
     }
 }
 
-/// What means something else here, or nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
-    /// The flag, as it is written.
-    pub flag: String,
-    /// What it means here.
-    pub text: String,
-}
-
-impl Note {
-    fn new(flag: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { flag: flag.into(), text: text.into() }
-    }
-}
-
-impl fmt::Display for Note {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.flag, self.text)
-    }
-}
-
-/// What is wrong with a command line of `weed benchmark`.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WeedBenchmarkError {
-    /// It is not written as flags of Go programs are.
-    #[error("{0}")]
-    Form(String),
-    /// It is another of weed's commands.
-    #[error("`weed {0}` is not taken; `weed benchmark` is")]
-    OtherCommand(String),
-    /// There is no such flag.
-    #[error("`{flag}` is no flag of weed benchmark{}", did_you_mean(.nearest))]
-    Unknown {
-        /// The flag as it was written.
-        flag: String,
-        /// Another one that looks like it.
-        nearest: Option<&'static str>,
-    },
-    /// A flag of weed's own stands among those of the benchmark.
-    #[error("`{0}` is a flag of weed itself, which stands before the word benchmark")]
-    BehindCommand(String),
-    /// The value makes no sense.
-    #[error("-{flag} `{value}`: {why}")]
-    Value {
-        /// The flag's name.
-        flag: &'static str,
-        /// What was written.
-        value: String,
-        /// Why, or what to write.
-        why: String,
-    },
-    /// A file of options cannot be used.
-    #[error("-options {path}: {why}")]
-    Options {
-        /// The file.
-        path: String,
-        /// Why.
-        why: String,
-    },
-    /// It asks for [`help`].
-    #[error("-h asks for help, and nothing else beside it")]
-    Help,
-    /// Neither stage is left.
-    #[error("-readOnly and -writeOnly are mutually exclusive")]
-    NothingLeft,
-}
-
-fn did_you_mean(nearest: &Option<&'static str>) -> String {
-    nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
-}
-
 /// Reads a file that the command line names, and says why it cannot.
 pub type ReadFile<'a> = &'a dyn Fn(&str) -> Result<String, String>;
 
 /// Returns what a command line asks for. `args` begin behind the name of the program, `weed`, or
 /// behind that of the command, `benchmark`; `read` reads a file of options.
-pub fn from_args(args: &[String], read: ReadFile<'_>) -> Result<Benchmark, WeedBenchmarkError> {
-    arguments::read(args, read)
+pub fn from_args(args: &[String], read: ReadFile<'_>) -> Result<Benchmark, LineError> {
+    flags::read(args, read)
 }
 
 /// Returns what `weed benchmark -h` tells: each flag, what it means here, and its default.
 pub fn help() -> String {
-    arguments::help()
+    go_help("Usage: weed benchmark -master=localhost:9333 -c=16 -n=1048576", &flags::FLAGS)
 }
 
 #[cfg(test)]

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand, ValueEnum};
 use plimsoll_analysis::compare::Margin;
+use plimsoll_dialects::warp;
 use plimsoll_model::OpKind;
 use plimsoll_results::Asked;
 use plimsoll_workload::plan::SloSpec;
@@ -366,58 +368,39 @@ pub(crate) struct WarpArgs {
     idle: WarpIdleArgs,
 }
 
-/// The flags of warp's that do nothing here; each is accepted with a warning.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "Accepted without effect")]
-struct WarpIdleArgs {
-    #[arg(long, hide = true)]
-    debug: bool,
-    #[arg(long, hide = true)]
-    insecure: bool,
-    #[arg(long, hide = true)]
-    autocompletion: bool,
-    #[arg(long, hide = true)]
-    web: bool,
-    #[arg(long, hide = true, value_name = "ADDR")]
-    serve: Option<String>,
-    #[arg(long, hide = true, value_name = "DIR")]
-    pprofdir: Option<PathBuf>,
-    #[arg(long, hide = true)]
-    cpu: bool,
-    #[arg(long, hide = true)]
-    mem: bool,
-    #[arg(long, hide = true)]
-    block: bool,
-    #[arg(long, hide = true)]
-    mutex: bool,
-    #[arg(long, hide = true)]
-    threads: bool,
-    #[arg(long, hide = true)]
-    trace: bool,
+/// The flags of warp's that do nothing here, a sentence on each that was given.
+#[derive(Debug)]
+struct WarpIdleArgs(Vec<String>);
+
+impl Args for WarpIdleArgs {
+    fn augment_args(command: Command) -> Command {
+        command.args(warp::idle_flags().map(|(name, is_switch, _)| {
+            let action = if is_switch { ArgAction::SetTrue } else { ArgAction::Set };
+            Arg::new(name).long(name).hide(true).action(action)
+        }))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for WarpIdleArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let given = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
+        let idle = warp::idle_flags().filter(|(name, ..)| given(name));
+        Ok(Self(idle.map(|(name, _, why)| format!("--{name} has no effect: {why}")).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 impl WarpArgs {
     /// Returns a sentence on each flag given that does nothing.
-    pub(crate) fn idle(&self) -> impl Iterator<Item = String> {
-        let idle = &self.idle;
-        let no_wire = "no request is made";
-        let no_server = "`plimsoll report` writes a page that needs no server";
-        let no_profile = "plimsoll does not profile itself";
-        let flags = [
-            ("--debug", idle.debug, no_wire),
-            ("--insecure", idle.insecure, no_wire),
-            ("--autocompletion", idle.autocompletion, "there is nothing to install"),
-            ("--web", idle.web, no_server),
-            ("--serve", idle.serve.is_some(), no_server),
-            ("--pprofdir", idle.pprofdir.is_some(), no_profile),
-            ("--cpu", idle.cpu, no_profile),
-            ("--mem", idle.mem, no_profile),
-            ("--block", idle.block, no_profile),
-            ("--mutex", idle.mutex, no_profile),
-            ("--threads", idle.threads, no_profile),
-            ("--trace", idle.trace, no_profile),
-        ];
-        let given = flags.into_iter().filter(|(_, given, _)| *given);
-        given.map(|(flag, _, why)| format!("{flag} has no effect: {why}"))
+    pub(crate) fn idle(&self) -> &[String] {
+        &self.idle.0
     }
 }

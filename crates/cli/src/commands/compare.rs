@@ -64,7 +64,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
 /// Compares two files or runs in warp's layout.
 pub(crate) fn as_warp(args: &WarpCmpArgs) -> Result<ExitCode> {
     let ui = args.shared.print.ui();
-    args.shared.idle().for_each(|sentence| ui.warn(&sentence));
+    args.shared.idle().iter().for_each(|sentence| ui.warn(sentence));
     if args.shared.full {
         ui.warn("--full has no effect: every operation of a raw file is always used");
     }

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &MergeArgs) -> Result<ExitCode> {
 /// Merges raw files of warp's into another.
 pub(crate) fn as_warp(args: &WarpMergeArgs) -> Result<ExitCode> {
     let ui = args.shared.print.ui();
-    args.shared.idle().for_each(|sentence| ui.warn(&sentence));
+    args.shared.idle().iter().for_each(|sentence| ui.warn(sentence));
     for (flag, given) in [("--full", args.shared.full), ("--json", args.shared.print.json)] {
         if given {
             ui.warn(&format!("{flag} has no effect: merge keeps every operation and shows none"));

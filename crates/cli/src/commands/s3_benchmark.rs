@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use plimsoll_conduct::{Chosen, Consent, Done, Recording, RunTime};
+use plimsoll_dialects::LineError;
 use plimsoll_dialects::s3_benchmark::layout::{self, Test, TestFigures, TestResult};
-use plimsoll_dialects::s3_benchmark::{self as dialect, Benchmark, S3BenchmarkError};
+use plimsoll_dialects::s3_benchmark::{self as dialect, Benchmark};
 use plimsoll_workload::plan::Plan;
 
 use crate::args::requests::{RequestArgs, SignatureArg as Signing};
@@ -21,9 +22,6 @@ use crate::secret::Secret;
 use crate::ui::Ui;
 use crate::{lower, shown};
 
-/// What stands below the program's own help.
-const OWN_FLAGS: &str =
-    "\nplimsoll's own flags stand before these: plimsoll as s3-benchmark --help\n";
 /// Where its lines are kept too, in the directory in which it was started.
 const LOG: &str = "benchmark.log";
 /// How often cleaning is tried: the store was just driven hard.
@@ -33,10 +31,7 @@ const CLEAN_TRIES_MAX: u32 = 20;
 pub(crate) fn as_s3_benchmark(args: &S3BenchmarkArgs) -> Result<ExitCode> {
     let ui = args.output.ui();
     let asked = match dialect::from_args(&args.words) {
-        Err(S3BenchmarkError::Help) => {
-            ui.result(&format!("{}{OWN_FLAGS}", dialect::help()))?;
-            return Ok(ExitCode::SUCCESS);
-        }
+        Err(LineError::Help) => return super::help_of(&dialect::help(), "s3-benchmark", &ui),
         asked => asked?,
     };
     if args.output.print.json {

@@ -66,7 +66,7 @@ pub(super) fn of_record(record: &Record, question: &WarpQuestion) -> Result<Aggr
 pub(crate) fn analyze(args: &WarpAnalyzeArgs) -> Result<ExitCode> {
     let print = &args.shared.print;
     let ui = print.ui();
-    args.shared.idle().for_each(|sentence| ui.warn(&sentence));
+    args.shared.idle().iter().for_each(|sentence| ui.warn(sentence));
     let (is_json, is_full) = (print.json, args.shared.full);
     if is_json && is_full {
         ui.warn("--json: the document is that of `warp analyze --json` without --full");

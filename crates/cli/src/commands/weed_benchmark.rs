@@ -12,9 +12,10 @@ use plimsoll_conduct::output::{Named, NewFile, Overwrite};
 use plimsoll_conduct::{
     AnyDriver, Chosen, Consent, Done, Observer, Recording, StageView, Target, input,
 };
+use plimsoll_dialects::LineError;
 use plimsoll_dialects::weed_benchmark::layout::{self, Labels, Progress, Stage, StageFigures};
 use plimsoll_dialects::weed_benchmark::{
-    self as dialect, Asked, Benchmark, LIST_NAME, Listed, WeedBenchmarkError, list,
+    self as dialect, Asked, Benchmark, LIST_NAME, Listed, list,
 };
 use plimsoll_engine::LiveCounts;
 use plimsoll_model::{OpKind, SeriesKey, StageId};
@@ -26,9 +27,6 @@ use crate::conducted::{Conducted, Settings};
 use crate::ui::Ui;
 use crate::{environment, flags};
 
-/// What stands below the program's own help.
-const OWN_FLAGS: &str =
-    "\nplimsoll's own flags stand before these: plimsoll as weed-benchmark --help\n";
 /// The largest list that is read.
 const LIST_BYTES_MAX: u64 = 4 << 30;
 /// How often cleaning is tried: the cluster was just driven hard.
@@ -42,10 +40,7 @@ pub(crate) fn as_weed_benchmark(args: &WeedBenchmarkArgs) -> Result<ExitCode> {
     let read = |path: &str| input::read_given(Path::new(path)).map_err(|error| error.to_string());
     let ui = args.output.ui();
     let asked = match dialect::from_args(&words, &read) {
-        Err(WeedBenchmarkError::Help) => {
-            ui.result(&format!("{}{OWN_FLAGS}", dialect::help()))?;
-            return Ok(ExitCode::SUCCESS);
-        }
+        Err(LineError::Help) => return super::help_of(&dialect::help(), "weed-benchmark", &ui),
         asked => asked?,
     };
     if args.output.print.json {

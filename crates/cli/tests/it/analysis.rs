@@ -307,8 +307,8 @@ fn a_flag_of_warps_without_effect_is_never_silent() {
     let (raw, sums) = (file("get-full.csv.zst"), file("get-default.json.zst"));
     let on_raw = warnings(place.path(), &format!("as warp analyze -q --full --debug --cpu {raw}"));
     let expected = [
-        "--debug has no effect: no request is made",
-        "--cpu has no effect: plimsoll does not profile itself",
+        "--debug has no effect: requests are not traced",
+        "--cpu has no effect: plimsoll does not profile itself; `perf record` does",
     ];
     assert_eq!(on_raw, expected);
     let line = format!("as warp analyze --full --analyze.skip 2s --analyze.out x.tsv {sums}");

@@ -197,7 +197,7 @@ fn what_cannot_be_is_refused_in_its_own_flags() {
     let directory = tempfile::tempdir().unwrap();
     for (words, part) in [
         ("", "no access key (-a)"),
-        ("-a A -s S -z 1024", "-z `1024`"),
+        ("-a A -s S -z 1024", "`-z=1024`"),
         ("-a A -s S -l 52", "at most 51 loops"),
         ("-a A -s S -b a/b -u http://127.0.0.1:9", "(-b)"),
         ("-a A -s S -u http://127.0.0.1:9", "-u"),

@@ -64,7 +64,7 @@ fn options_are_read_from_a_file() {
     assert!(text.contains("ops: 7") && text.contains("workers: 2"), "{text}");
     assert!(text.contains("master: 'm:1'"), "{text}");
     let said = refused(directory.path(), "as weed-benchmark -options nowhere.txt");
-    assert!(said.contains("-options nowhere.txt: "), "{said}");
+    assert!(said.contains("`-options=nowhere.txt`: "), "{said}");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn what_cannot_be_is_refused_in_its_own_flags() {
     let directory = tempfile::tempdir().unwrap();
     for (words, part) in [
         ("-readOnly -writeOnly", "-readOnly and -writeOnly are mutually exclusive"),
-        ("-n 0", "-n `0`"),
+        ("-n 0", "`-n=0`"),
         ("-c 2000000000", "-c: "),
         ("-foo", "`-foo` is no flag of weed benchmark"),
         ("--json -n 5", "--json"),

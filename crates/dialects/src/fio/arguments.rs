@@ -1,57 +1,17 @@
 //! fio's command line: options of jobs, job files, and what fio is told besides.
 
-use std::slice::Iter;
-
 use super::clients::{Client, Clients, Named};
 use super::error::{FioError, Place, Problem};
-use super::job::{JobFile, Note};
+use super::job::JobFile;
 use super::lines::{Reader, Section, WrittenOption};
-use super::options;
-use super::{Options, resolve};
+use super::{Options, options, resolve};
+use crate::command_line::Kind::{self, Switch, Text};
+use crate::command_line::{
+    Flag, Given, Grammar, Note, Set, Word, Words, find, noted, on, refused, set, taken,
+};
 
 /// What stands for the file's name of jobs that are written on the command line.
 pub(super) const COMMAND_LINE: &str = "command line";
-
-/// What fio can be told besides jobs, and whether a value belongs to it.
-const TOOL_FLAGS: [(&str, bool); 34] = [
-    ("output", true),
-    ("output-format", true),
-    ("minimal", false),
-    ("terse-version", true),
-    ("append-terse", false),
-    ("parse-only", false),
-    ("readonly", false),
-    ("section", true),
-    ("eta", true),
-    ("eta-newline", true),
-    ("eta-interval", true),
-    ("status-interval", true),
-    ("warnings-fatal", false),
-    ("max-jobs", true),
-    ("alloc-size", true),
-    ("bandwidth-log", false),
-    ("showcmd", false),
-    ("debug", true),
-    ("version", false),
-    ("help", false),
-    ("cmdhelp", true),
-    ("enghelp", true),
-    ("crctest", true),
-    ("cpuclock-test", false),
-    ("server", false),
-    ("daemonize", true),
-    ("client", true),
-    ("remote-config", true),
-    ("idle-prof", true),
-    ("inflate-log", true),
-    ("trigger-file", true),
-    ("trigger-timeout", true),
-    ("trigger", true),
-    ("aux-path", true),
-];
-
-/// What is said of fio's lines of semicolons.
-const NO_TERSE: &str = "terse lines are not written; use `--output-format=json`";
 
 /// A command line of fio.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,14 +46,77 @@ pub enum OutputFormat {
     JsonPlus,
 }
 
+/// What fio is told besides jobs.
+#[derive(Default)]
+pub(crate) struct Told {
+    output: Output,
+    is_readonly: bool,
+    sections: Vec<String>,
+}
+
+pub(crate) type Row = Flag<Set<Told>>;
+
+const PROGRESS: &str = "progress is shown our way";
+const MEMORY: &str = "memory is taken as it is needed";
+const NOTHING_MORE: &str = "nothing more is printed";
+const SERVERS: &str = "agents take the place of fio's servers: run `plimsoll fleet up` on one \
+                       machine, and on each other `plimsoll agent --join-file FILE --name HOST` \
+                       with the token that it prints";
+/// What is said of fio's lines of semicolons.
+const NO_TERSE: &str = "terse lines are not written; use `--output-format=json`";
+const NO_COMMANDS: &str = "no commands are run";
+const ASK_FIO: &str = "ask fio for it";
+/// The flag whose clients are gathered apart.
+const CLIENT: &str = "client";
+
+/// What fio can be told besides jobs.
+pub(crate) static OF_TOOL: &[Row] = &[
+    taken("output", Text, "", |to, text| set(&mut to.output.path, Ok(Some(text.into())))),
+    taken("output-format", Text, "", |to, text| set(&mut to.output.formats, formats(text))),
+    taken("parse-only", Switch, "", |to, _| on(&mut to.output.parse_only)),
+    taken("readonly", Switch, "", |to, _| on(&mut to.is_readonly)),
+    taken("section", Text, "", |to, text| {
+        to.sections.push(text.to_owned());
+        Ok(())
+    }),
+    taken(CLIENT, Text, "", |_, _| Ok(())),
+    noted("eta", Text, PROGRESS),
+    noted("eta-newline", Text, PROGRESS),
+    noted("eta-interval", Text, PROGRESS),
+    noted("status-interval", Text, PROGRESS),
+    noted("max-jobs", Text, MEMORY),
+    noted("alloc-size", Text, MEMORY),
+    noted("warnings-fatal", Switch, "what does not mean the same is a note, what cannot an error"),
+    noted("idle-prof", Text, NOTHING_MORE),
+    noted("debug", Text, NOTHING_MORE),
+    refused("server", Switch, SERVERS),
+    refused("daemonize", Text, SERVERS),
+    refused("remote-config", Text, "job files are read here; name one behind `--client`"),
+    refused("minimal", Switch, NO_TERSE),
+    refused("terse-version", Text, NO_TERSE),
+    refused("append-terse", Switch, NO_TERSE),
+    refused("trigger", Text, NO_COMMANDS),
+    refused("trigger-file", Text, NO_COMMANDS),
+    refused("trigger-timeout", Text, NO_COMMANDS),
+    refused("bandwidth-log", Switch, "write `write_bw_log=NAME` to the job"),
+    refused("showcmd", Switch, "jobs are not written back as a command line"),
+    refused("version", Switch, ASK_FIO),
+    refused("help", Switch, ASK_FIO),
+    refused("cmdhelp", Text, ASK_FIO),
+    refused("enghelp", Text, ASK_FIO),
+    refused("crctest", Text, ASK_FIO),
+    refused("cpuclock-test", Switch, ASK_FIO),
+    refused("inflate-log", Text, ASK_FIO),
+    refused("aux-path", Text, ASK_FIO),
+];
+
 /// What has been read of a command line.
 struct Arguments<'a> {
     options: Options<'a>,
     sections: Vec<Section>,
     files: Vec<String>,
     clients: Clients,
-    output: Output,
-    is_readonly: bool,
+    told: Told,
     notes: Vec<Note>,
 }
 
@@ -105,57 +128,49 @@ pub fn from_args(args: &[String], options: &Options<'_>) -> Result<CommandLine, 
         sections: Vec::new(),
         files: Vec::new(),
         clients: Clients::default(),
-        output: Output::default(),
-        is_readonly: false,
+        told: Told::default(),
         notes: Vec::new(),
     };
-    let mut rest = args.iter();
-    while let Some(arg) = rest.next() {
-        match arg.strip_prefix("--") {
-            Some(text) => line.long(text, &mut rest)?,
-            None if arg.len() > 1 && arg.starts_with('-') => {
-                return Err(form(format!("`{arg}` is not an option; fio's have two dashes")));
+    for word in Words::new(Grammar::Long, args, &kind_of) {
+        match word {
+            Word::Flag(given) => line.flag(&given)?,
+            Word::Other(word) if word.len() > 1 && word.starts_with('-') => {
+                return Err(form(format!("`{word}` is not an option; fio's have two dashes")));
             }
-            None if line.clients.take_file(arg) => {}
-            None => line.files.push(arg.to_owned()),
+            Word::Other(word) if line.clients.take_file(word) => {}
+            Word::Other(word) => line.files.push(word.to_owned()),
         }
     }
     line.finish()
 }
 
+fn kind_of(name: &str) -> Option<Kind> {
+    let of_job = || options::find(name).map(|known| known.kind);
+    find(OF_TOOL, name).map(|flag| flag.kind).or_else(of_job)
+}
+
 impl Arguments<'_> {
-    fn long(&mut self, text: &str, rest: &mut Iter<'_, String>) -> Result<(), FioError> {
-        let (name, value) = match text.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (text, None),
-        };
+    fn flag(&mut self, given: &Given<'_>) -> Result<(), FioError> {
         let place = Place {
             file: COMMAND_LINE.to_owned(),
             line: None,
             section: self.sections.last().map(|section| section.name.clone()),
         };
-        let mut option =
-            WrittenOption { name: name.to_owned(), value: value.map(str::to_owned), place };
-        let tool = TOOL_FLAGS.iter().find(|(flag, _)| *flag == name);
-        let known = options::find(name);
-        let takes_next = match (tool, known) {
-            (Some((_, takes_value)), _) => *takes_value,
-            (None, Some(known)) => !known.is_flag(),
-            (None, None) => {
-                return Err(resolve::unknown(&option, &TOOL_FLAGS.map(|(flag, _)| flag)));
+        let (name, value) = (given.name.to_owned(), given.value.map(str::to_owned));
+        let mut option = WrittenOption { name, value, place };
+        match (kind_of(given.name), given.value) {
+            (None, _) => {
+                let names: Vec<&str> = OF_TOOL.iter().map(|flag| flag.name).collect();
+                return Err(resolve::unknown(&option, &names));
             }
-        };
-        if takes_next && value.is_none() {
-            option.value = rest.next().cloned();
-            if option.value.is_none() {
-                return Err(option.refused("it has no value".to_owned()));
-            }
+            (Some(Text), None) => return Err(option.error(given.without_value())),
+            _ => {}
         }
-        if tool.is_some() {
-            return self.tool(&option);
+        if let Some(flag) = find(OF_TOOL, given.name) {
+            return self.tool(flag, given, &option);
         }
-        if name == "name" {
-            let name = option.value.as_deref().unwrap_or_default();
+        if given.name == "name" {
+            let name = given.value.unwrap_or_default();
             let place = Place { section: Some(name.to_owned()), ..option.place.clone() };
             if name.is_empty() {
                 return Err(option.refused("a job has no name".to_owned()));
@@ -175,47 +190,18 @@ impl Arguments<'_> {
     }
 
     /// Follows what fio is told besides jobs.
-    fn tool(&mut self, option: &WrittenOption) -> Result<(), FioError> {
-        let value = option.value.as_deref().unwrap_or_default();
-        let mut note = |what: &str| {
-            let option = format!("--{}", option.text());
-            let section = COMMAND_LINE.to_owned();
-            self.notes.push(Note { section, option, what: what.to_owned() });
-        };
-        match option.name.as_str() {
-            "output" => self.output.path = Some(value.to_owned()),
-            "output-format" => {
-                self.output.formats = formats(value).map_err(|why| option.refused(why))?;
-            }
-            "parse-only" => self.output.parse_only = true,
-            "readonly" => self.is_readonly = true,
-            "client" => self.clients.add(option, self.sections.len(), self.options.read)?,
-            "section" => self.options.sections.push(value.to_owned()),
-            "eta" | "eta-newline" | "eta-interval" | "status-interval" => {
-                note("progress is shown our way");
-            }
-            "max-jobs" | "alloc-size" => note("memory is taken as it is needed"),
-            "warnings-fatal" => note("what does not mean the same is a note, what cannot an error"),
-            "idle-prof" | "debug" => note("nothing more is printed"),
-            name => {
-                let why = match name {
-                    "server" | "daemonize" => {
-                        "agents take the place of fio's servers: run `plimsoll fleet up` on one \
-                         machine, and on each other `plimsoll agent --join-file FILE --name HOST` \
-                         with the token that it prints"
-                    }
-                    "remote-config" => "job files are read here; name one behind `--client`",
-                    "minimal" | "terse-version" | "append-terse" => NO_TERSE,
-                    "trigger-file" | "trigger-timeout" | "trigger" => "no commands are run",
-                    "bandwidth-log" => "write `write_bw_log=NAME` to the job",
-                    "showcmd" => "jobs are not written back as a command line",
-                    _ => "ask fio for it",
-                };
-                let written = format!("--{}", option.text());
-                let problem = Problem::NotTaken { written, why: why.to_owned() };
-                return Err(FioError { place: option.place.clone(), problem });
-            }
+    fn tool(
+        &mut self,
+        flag: &Row,
+        given: &Given<'_>,
+        option: &WrittenOption,
+    ) -> Result<(), FioError> {
+        if flag.name == CLIENT {
+            return self.clients.add(option, self.sections.len(), self.options.read);
         }
+        let note = flag.apply(&mut self.told, given).map_err(|error| option.error(error))?;
+        let of_line = |note: Note| Note::new(format!("[{COMMAND_LINE}] {}", note.flag), note.what);
+        self.notes.extend(note.map(of_line));
         Ok(())
     }
 
@@ -231,6 +217,7 @@ impl Arguments<'_> {
                 "there is no job: give a job file, or `--name=NAME --rw=KIND`".into(),
             ));
         }
+        self.options.sections.extend(self.told.sections);
         let wanted = self.options.sections.clone();
         self.sections.retain(|section| {
             section.is_global || wanted.is_empty() || wanted.contains(&section.name)
@@ -260,11 +247,11 @@ impl Arguments<'_> {
         };
         let mut file = resolve::resolve(name, reader.sections, &self.options)?;
         file.notes.splice(0..0, self.notes);
-        if let Some(job) = file.jobs.iter().find(|job| self.is_readonly && job.writes()) {
+        if let Some(job) = file.jobs.iter().find(|job| self.told.is_readonly && job.writes()) {
             let problem = Problem::Job("the job writes and `--readonly` is given".to_owned());
             return Err(FioError { place: job.place.clone(), problem });
         }
-        Ok(CommandLine { file, output: self.output, clients })
+        Ok(CommandLine { file, output: self.told.output, clients })
     }
 }
 

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::error::{FioError, Problem};
-use super::job::Note;
+use super::arguments::COMMAND_LINE;
+use super::error::FioError;
+use super::job::note;
 use super::lines::WrittenOption;
+use crate::command_line::{LineError, Note};
 use crate::correction::{Correction, correct};
 
 /// Where fio's servers listen if nobody says otherwise.
@@ -102,7 +104,7 @@ impl Clients {
             let why = "clients carry out the same job files here; run what differs with a \
             separate command line";
             let written = format!("{} {}", written(&other.option), other.files.join(" "));
-            return Err(not_taken(&other.option, written, why.to_owned()));
+            return Err(not_taken(&other.option, &written, why.to_owned()));
         }
         let has_more = |given: &&Given| given.sections_count != first.sections_count;
         if let Some(other) = self.given.iter().find(has_more) {
@@ -150,12 +152,7 @@ impl Clients {
             whats.push(what.to_owned());
         }
         whats.push(ALL_CLIENTS.to_string());
-        let note = |what| Note {
-            section: super::arguments::COMMAND_LINE.to_owned(),
-            option: option.clone(),
-            what,
-        };
-        whats.into_iter().map(note).collect()
+        whats.into_iter().map(|what| note(COMMAND_LINE, &option, what)).collect()
     }
 }
 
@@ -183,9 +180,9 @@ fn written(option: &WrittenOption) -> String {
 }
 
 fn refused(option: &WrittenOption, why: String) -> FioError {
-    not_taken(option, written(option), why)
+    not_taken(option, &written(option), why)
 }
 
-fn not_taken(option: &WrittenOption, written: String, why: String) -> FioError {
-    FioError { place: option.place.clone(), problem: Problem::NotTaken { written, why } }
+fn not_taken(option: &WrittenOption, written: &str, why: String) -> FioError {
+    option.error(LineError::not_taken(format!("`{written}`"), why))
 }

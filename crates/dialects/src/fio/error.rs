@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::each_once;
+use crate::command_line::LineError;
 
 /// A place in a job file or on a command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -67,30 +68,9 @@ pub enum Problem {
     /// It is not written as a job file is.
     #[error("{0}")]
     Form(String),
-    /// Neither fio nor we have such an option.
-    #[error("`{option}` is not an option of fio{}", did_you_mean(nearest))]
-    Unknown {
-        /// The option.
-        option: String,
-        /// The option that is spelled most like it.
-        nearest: Option<&'static str>,
-    },
-    /// fio has the option and we do not follow it.
-    #[error("`{written}` is not taken: {why}")]
-    NotTaken {
-        /// The option with its value.
-        written: String,
-        /// Why, or what to do.
-        why: String,
-    },
-    /// The value makes no sense, or not the one it seems to.
-    #[error("`{written}`: {why}")]
-    Value {
-        /// The option with its value.
-        written: String,
-        /// Why, or what to write.
-        why: String,
-    },
+    /// An option or its value is refused.
+    #[error(transparent)]
+    Line(#[from] LineError),
     /// Options that cannot hold together, or one that is missing.
     #[error("{0}")]
     Job(String),
@@ -124,8 +104,4 @@ pub enum Problem {
         /// Why.
         reason: String,
     },
-}
-
-fn did_you_mean(nearest: &Option<&'static str>) -> String {
-    nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }

@@ -1,9 +1,9 @@
 //! What a job file asks for, with every default filled in.
 
-use std::fmt;
 use std::time::Duration;
 
 use super::error::Place;
+use crate::command_line::Note;
 
 /// The percentiles that fio reports where a job names none.
 pub const DEFAULT_PERCENTILES: [f64; 17] = [
@@ -24,21 +24,9 @@ pub struct JobFile {
     pub global_options: Vec<(String, String)>,
 }
 
-/// Something that does not mean here what it means to fio, and changes no load.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Note {
-    /// The section in which it is written.
-    pub section: String,
-    /// The option with its value.
-    pub option: String,
-    /// What differs.
-    pub what: String,
-}
-
-impl fmt::Display for Note {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "[{}] `{}`: {}", self.section, self.option, self.what)
-    }
+/// Returns a note on an option of a section.
+pub(super) fn note(section: &str, option: &str, what: impl Into<String>) -> Note {
+    Note::new(format!("[{section}] `{option}`"), what)
 }
 
 /// A section with what it took over from the global ones.

@@ -3,6 +3,7 @@
 use super::error::{FioError, Place, Problem};
 use super::sums;
 use super::{Host, Options};
+use crate::command_line::LineError;
 
 /// How deep files may include files.
 const INCLUDE_DEPTH_MAX: usize = 16;
@@ -58,8 +59,21 @@ impl WrittenOption {
 
     /// Returns the error that its value is refused.
     pub(super) fn refused(&self, why: String) -> FioError {
-        let problem = Problem::Value { written: self.text(), why };
-        FioError { place: self.place.clone(), problem }
+        self.error(LineError::value(self.quoted(), why))
+    }
+
+    /// Returns the error that it is not followed.
+    pub(super) fn not_taken(&self, why: &str) -> FioError {
+        self.error(LineError::not_taken(self.quoted(), why))
+    }
+
+    /// Returns an error about it with its place.
+    pub(super) fn error(&self, error: LineError) -> FioError {
+        FioError { place: self.place.clone(), problem: error.into() }
+    }
+
+    fn quoted(&self) -> String {
+        format!("`{}`", self.text())
     }
 }
 

@@ -20,7 +20,8 @@ use self::files::{KnownFile, Placed};
 use self::names::Trees;
 use self::scale::Scale;
 use super::error::{FioError, Problem};
-use super::job::{Direction, Engine, Job, JobFile, Note};
+use super::job::{Direction, Engine, Job, JobFile, note};
+use crate::command_line::Note;
 
 pub use self::files::paths_asked;
 
@@ -195,8 +196,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn note(&mut self, job: &Job, option: &str, what: &str) {
-        let section = job.place.section.clone().unwrap_or_else(|| job.name.clone());
-        let note = Note { section, option: option.to_owned(), what: what.to_owned() };
+        let note = note(job.place.section.as_ref().unwrap_or(&job.name), option, what);
         if !self.notes.contains(&note) {
             self.notes.push(note);
         }
@@ -213,8 +213,7 @@ impl<'a> Lowering<'a> {
         .flatten()
         .collect();
         if !parts.is_empty() {
-            let (section, option) = ("global".to_owned(), "--scale".to_owned());
-            self.notes.push(Note { section, option, what: parts.join(", ") });
+            self.notes.push(note("global", "--scale", parts.join(", ")));
         }
     }
 

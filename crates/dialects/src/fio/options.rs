@@ -7,90 +7,56 @@ mod taken;
 
 use super::resolve::Draft;
 use super::values::Value;
+use crate::command_line::{Deal, Flag, Kind};
 use crate::spelling;
 
 /// Sets in the draft what the value says, or tells why it cannot.
 type Take = fn(&mut Draft, &mut Value<'_>) -> Result<(), String>;
 
+/// What an option does to a job.
+pub(crate) struct OfJob {
+    pub(super) take: Take,
+    /// The values with which nothing differs, of an option that is not followed.
+    pub(super) same: &'static [&'static str],
+}
+
 /// An option of fio.
-pub(super) struct Known {
-    pub(super) name: &'static str,
-    pub(super) aliases: &'static [&'static str],
-    pub(super) deal: Deal,
-}
-
-/// What becomes of an option.
-pub(super) enum Deal {
-    /// It is followed.
-    Take(Take),
-    /// It changes no load, and what differs is said; `same` are the values with which nothing does.
-    Note { what: &'static str, same: &'static [&'static str] },
-    /// It changes the load and is not followed; `same` are the values that change nothing.
-    Refuse { why: &'static str, same: &'static [&'static str] },
-}
-
-/// The options that are on by being there, and so take no value from the next argument.
-const FLAGS: [&str; 16] = [
-    "bs_unaligned",
-    "exitall",
-    "exitall_on_error",
-    "fixedbufs",
-    "group_reporting",
-    "hipri",
-    "new_group",
-    "norandommap",
-    "refill_buffers",
-    "registerfiles",
-    "sqthread_poll",
-    "stonewall",
-    "thread",
-    "time_based",
-    "verify_only",
-    "zero_buffers",
-];
+pub(crate) type Known = Flag<OfJob>;
 
 const fn take(name: &'static str, aliases: &'static [&'static str], take: Take) -> Known {
-    Known { name, aliases, deal: Deal::Take(take) }
+    Flag::new(name, Kind::Text, Deal::Take, "", OfJob { take, same: &[] }).or(aliases)
 }
 
 const fn note(name: &'static str, same: &'static [&'static str], what: &'static str) -> Known {
-    Known { name, aliases: &[], deal: Deal::Note { what, same } }
+    Flag::new(name, Kind::Text, Deal::Note, what, OfJob { take: |_, _| Ok(()), same })
 }
 
 const fn refuse(name: &'static str, same: &'static [&'static str], why: &'static str) -> Known {
-    Known { name, aliases: &[], deal: Deal::Refuse { why, same } }
+    Flag::new(name, Kind::Text, Deal::Refuse, why, OfJob { take: |_, _| Ok(()), same })
 }
 
 impl Known {
-    const fn or(mut self, aliases: &'static [&'static str]) -> Self {
-        self.aliases = aliases;
+    /// Has the option be on by being there, and so take no value from the next argument.
+    const fn switch(mut self) -> Self {
+        self.kind = Kind::Switch;
         self
-    }
-
-    /// Returns whether the option is on by being there.
-    pub(super) fn is_flag(&self) -> bool {
-        FLAGS.contains(&self.name)
-    }
-
-    fn names(&self) -> impl Iterator<Item = &'static str> {
-        std::iter::once(self.name).chain(self.aliases.iter().copied())
     }
 }
 
 /// Returns all options: those that are followed, then those that change no load, then the others.
-pub(super) fn all() -> impl Iterator<Item = &'static Known> {
+pub(crate) fn all() -> impl Iterator<Item = &'static Known> {
     [taken::TAKEN, noted::NOTED, refused::REFUSED].into_iter().flatten()
 }
 
 /// Returns the option of this name.
 pub(super) fn find(name: &str) -> Option<&'static Known> {
-    all().find(|known| known.names().any(|known| known == name))
+    all().find(|known| known.is_called(name))
 }
 
-/// Returns the name that is spelled most like `name`, if it is at least half like it.
-pub(super) fn nearest(name: &str, more: &[&'static str]) -> Option<&'static str> {
-    let names = all().flat_map(Known::names).chain(more.iter().copied());
-    spelling::nearest(name, names)
+/// Returns which option is meant; `more` are names that are known besides those of jobs.
+pub(super) fn did_you_mean(name: &str, more: &[&'static str]) -> String {
+    let names = all().flat_map(Flag::names).chain(more.iter().copied());
+    spelling::did_you_mean(name, names.map(|name| (name, name.to_owned())))
 }
 
 #[cfg(test)]
@@ -99,19 +65,13 @@ mod tests {
 
     #[test]
     fn the_nearest_name_is_half_like_it_at_least() {
-        assert_eq!(nearest("iodept", &[]), Some("iodepth"));
-        assert_eq!(nearest("blocksiz", &[]), Some("blocksize"));
-        assert_eq!(nearest("qqqqqqqqqqqq", &[]), None);
-        assert_eq!(nearest("outputformat", &["output-format"]), Some("output-format"));
-    }
-
-    #[test]
-    fn each_name_stands_once() {
-        let mut names: Vec<&str> = all().flat_map(Known::names).collect();
-        names.sort_unstable();
-        let twice: Vec<_> = names.windows(2).filter(|pair| pair[0] == pair[1]).collect();
-        assert!(twice.is_empty(), "{twice:?}");
-        assert!(FLAGS.iter().all(|flag| find(flag).is_some_and(|known| known.name == *flag)));
+        for (name, nearest) in
+            [("iodept", "iodepth"), ("blocksiz", "blocksize"), ("outputformat", "output-format")]
+        {
+            let hint = did_you_mean(name, &["output-format"]);
+            assert_eq!(hint, format!("; did you mean `{nearest}`?"));
+        }
+        assert_eq!(did_you_mean("qqqqqqqqqqqq", &[]), "");
     }
 
     #[test]

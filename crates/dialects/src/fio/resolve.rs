@@ -5,13 +5,14 @@ use std::time::Duration;
 use super::error::{FioError, Place, Problem};
 use super::job::{
     BlockShare, Blocks, DEFAULT_PERCENTILES, Direction, Directions, Distribution, Engine, Files,
-    Flow, Job, JobFile, Logs, Note, Order, Pattern, Queue, RateProcess, Rates, Reporting, Span,
-    SyncMode, Thinktime, Timing, Verify,
+    Flow, Job, JobFile, Logs, Order, Pattern, Queue, RateProcess, Rates, Reporting, Span, SyncMode,
+    Thinktime, Timing, Verify, note,
 };
 use super::lines::{Section, WrittenOption};
-use super::options::{self, Deal};
+use super::options;
 use super::values::{KbBase, Value};
 use super::{Options, Units, each_once};
+use crate::command_line::{Deal, LineError, Note};
 
 /// What fio takes as seed where a job names none.
 const SEED_DEFAULT: u64 = 0x89;
@@ -172,26 +173,19 @@ fn draft(
             continue;
         };
         let text = option.value.as_deref();
-        let plain = text.unwrap_or("1");
         let mut value = Value { text, units, kb_base: *kb_base, notes: Vec::new() };
-        match &known.deal {
-            Deal::Take(take) => {
-                errors
-                    .extend(take(&mut draft, &mut value).map_err(|why| option.refused(why)).err());
+        let differs = !known.to.same.contains(&text.unwrap_or("1"));
+        match known.deal {
+            Deal::Take => {
+                let taken = (known.to.take)(&mut draft, &mut value);
+                errors.extend(taken.map_err(|why| option.refused(why)).err());
             }
-            Deal::Note { what, same } if !same.contains(&plain) => {
-                value.notes.push((*what).to_owned());
-            }
-            Deal::Refuse { why, same } if !same.contains(&plain) => {
-                let problem = Problem::NotTaken { written: option.text(), why: (*why).to_owned() };
-                errors.push(FioError { place: option.place.clone(), problem });
-            }
-            Deal::Note { .. } | Deal::Refuse { .. } => {}
+            Deal::Note if differs => value.notes.push(known.says.to_owned()),
+            Deal::Refuse if differs => errors.push(option.not_taken(known.says)),
+            Deal::Note | Deal::Refuse => {}
         }
-        let section = option.place.section.clone().unwrap_or_else(|| section.name.clone());
-        for what in value.notes {
-            notes.push(Note { section: section.clone(), option: option.text(), what });
-        }
+        let section = option.place.section.as_ref().unwrap_or(&section.name);
+        notes.extend(value.notes.into_iter().map(|what| note(section, &option.text(), what)));
     }
     FioError::all(errors).map_or(Ok(draft), Err)
 }
@@ -199,8 +193,8 @@ fn draft(
 /// Returns the error that nobody knows an option; `more` are names that are known besides fio's.
 pub(super) fn unknown(option: &WrittenOption, more: &[&'static str]) -> FioError {
     let name = &option.name;
-    let problem = Problem::Unknown { option: name.clone(), nearest: options::nearest(name, more) };
-    FioError { place: option.place.clone(), problem }
+    let hint = options::did_you_mean(name, more);
+    option.error(LineError::unknown(format!("`{name}`"), "not an option of fio", &hint))
 }
 
 impl Draft {
@@ -259,8 +253,7 @@ impl Draft {
     }
 
     fn note(&self, notes: &mut Vec<Note>, option: &str, what: String) {
-        let section = self.job.place.section.clone().unwrap_or_default();
-        notes.push(Note { section, option: option.to_owned(), what });
+        notes.push(note(self.job.place.section.as_deref().unwrap_or_default(), option, what));
     }
 
     /// Picks among `bssplit`, `bsrange` and `bs`: fio goes by the first of them that is there.

@@ -8,7 +8,6 @@ use super::*;
 
 mod anything;
 mod command_lines;
-mod document;
 mod files;
 mod meanings;
 mod refusals;

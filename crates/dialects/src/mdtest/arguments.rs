@@ -1,195 +1,101 @@
 //! The words of a command line: what stands before mdtest's name, and its flags.
 
-use std::slice::Iter;
+use std::collections::BTreeMap;
 
-use super::error::MdtestError;
-use super::flags::{self, Deal, FLAGS, Flag};
-use super::written::{Written, number_from_1};
-use crate::spelling;
+use super::flags::{FLAGS, OF_LAUNCHERS, RANKS};
+use super::written::Written;
+use crate::command_line::{Deal, Given, Grammar, Kind, LineError, Word, Words, fill, find};
+use crate::spelling::did_you_mean;
 
 /// What starts programs under MPI.
 const LAUNCHERS: [&str; 4] = ["mpiexec", "mpirun", "mpiexec.hydra", "orterun"];
-/// What launchers can be told that makes no difference for threads of one program, and whether a
-/// value belongs to it.
-const LAUNCHER_NOTED: [(&str, bool); 7] = [
-    ("--allow-run-as-root", false),
-    ("--oversubscribe", false),
-    ("--use-hwthread-cpus", false),
-    ("--map-by", true),
-    ("--bind-to", true),
-    ("-bind-to", true),
-    ("--rank-by", true),
-];
-
-type Words<'a> = std::iter::Peekable<Iter<'a, String>>;
 
 /// Reads all words.
-pub(super) fn read(args: &[String]) -> Result<Written, MdtestError> {
-    let mut to = Written::default();
-    let mut words = args.iter().peekable();
-    launcher(&mut words, &mut to)?;
-    while let Some(word) = words.next() {
-        if is_ranks(word) {
-            to.ranks = ranks(word, &mut words)?;
-        } else if let Some(text) = word.strip_prefix("--") {
-            long(text, &mut words, &mut to)?;
-        } else if let Some(letters) = word.strip_prefix('-').filter(|rest| !rest.is_empty()) {
-            cluster(letters, &mut words, &mut to)?;
-        } else {
-            let text = format!("`{word}` belongs to no flag; the directory is said with `-d`");
-            return Err(MdtestError::Form(text));
+pub(super) fn read(args: &[String]) -> Result<Written, LineError> {
+    let mut to = Written { ranks: 1, ..Written::default() };
+    fill(FLAGS, &BTreeMap::new(), &mut to)?;
+    let args = launched(args, &mut to)?;
+    let kind_of = |name: &str| match name {
+        RANKS => Some(Kind::Number),
+        name => find(FLAGS, name).map(|flag| flag.kind),
+    };
+    for word in Words::new(Grammar::Getopt, args, &kind_of) {
+        match word {
+            Word::Flag(given) => follow(&given, &mut to)?,
+            Word::Other(word) => {
+                let text = format!("`{word}` belongs to no flag; the directory is said with `-d`");
+                return Err(LineError::Form(text));
+            }
         }
     }
     Ok(to)
 }
 
-/// Reads `mpiexec -np N mdtest`, or as much of it as is there.
-fn launcher(words: &mut Words<'_>, to: &mut Written) -> Result<(), MdtestError> {
-    let is_mdtest = |word: &&String| file_name(word) == "mdtest";
-    if words.next_if(is_mdtest).is_some() {
-        return Ok(());
-    }
-    if words.next_if(|word| LAUNCHERS.contains(&file_name(word))).is_none() {
-        return Ok(());
-    }
+/// Returns the words behind `mpiexec -np N mdtest`, or behind as much of it as is there.
+fn launched<'a>(args: &'a [String], to: &mut Written) -> Result<&'a [String], LineError> {
+    let is_mdtest = |word: &str| file_name(word) == "mdtest";
+    let args = match args {
+        [first, rest @ ..] if is_mdtest(first) => return Ok(rest),
+        [first, rest @ ..] if LAUNCHERS.contains(&file_name(first)) => rest,
+        args => return Ok(args),
+    };
+    let kind_of = |name: &str| find(OF_LAUNCHERS, name).map(|flag| flag.kind);
+    let mut words = Words::new(Grammar::Go, args, &kind_of);
     while let Some(word) = words.next() {
-        if is_mdtest(&word) {
-            return Ok(());
-        }
-        let noted = LAUNCHER_NOTED.iter().find(|(name, _)| name == word);
-        if is_ranks(word) || word == "-n" || word == "-c" {
-            to.ranks = ranks(word, words)?;
-        } else if let Some((_, has_value)) = noted {
-            let value = has_value.then(|| words.next()).flatten();
-            let flag = [Some(word), value].into_iter().flatten().cloned().collect::<Vec<_>>();
-            to.note(flag.join(" "), "ranks are threads, which the kernel places");
-        } else if word.starts_with('-') {
-            let why = "all ranks run in this program; of MPI's flags only `-np` has a meaning here";
-            let (written, why) = (word.clone(), why.to_owned());
-            return Err(MdtestError::NotTaken { written, why });
-        } else {
-            return Err(MdtestError::Form(format!("`{word}` is started, not mdtest")));
+        match word {
+            Word::Other(word) if is_mdtest(word) => return Ok(words.rest()),
+            Word::Other(word) => {
+                return Err(LineError::Form(format!("`{word}` is started, not mdtest")));
+            }
+            Word::Flag(given) => launcher(&given, to)?,
         }
     }
-    Err(MdtestError::Form("mdtest's name is missing behind the launcher's".to_owned()))
+    Err(LineError::form("mdtest's name is missing behind the launcher's"))
 }
 
 fn file_name(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
-fn is_ranks(word: &str) -> bool {
-    let name = word.split_once('=').map_or(word, |(name, _)| name);
-    ["-np", "--np"].contains(&name)
-}
-
-fn ranks(word: &str, words: &mut Words<'_>) -> Result<u32, MdtestError> {
-    let (flag, value) = match word.split_once('=') {
-        Some((flag, value)) => (flag, Some(value)),
-        None => (word, words.next().map(String::as_str)),
+/// Follows a flag of a launcher.
+fn launcher(given: &Given<'_>, to: &mut Written) -> Result<(), LineError> {
+    let Some(flag) = find(OF_LAUNCHERS, given.name) else {
+        let why = "all ranks run in this program; of MPI's flags only `-np` has a meaning here";
+        return Err(LineError::not_taken(given.quoted(), why));
     };
-    let value = value.ok_or_else(|| no_value(flag))?;
-    let written = format!("{flag} {value}");
-    number_from_1(value).map_err(|why| MdtestError::Value { written, why })
-}
-
-/// Follows `--name`, `--name=value` or `--name value`.
-fn long(text: &str, words: &mut Words<'_>, to: &mut Written) -> Result<(), MdtestError> {
-    let (name, value) = match text.split_once('=') {
-        Some((name, value)) => (name, Some(value)),
-        None => (text, None),
-    };
-    let Some(flag) = flags::by_name(name) else {
-        let nearest = spelling::nearest(name, FLAGS.iter().filter_map(|flag| flag.long));
-        let nearest = nearest.map(|name| format!("--{name}"));
-        return Err(MdtestError::Unknown { flag: format!("--{name}"), nearest });
-    };
-    let written = format!("--{name}");
-    match (flag.has_value(), value) {
-        (false, Some(_)) => Err(needless_value(&written)),
-        (false, None) => apply(flag, written, None, to),
-        (true, value) => {
-            let value = match value {
-                Some(value) => value,
-                None => next_value(&written, words)?,
-            };
-            apply(flag, format!("{written}={value}"), Some(value), to)
-        }
+    if flag.kind == Kind::Number && given.value.is_none() {
+        return Err(given.without_value());
     }
-}
-
-/// Follows letters behind one dash; the first that has a value takes what stands behind it.
-fn cluster(letters: &str, words: &mut Words<'_>, to: &mut Written) -> Result<(), MdtestError> {
-    let name = letters.split_once('=').map_or(letters, |(name, _)| name);
-    if flags::by_name(name).is_some() {
-        let nearest = Some(format!("--{name}"));
-        return Err(MdtestError::Unknown { flag: format!("-{name}"), nearest });
-    }
-    let mut rest = letters.chars();
-    while let Some(letter) = rest.next() {
-        let written = format!("-{letter}");
-        let Some(flag) = flags::short(letter) else {
-            return Err(unknown(letter));
-        };
-        if !flag.has_value() {
-            if rest.as_str().starts_with('=') {
-                return Err(needless_value(&written));
-            }
-            apply(flag, written, None, to)?;
-            continue;
-        }
-        let glued = rest.as_str();
-        let value = match glued.strip_prefix('=').unwrap_or(glued) {
-            "" if glued.is_empty() => next_value(&written, words)?,
-            value => value,
-        };
-        return apply(flag, format!("{written} {value}"), Some(value), to);
-    }
+    let note = flag.apply(to, given)?;
+    to.notes.extend(note);
     Ok(())
 }
 
-fn unknown(letter: char) -> MdtestError {
-    let other = match letter.is_lowercase() {
-        true => letter.to_ascii_uppercase(),
-        false => letter.to_ascii_lowercase(),
+/// Follows a flag of mdtest.
+fn follow(given: &Given<'_>, to: &mut Written) -> Result<(), LineError> {
+    if given.name == RANKS {
+        return launcher(given, to);
+    }
+    // A letter has one dash, a name two.
+    let is_fit = given.flag.starts_with("--") == (given.name.chars().count() > 1);
+    let Some(flag) = find(FLAGS, given.name).filter(|_| is_fit) else {
+        let spelled = |name: &'static str| match name.len() {
+            1 => (name, format!("-{name}")),
+            _ => (name, format!("--{name}")),
+        };
+        let known = FLAGS.iter().flat_map(|flag| flag.names()).map(spelled);
+        let hint = did_you_mean(given.name, known);
+        return Err(LineError::unknown(given.quoted(), "no flag of mdtest", &hint));
     };
-    MdtestError::Unknown {
-        flag: format!("-{letter}"),
-        nearest: flags::short(other).map(Flag::name),
-    }
-}
-
-fn next_value<'a>(written: &str, words: &mut Words<'a>) -> Result<&'a str, MdtestError> {
-    words.next().map(String::as_str).ok_or_else(|| no_value(written))
-}
-
-fn no_value(written: &str) -> MdtestError {
-    MdtestError::Value { written: written.to_owned(), why: "it has no value".to_owned() }
-}
-
-fn needless_value(written: &str) -> MdtestError {
-    MdtestError::Value { written: written.to_owned(), why: "it takes no value".to_owned() }
-}
-
-fn apply(
-    flag: &Flag,
-    written: String,
-    value: Option<&str>,
-    to: &mut Written,
-) -> Result<(), MdtestError> {
-    match (&flag.deal, value) {
-        (Deal::Switch(set), _) => set(to),
-        (Deal::Value(set), value) => {
-            let value = value.unwrap_or_default();
-            if value.is_empty() {
-                return Err(no_value(&flag.name()));
-            }
-            set(to, value).map_err(|why| MdtestError::Value { written, why })?;
+    match given.value {
+        Some(_) if flag.kind == Kind::Switch => {
+            return Err(LineError::value(given.quoted(), "it takes no value"));
         }
-        (Deal::Note { what, .. }, _) => to.note(written, *what),
-        (Deal::Refuse { why, .. }, _) => {
-            return Err(MdtestError::NotTaken { written, why: (*why).to_owned() });
-        }
+        None if flag.kind != Kind::Switch => return Err(given.without_value()),
+        Some("") if flag.deal == Deal::Take => return Err(given.without_value()),
+        _ => {}
     }
+    let note = flag.apply(to, given)?;
+    to.notes.extend(note);
     Ok(())
 }

@@ -10,9 +10,9 @@ use plimsoll_workload::plan::spec::{
 };
 use plimsoll_workload::plan::{FilesIn, OnFiles, Size, TimeRange};
 
-use super::error::MdtestError;
 use super::plan::{MdtestPlan, PlannedRow, TableOptions};
 use super::written::Written;
+use crate::command_line::LineError;
 
 /// Paths with more levels are too long.
 const DEPTH_MAX: u32 = 256;
@@ -81,7 +81,7 @@ struct Chosen {
 }
 
 /// Returns the run that the flags come to.
-pub(super) fn lower(mut written: Written) -> Result<MdtestPlan, MdtestError> {
+pub(super) fn lower(mut written: Written) -> Result<MdtestPlan, LineError> {
     defaults(&mut written);
     rules(&written)?;
     remarks(&mut written);
@@ -90,7 +90,7 @@ pub(super) fn lower(mut written: Written) -> Result<MdtestPlan, MdtestError> {
     let stages_count = chosen.len().saturating_mul(written.iterations as usize);
     if stages_count > STAGES_MAX {
         let most = STAGES_MAX / chosen.len();
-        return Err(MdtestError::Form(format!(
+        return Err(LineError::Form(format!(
             "`-i {}` comes to {stages_count} steps and {STAGES_MAX} are the most; `-i {most}` is",
             written.iterations
         )));
@@ -113,10 +113,10 @@ fn defaults(to: &mut Written) {
 }
 
 /// Checks what mdtest checks, and what it should.
-fn rules(of: &Written) -> Result<(), MdtestError> {
+fn rules(of: &Written) -> Result<(), LineError> {
     let directories_count = of.directories.len();
     let both = |both: bool, text: &str| match both {
-        true => Err(MdtestError::Form(text.to_owned())),
+        true => Err(LineError::form(text)),
         false => Ok(()),
     };
     both(of.shared_names && of.tree_per_rank, "`-S` and `-u` do not go together")?;
@@ -135,7 +135,7 @@ fn rules(of: &Written) -> Result<(), MdtestError> {
     if directories_count > of.ranks as usize {
         let ranks = of.ranks;
         let text = format!("`-d` has {directories_count} directories for `-np {ranks}`");
-        return Err(MdtestError::Form(text));
+        return Err(LineError::Form(text));
     }
     both(of.depth > 0 && of.branching == 0, "`-z` needs a `-b` of 1 at least")?;
     both(
@@ -146,7 +146,7 @@ fn rules(of: &Written) -> Result<(), MdtestError> {
     if of.create && of.read && of.read_bytes > of.write_bytes {
         let Written { read_bytes, write_bytes, .. } = of;
         let text = format!("`-e {read_bytes}` reads more than `-w {write_bytes}` writes");
-        return Err(MdtestError::Form(text));
+        return Err(LineError::Form(text));
     }
     let all = of.ranks;
     let one_step = of.ranks_last == 0 || (of.ranks_first == Some(all) && of.ranks_last == all);
@@ -187,17 +187,17 @@ fn remarks(to: &mut Written) {
 }
 
 /// Works out the tree and how many entries a rank has in it.
-fn shape(to: &mut Written) -> Result<Shape, MdtestError> {
+fn shape(to: &mut Written) -> Result<Shape, LineError> {
     let Some((directories_count, holders_count)) = directories(to) else {
         let Written { depth, branching, .. } = to;
         let text = format!("`-z {depth}` and `-b {branching}` make too large a tree");
-        return Err(MdtestError::Form(text));
+        return Err(LineError::Form(text));
     };
     let entries_per_directory = entries_per_directory(to, holders_count)?;
     let entries_count = entries_per_directory
         .checked_mul(holders_count)
         .filter(|count| count.checked_mul(to.ranks.into()).is_some())
-        .ok_or_else(|| MdtestError::Form("there are too many entries".to_owned()))?;
+        .ok_or_else(|| LineError::form("there are too many entries"))?;
     Ok(Shape { directories_count, entries_per_directory, entries_count })
 }
 
@@ -215,8 +215,8 @@ fn directories(of: &Written) -> Option<(u64, u64)> {
 }
 
 /// Returns how many entries a rank has in each directory that holds any.
-fn entries_per_directory(to: &mut Written, holders_count: u64) -> Result<u64, MdtestError> {
-    let form = |text: String| Err(MdtestError::Form(text));
+fn entries_per_directory(to: &mut Written, holders_count: u64) -> Result<u64, LineError> {
+    let form = |text: String| Err(LineError::Form(text));
     match (to.entries, to.entries_per_directory) {
         (0, 0) => form("there is nothing to do: give `-n` or `-I`".to_owned()),
         (0, each) => Ok(each),
@@ -249,7 +249,7 @@ fn entries_per_directory(to: &mut Written, holders_count: u64) -> Result<u64, Md
 
 /// Returns the steps of an iteration. Entries that are looked at or removed are made first; where
 /// that is not asked for it is no result.
-fn choose(to: &mut Written, shape: &Shape) -> Result<Vec<Chosen>, MdtestError> {
+fn choose(to: &mut Written, shape: &Shape) -> Result<Vec<Chosen>, LineError> {
     let is_measured = |step: &Step| {
         let on = match step.of {
             Of::Tree => true,
@@ -267,7 +267,7 @@ fn choose(to: &mut Written, shape: &Shape) -> Result<Vec<Chosen>, MdtestError> {
     let measures = |of: Of| STEPS.iter().any(|step| step.of == of && is_measured(step));
     if !measures(Of::Directories) && !measures(Of::Files) {
         let text = "no step is left: `-E` is for files, `-U` for two directories or more";
-        return Err(MdtestError::Form(text.to_owned()));
+        return Err(LineError::form(text));
     }
     let is_needed =
         |step: &Step| step.does == Does::Create && (step.of == Of::Tree || measures(step.of));

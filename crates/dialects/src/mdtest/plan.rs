@@ -1,8 +1,8 @@
 //! What a command line comes to.
 
-use std::fmt;
-
 use plimsoll_workload::plan::WorkloadFile;
+
+use crate::command_line::Note;
 
 /// A command line of mdtest as a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,19 +55,4 @@ pub struct TableOptions {
     pub each_iteration: bool,
     /// What the ranks reached each for itself (`--showRankStatistics`).
     pub rank_statistics: bool,
-}
-
-/// What differs from mdtest.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
-    /// The flag with its value, as it was written.
-    pub flag: String,
-    /// What differs.
-    pub what: String,
-}
-
-impl fmt::Display for Note {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}`: {}", self.flag, self.what)
-    }
 }

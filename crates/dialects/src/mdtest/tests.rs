@@ -1,7 +1,7 @@
 //! Command lines with their stages worked out by hand, real ones against what mdtest printed, and
 //! the document against the code.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_model::{Seed, WorkerId};
@@ -12,8 +12,9 @@ use plimsoll_workload::plan::spec::{
 };
 use plimsoll_workload::plan::{Placing, Size};
 
-use super::flags::{self, Deal, FLAGS};
+use super::flags::FLAGS;
 use super::*;
+use crate::command_line::{Kind, find};
 
 const OUTPUTS: [&str; 5] = [
     include_str!("../../../../testdata/mdtest-output/ext4_np2_F_shared_25000.txt"),
@@ -23,7 +24,7 @@ const OUTPUTS: [&str; 5] = [
     include_str!("../../../../testdata/mdtest-output/shm_np2_all_10000.txt"),
 ];
 
-fn parse(line: &str) -> Result<MdtestPlan, MdtestError> {
+fn parse(line: &str) -> Result<MdtestPlan, LineError> {
     let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     from_args(&args)
 }
@@ -235,7 +236,9 @@ fn steps_are_chosen_and_what_they_need_is_made_first() {
     assert_eq!(prepares, [true, true, false]);
     assert_eq!(stat.rows.len(), 1);
     assert_eq!(stat.rows[0].stages, [2]);
-    assert_eq!(stat.notes[0].flag, "-T");
+    assert_eq!(stat.notes[0].flag, "`-T`");
+    // What changes no load may have an empty value.
+    assert_eq!(plan("-n 10 --savePerOpDataCSV=").notes[0].flag, "`--savePerOpDataCSV=`");
 
     let create = plan("-C -n 10");
     assert_eq!(stage_names(&create), ["tree-creation", "directory-creation", "file-creation"]);
@@ -430,42 +433,9 @@ fn every_flag_of_mdtests_help_is_known() {
             None => (line, false),
         };
         for name in names.split(' ') {
-            let flag = match name.strip_prefix("--") {
-                Some(long) => flags::by_name(long),
-                None => name.chars().nth(1).and_then(flags::short),
-            };
+            let flag = find(FLAGS, name.trim_start_matches('-'));
             let flag = flag.unwrap_or_else(|| panic!("{name} is not known"));
-            assert_eq!(flag.has_value(), has_value, "{name}");
+            assert_eq!(flag.kind != Kind::Switch, has_value, "{name}");
         }
     }
-    let names: BTreeSet<String> = FLAGS.iter().map(flags::Flag::name).collect();
-    assert_eq!(names.len(), FLAGS.len(), "each flag stands once");
-}
-
-#[test]
-fn the_document_has_every_flag_and_its_deal() {
-    let document = include_str!("../../../../docs/coming-from-mdtest.md");
-    let mut missing = Vec::new();
-    for flag in FLAGS {
-        let (deal, what) = match flag.deal {
-            Deal::Switch(_) | Deal::Value(_) => ("taken", None),
-            Deal::Note { what, .. } => ("noted", Some(what)),
-            Deal::Refuse { why, .. } => ("refused", Some(why)),
-        };
-        let short = flag.short.map(|short| format!("`-{short}`"));
-        let long = flag.long.map(|long| format!("`--{long}`"));
-        for name in [short, long].into_iter().flatten() {
-            let is_row = |line: &str| {
-                let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-                cells.len() == 5
-                    && cells[1].split(", ").any(|cell| cell == name)
-                    && cells[2] == deal
-                    && what.is_none_or(|what| cells[3] == what)
-            };
-            if document.lines().filter(|line| is_row(line)).count() != 1 {
-                missing.push(format!("{name}: {deal} {}", what.unwrap_or_default()));
-            }
-        }
-    }
-    assert!(missing.is_empty(), "{missing:#?}");
 }

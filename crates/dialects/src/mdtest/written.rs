@@ -1,10 +1,12 @@
 //! The values of a command line as written, before their sum is known.
 
-use super::plan::Note;
+use std::fmt::Display;
 
-/// What the flags say; what none says is as mdtest has it.
-#[derive(Debug)]
-pub(super) struct Written {
+use crate::command_line::Note;
+
+/// What the flags say.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
     pub(super) ranks: u32,
     pub(super) directories: Vec<String>,
     pub(super) files_only: bool,
@@ -41,51 +43,10 @@ pub(super) struct Written {
     pub(super) notes: Vec<Note>,
 }
 
-impl Default for Written {
-    fn default() -> Self {
-        Self {
-            ranks: 1,
-            directories: vec!["./out".to_owned()],
-            files_only: false,
-            directories_only: false,
-            create: false,
-            stat: false,
-            read: false,
-            remove: false,
-            rename: false,
-            entries: 0,
-            entries_per_directory: 0,
-            depth: 0,
-            branching: 1,
-            leaves_only: false,
-            tree_per_rank: false,
-            shared_names: false,
-            write_bytes: 0,
-            read_bytes: 0,
-            fsync: false,
-            verify_read: false,
-            shuffled: false,
-            seed: None,
-            shift: 0,
-            iterations: 1,
-            pause_s: 0,
-            ranks_first: None,
-            ranks_last: 0,
-            ranks_step: None,
-            times_only: false,
-            times_too: false,
-            verbosity: 0,
-            rank_statistics: false,
-            end_on_failure: false,
-            notes: Vec::new(),
-        }
-    }
-}
-
 impl Written {
     /// Notes what differs behind a flag.
-    pub(super) fn note(&mut self, flag: impl Into<String>, what: impl Into<String>) {
-        self.notes.push(Note { flag: flag.into(), what: what.into() });
+    pub(super) fn note(&mut self, flag: impl Display, what: impl Into<String>) {
+        self.notes.push(Note::new(format!("`{flag}`"), what));
     }
 }
 

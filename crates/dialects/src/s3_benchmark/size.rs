@@ -1,5 +1,7 @@
 //! Sizes as s3-benchmark writes them: a number with a unit that is a power of 1024.
 
+/// The largest object that one PUT writes.
+const SIZE_BYTES_MAX: u64 = 5 << 30;
 /// The letters of the powers of 1024, from 1 on.
 const POWERS: &str = "KMGTPE";
 
@@ -26,8 +28,8 @@ pub(super) fn parse(text: &str) -> Result<u64, String> {
     if bytes < 1.0 {
         return Err("an object has at least 1 byte".to_owned());
     }
-    if bytes >= u64::MAX as f64 {
-        return Err("it is too large".to_owned());
+    if bytes >= (SIZE_BYTES_MAX + 1) as f64 {
+        return Err("it is too large: one PUT writes at most 5G".to_owned());
     }
     // What is left below a byte is cut off, as there.
     Ok(bytes as u64)

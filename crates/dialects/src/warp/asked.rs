@@ -1,16 +1,15 @@
 //! What was asked for, before it is known what becomes of it.
 
-use super::Note;
 use super::command::WarpCommand;
-use super::error::WarpArgError;
-use super::flags::Flag;
-use super::values::Kind;
+use super::flags::Row;
+use super::values;
+use crate::command_line::{Kind, LineError, Note};
 
 /// A flag with its value.
 #[derive(Clone)]
 pub(super) struct FlagValue {
-    pub(super) flag: &'static Flag,
-    /// The value as [`Kind::read`] returns it.
+    pub(super) flag: &'static Row,
+    /// The value as [`values::read`] returns it.
     pub(super) value: String,
     /// Where it is from and how it was written, for people.
     pub(super) written: String,
@@ -26,7 +25,7 @@ pub(super) struct Asked {
 
 impl FlagValue {
     /// Returns a flag of the command line.
-    pub(super) fn of_word(flag: &'static Flag, value: Option<&str>) -> Result<Self, WarpArgError> {
+    pub(super) fn of_word(flag: &'static Row, value: Option<&str>) -> Result<Self, LineError> {
         let written = match value {
             None => format!("`--{}`", flag.name),
             Some(value) => format!("`--{}={}`", flag.name, flag.without_secret(value)),
@@ -35,15 +34,9 @@ impl FlagValue {
     }
 
     /// Returns a flag that comes from wherever `written` says.
-    pub(super) fn new(
-        flag: &'static Flag,
-        value: &str,
-        written: String,
-    ) -> Result<Self, WarpArgError> {
-        let value = match flag.kind.read(value) {
-            Ok(value) => value,
-            Err(why) => return Err(WarpArgError::Value { written, why }),
-        };
+    pub(super) fn new(flag: &'static Row, value: &str, written: String) -> Result<Self, LineError> {
+        let value = values::read(flag.kind, value);
+        let value = value.map_err(|why| LineError::value(&written, why))?;
         Ok(Self { flag, value, written })
     }
 
@@ -53,13 +46,13 @@ impl FlagValue {
     }
 
     /// Returns an error about the value.
-    pub(super) fn wrong(&self, why: impl Into<String>) -> WarpArgError {
-        WarpArgError::Value { written: self.written.clone(), why: why.into() }
+    pub(super) fn wrong(&self, why: impl Into<String>) -> LineError {
+        LineError::value(&self.written, why)
     }
 
     /// Returns an error that refuses it.
-    pub(super) fn refused(&self, why: impl Into<String>) -> WarpArgError {
-        WarpArgError::NotTaken { written: self.written.clone(), why: why.into() }
+    pub(super) fn refused(&self, why: impl Into<String>) -> LineError {
+        LineError::not_taken(&self.written, why)
     }
 }
 
@@ -84,7 +77,7 @@ impl Asked {
     /// Takes a flag out and says why.
     pub(super) fn drop(&mut self, name: &str, why: &str) {
         if let Some(given) = self.get(name) {
-            self.notes.push(Note { flag: given.written.clone(), what: why.to_owned() });
+            self.notes.push(Note::new(&given.written, why));
         }
         self.given.retain(|given| given.flag.name != name);
     }
@@ -97,6 +90,6 @@ impl Asked {
     }
 
     pub(super) fn note(&mut self, flag: impl Into<String>, what: impl Into<String>) {
-        self.notes.push(Note { flag: flag.into(), what: what.into() });
+        self.notes.push(Note::new(flag, what));
     }
 }

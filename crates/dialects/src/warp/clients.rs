@@ -8,15 +8,16 @@ use plimsoll_workload::plan::Rate;
 use super::WarpHost;
 use super::asked::Asked;
 use super::command::WarpBenchmark;
-use super::error::WarpArgError;
+use super::run::AGENTS;
 use super::workload::{CONCURRENT, PARTS};
+use crate::command_line::LineError;
 
 const FLAG: &str = "warp-client";
 /// How a fleet is asked for as warp uses its clients: all alike, each with its own record.
 const FLEET: [&str; 3] = ["--fleet", "--agents-equal", "--parts-stay"];
 
 /// Refuses clients that are not told where the store is.
-pub(super) fn check(asked: &Asked) -> Result<(), WarpArgError> {
+pub(super) fn check(asked: &Asked) -> Result<(), LineError> {
     match asked.get(FLAG) {
         Some(given) if asked.get("host").is_none() => Err(given.wrong(
             "name the store with `--host`; 127.0.0.1:9000, where warp goes without it, is another \
@@ -32,7 +33,7 @@ pub(super) fn adapt(
     benchmark: WarpBenchmark,
     ours: &mut Vec<(String, Option<String>)>,
     hosts: &dyn Fn(&str) -> Result<Vec<WarpHost>, String>,
-) -> Result<(), WarpArgError> {
+) -> Result<(), LineError> {
     let Some(given) = asked.get(FLAG).cloned() else { return Ok(()) };
     let clients = hosts(&given.value).map_err(|why| given.wrong(why))?;
     let mut names = BTreeSet::new();
@@ -71,7 +72,7 @@ pub(super) fn adapt(
         }
     }
     ours.extend(FLEET.map(|flag| (flag.to_owned(), None)));
-    ours.push(("--agents".to_owned(), Some(agents)));
+    ours.push((AGENTS.to_owned(), Some(agents)));
     Ok(())
 }
 

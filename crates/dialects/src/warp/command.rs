@@ -1,7 +1,7 @@
 //! warp's commands.
 
-use super::error::WarpArgError;
-use crate::spelling;
+use crate::command_line::LineError;
+use crate::spelling::did_you_mean;
 
 /// What a command line of warp's is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,14 +120,14 @@ impl WarpCommand {
     }
 
     /// Returns the command of this name.
-    pub(super) fn of(name: &str) -> Result<Self, WarpArgError> {
+    pub(super) fn of(name: &str) -> Result<Self, LineError> {
         if let Some(why) = refusal(name) {
-            let written = format!("`{name}`");
-            return Err(WarpArgError::NotTaken { written, why: why.to_owned() });
+            return Err(LineError::not_taken(format!("`{name}`"), why));
         }
         Self::all().find(|command| command.name() == name).ok_or_else(|| {
-            let nearest = spelling::nearest(name, Self::all().map(Self::name));
-            WarpArgError::UnknownCommand { name: name.to_owned(), nearest }
+            let known = Self::all().map(|command| (command.name(), command.name().to_owned()));
+            let hint = did_you_mean(name, known);
+            LineError::unknown(format!("`{name}`"), "no command of warp", &hint)
         })
     }
 }

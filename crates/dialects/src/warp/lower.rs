@@ -2,11 +2,10 @@
 
 use super::asked::{Asked, FlagValue};
 use super::command::{WarpBenchmark, WarpCommand};
-use super::error::WarpArgError;
-use super::flags::{Deal, FLAGS};
+use super::flags::{FLAGS, Of};
 use super::run::BUCKET;
-use super::values::Kind;
 use super::{WarpLine, WarpReading, clients};
+use crate::command_line::{Deal, Kind, LineError};
 
 /// Where warp goes when nobody says where.
 const HOST_DEFAULT: &str = "127.0.0.1:9000";
@@ -26,7 +25,7 @@ const CHAIN: (&str, Option<&str>) = ("--signature", Some("IAM"));
 type Flags = Vec<(String, Option<String>)>;
 
 /// Returns what is asked for, in our flags.
-pub(super) fn lower(mut asked: Asked, reading: &WarpReading<'_>) -> Result<WarpLine, WarpArgError> {
+pub(super) fn lower(mut asked: Asked, reading: &WarpReading<'_>) -> Result<WarpLine, LineError> {
     let variable = reading.variable;
     let mut ours = Flags::new();
     if let WarpCommand::Benchmark(benchmark) = asked.command {
@@ -48,10 +47,11 @@ pub(super) fn lower(mut asked: Asked, reading: &WarpReading<'_>) -> Result<WarpL
         }
         let switch = given.flag.kind == Kind::Switch;
         let ours = (format!("--{}", given.flag.name), (!switch).then_some(given.value));
-        let what = given.flag.what;
+        let what = given.flag.says;
+        let is_of_report = matches!(given.flag.to.of, Of::BenchmarksAndFiles);
         // Our own `as warp analyze` and its like say themselves what has no effect.
         match given.flag.deal {
-            Deal::Report if is_benchmark => analysis.push(ours),
+            Deal::Take if is_benchmark && is_of_report => analysis.push(ours),
             Deal::Note if is_benchmark => asked.note(given.written, what),
             Deal::Take if is_benchmark && !what.is_empty() => {
                 asked.note(given.written, what);
@@ -69,9 +69,9 @@ pub(super) fn lower(mut asked: Asked, reading: &WarpReading<'_>) -> Result<WarpL
 fn take_environment(
     asked: &mut Asked,
     variable: &dyn Fn(&str) -> Option<String>,
-) -> Result<(), WarpArgError> {
+) -> Result<(), LineError> {
     for flag in FLAGS {
-        let Some(name) = flag.variable else { continue };
+        let Some(name) = flag.to.variable else { continue };
         if asked.given.iter().any(|given| given.flag.name == flag.name) {
             continue;
         }
@@ -83,19 +83,19 @@ fn take_environment(
 }
 
 /// Refuses what is not followed at all.
-fn refuse(asked: &Asked) -> Result<(), WarpArgError> {
+fn refuse(asked: &Asked) -> Result<(), LineError> {
     let refused = |given: &&FlagValue| given.flag.deal == Deal::Refuse && !given.is_off();
     match asked.given.iter().find(refused) {
-        Some(given) => Err(given.refused(given.flag.what)),
+        Some(given) => Err(given.refused(given.flag.says)),
         None => Ok(()),
     }
 }
 
 /// Says where the store is and who asks.
-fn adapt_store(asked: &mut Asked, ours: &mut Flags) -> Result<(), WarpArgError> {
+fn adapt_store(asked: &mut Asked, ours: &mut Flags) -> Result<(), LineError> {
     let empty = |given: &&FlagValue| NOT_EMPTY.contains(&given.flag.name) && given.value.is_empty();
     if let Some(given) = asked.given.iter().find(empty) {
-        return Err(given.wrong("its value is missing"));
+        return Err(given.wrong("it has no value"));
     }
     if asked.get("host").is_none() {
         ours.push(("--host".to_owned(), Some(HOST_DEFAULT.to_owned())));
@@ -123,7 +123,7 @@ fn adapt_store(asked: &mut Asked, ours: &mut Flags) -> Result<(), WarpArgError> 
     adapt_signature(asked, ours)
 }
 
-fn adapt_signature(asked: &mut Asked, ours: &mut Flags) -> Result<(), WarpArgError> {
+fn adapt_signature(asked: &mut Asked, ours: &mut Flags) -> Result<(), LineError> {
     let Some(given) = asked.get("signature") else { return Ok(()) };
     let name = given.value.to_ascii_uppercase();
     match &*name {
@@ -148,7 +148,7 @@ fn adapt_signature(asked: &mut Asked, ours: &mut Flags) -> Result<(), WarpArgErr
 }
 
 /// Says what goes with every request.
-fn adapt_requests(asked: &mut Asked) -> Result<(), WarpArgError> {
+fn adapt_requests(asked: &mut Asked) -> Result<(), LineError> {
     if asked.get("sse-s3-encrypt").is_some() {
         asked.drop("encrypt", "`--sse-s3-encrypt` wins, as in warp");
     }
@@ -197,7 +197,7 @@ fn adapt_objects(
     asked: &mut Asked,
     benchmark: WarpBenchmark,
     ours: &mut Flags,
-) -> Result<(), WarpArgError> {
+) -> Result<(), LineError> {
     adapt_sizes(asked);
     if let Some(given) = asked.get("obj.generator")
         && given.value != "random"
@@ -245,7 +245,7 @@ fn adapt_conduct(
     asked: &mut Asked,
     ours: &mut Flags,
     variable: &dyn Fn(&str) -> Option<String>,
-) -> Result<(), WarpArgError> {
+) -> Result<(), LineError> {
     let WarpCommand::Benchmark(benchmark) = asked.command else { return Ok(()) };
     if asked.get("autoterm").is_none() {
         let why = "does nothing without `--autoterm`";
@@ -267,7 +267,7 @@ fn adapt_conduct(
 }
 
 /// Takes out what `run` is to fill in.
-fn take_variables(asked: &mut Asked) -> Result<Vec<(String, String)>, WarpArgError> {
+fn take_variables(asked: &mut Asked) -> Result<Vec<(String, String)>, LineError> {
     let is_variable = |given: &FlagValue| given.flag.name == "var";
     let (variables, others): (Vec<FlagValue>, _) = asked.given.drain(..).partition(is_variable);
     asked.given = others;

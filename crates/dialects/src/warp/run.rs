@@ -10,17 +10,18 @@ use plimsoll_model::{Bytes, OpKind, parse_duration};
 use plimsoll_workload::plan::Size;
 use plimsoll_workload::plan::spec::{Lookup, RangeSpec};
 
-use super::error::WarpArgError;
+use super::flags::FLAGS;
 use super::workload::{Sizes, WEIGHTS, WarpWorkload};
 use super::{WarpBenchmark, WarpLine};
+use crate::command_line::{LineError, find, set};
 
 /// The bucket where none is named.
 pub(super) const BUCKET: &str = "warp-benchmark-bucket";
-
-type Flags = [(String, Option<String>)];
+/// Our flag that names who carries a run out.
+pub(super) const AGENTS: &str = "--agents";
 
 /// A benchmark as it is run. It holds secrets, so its `Debug` form has only what is done.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct WarpRun {
     /// What is done.
     pub workload: WarpWorkload,
@@ -51,7 +52,7 @@ pub struct WarpRun {
 }
 
 /// How a store is reached, and what its requests are like.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct WarpStore {
     /// As `--host` lists them.
     pub hosts: Option<String>,
@@ -104,9 +105,10 @@ pub struct WarpStore {
 }
 
 /// How requests are signed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WarpSignature {
     /// Version 4.
+    #[default]
     V4,
     /// Version 2.
     V2,
@@ -144,176 +146,100 @@ impl WarpShown {
 
 impl WarpLine {
     /// Returns how the benchmark of this line is run.
-    pub fn run(&self, benchmark: WarpBenchmark) -> Result<WarpRun, WarpArgError> {
-        let flags = &self.flags[..];
-        let size = |name| read(flags, name, |text| Bytes::parse(text).map(|bytes| bytes.0));
-        let part_size = size("part.size")?;
-        if part_size.is_some() && is_on(flags, "disable-multipart") {
-            let text = "`--disable-multipart` does not go together with `--part.size`";
-            return Err(WarpArgError::Form(text.to_owned()));
+    pub fn run(&self, benchmark: WarpBenchmark) -> Result<WarpRun, LineError> {
+        let mut run = WarpRun::default();
+        run.workload.benchmark = benchmark;
+        run.workload.weights = Some(WEIGHTS);
+        for (name, value) in self.flags.iter().chain(&self.analysis) {
+            let text = value.as_deref().unwrap_or_default();
+            if name == AGENTS {
+                run.agents = Some(text.to_owned());
+            }
+            // What is not in the table is ours alone, and goes without saying here.
+            let Some(flag) = find(FLAGS, name.trim_start_matches('-')) else { continue };
+            (flag.to.sets)(&mut run, text)
+                .map_err(|why| LineError::value(format!("`{name}={text}`"), why))?;
         }
-        Ok(WarpRun {
-            workload: WarpWorkload { part_size, ..workload(flags, benchmark)? },
-            store: WarpStore { part_size, ..store(flags) },
-            syncstart: text(flags, "syncstart"),
-            serverprof: text(flags, "serverprof"),
-            influxdb: text(flags, "influxdb"),
-            agents: text(flags, "agents"),
-            run_directory: text(flags, "benchdata"),
-            keeps_data: is_on(flags, "noclear") || is_on(flags, "keep-data"),
-            consents: is_on(flags, "yes"),
-            json: is_on(flags, "json"),
-            quiet: is_on(flags, "quiet"),
-            no_color: is_on(flags, "no-color"),
-            shown: shown(&self.analysis)?,
-        })
+        if run.store.part_size.is_some() && run.store.disable_multipart {
+            let text = "`--disable-multipart` does not go together with `--part.size`";
+            return Err(LineError::form(text));
+        }
+        Ok(run)
     }
 }
 
-fn workload(flags: &Flags, benchmark: WarpBenchmark) -> Result<WarpWorkload, WarpArgError> {
-    let weight = |name, default| Ok(parse(flags, name)?.unwrap_or(default));
-    let [get, stat, put, delete] = WEIGHTS;
-    let range_size = read(flags, "range-size", Bytes::parse)?;
-    Ok(WarpWorkload {
-        benchmark,
-        concurrent: parse(flags, "concurrent")?,
-        duration: read(flags, "duration", parse_duration)?,
-        autoterm: is_on(flags, "autoterm"),
-        autoterm_window: read(flags, "autoterm.dur", parse_duration)?,
-        autoterm_percent: read(flags, "autoterm.pct", percent)?,
-        rps_limit: parse(flags, "rps-limit")?,
-        prefix: text(flags, "prefix").unwrap_or_default(),
-        no_prefix: is_on(flags, "noprefix"),
-        objects: parse(flags, if benchmark == WarpBenchmark::Zip { "files" } else { "objects" })?,
-        size: text(flags, "obj.size").map(Sizes::Written),
-        random_size: is_on(flags, "obj.randsize"),
-        versions: parse(flags, "versions")?,
-        range: match range_size {
-            Some(Bytes(size)) => Some(RangeSpec::Fixed(Size(size))),
-            None => is_on(flags, "range").then_some(RangeSpec::Random),
-        },
-        list_existing: is_on(flags, "list-existing"),
-        list_flat: is_on(flags, "list-flat"),
-        post: is_on(flags, "post"),
-        batch: parse(flags, "batch")?,
-        max_keys: parse(flags, "max-keys")?,
-        weights: Some([
-            weight("get-distrib", get)?,
-            weight("stat-distrib", stat)?,
-            weight("put-distrib", put)?,
-            weight("delete-distrib", delete)?,
-        ]),
-        parts: parse(flags, "parts")?,
-        parts_at_once: parse(flags, "part.concurrent")?,
-        members: parse(flags, "objs.per")?,
-        compress: is_on(flags, "compress"),
-        copies: parse(flags, "copies")?,
-        ..WarpWorkload::default()
-    })
+pub(super) fn parsed<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: T::Err| error.to_string())
 }
 
-fn percent(text: &str) -> Result<f64, String> {
+pub(super) fn some<T: FromStr<Err: Display>>(
+    slot: &mut Option<T>,
+    text: &str,
+) -> Result<(), String> {
+    set(slot, parsed(text).map(Some))
+}
+
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text).map_err(|error| error.to_string())
+}
+
+pub(super) fn time(slot: &mut Option<Duration>, text: &str) -> Result<(), String> {
+    set(slot, duration(text).map(Some))
+}
+
+pub(super) fn pair(all: &mut Vec<(String, String)>, text: &str) -> Result<(), String> {
+    all.extend(text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned())));
+    Ok(())
+}
+
+pub(super) fn percent(text: &str) -> Result<Option<f64>, String> {
     let percent = text.parse().ok().filter(|percent| (0.0..=100.0).contains(percent));
-    percent.ok_or_else(|| "it is not between 0 and 100 percent".to_owned())
+    percent.map(Some).ok_or_else(|| "it is not between 0 and 100 percent".to_owned())
 }
 
-fn store(flags: &Flags) -> WarpStore {
-    let text = |name| text(flags, name);
-    let is_on = |name| is_on(flags, name);
-    WarpStore {
-        hosts: text("host"),
-        access_key: text("access-key"),
-        secret_key: text("secret-key"),
-        session_token: text("session-token"),
-        signature: match text("signature").as_deref() {
-            Some("S3V2") => WarpSignature::V2,
-            Some("IAM") => WarpSignature::Iam,
-            _ => WarpSignature::V4,
-        },
-        sts_web_token: text("sts-web-token"),
-        tls: is_on("tls"),
-        insecure: is_on("insecure"),
-        region: text("region"),
-        bucket: text("bucket").unwrap_or_else(|| BUCKET.to_owned()),
-        lookup: match text("lookup").as_deref() {
-            Some("path") => Some(Lookup::Path),
-            Some("dns") => Some(Lookup::Host),
-            _ => None,
-        },
-        round_robin: text("host-select").as_deref() == Some("roundrobin"),
-        resolve_host: is_on("resolve-host"),
-        http2: is_on("http2"),
-        disable_http_keepalive: is_on("disable-http-keepalive"),
-        md5: is_on("md5"),
-        checksum: text("checksum"),
-        encrypt: is_on("encrypt"),
-        sse_s3_encrypt: is_on("sse-s3-encrypt"),
-        storage_class: text("storage-class"),
-        tags: pairs(flags, "tag"),
-        metadata: pairs(flags, "add-metadata"),
-        part_size: None,
-        disable_multipart: is_on("disable-multipart"),
-    }
+pub(super) fn weight(run: &mut WarpRun, index: usize, text: &str) -> Result<(), String> {
+    set(&mut run.workload.weights.get_or_insert(WEIGHTS)[index], parsed(text))
 }
 
-fn shown(flags: &Flags) -> Result<WarpShown, WarpArgError> {
+fn bytes(text: &str) -> Result<u64, String> {
+    Bytes::parse(text).map(|bytes| bytes.0).map_err(|error| error.to_string())
+}
+
+pub(super) fn part_size(run: &mut WarpRun, text: &str) -> Result<(), String> {
+    run.store.part_size = Some(bytes(text)?);
+    set(&mut run.workload.part_size, Ok(run.store.part_size))
+}
+
+pub(super) fn sizes(run: &mut WarpRun, text: &str) -> Result<(), String> {
+    set(&mut run.workload.size, Ok(Some(Sizes::Written(text.to_owned()))))
+}
+
+pub(super) fn range_size(run: &mut WarpRun, text: &str) -> Result<(), String> {
+    set(&mut run.workload.range, bytes(text).map(|bytes| Some(RangeSpec::Fixed(Size(bytes)))))
+}
+
+pub(super) fn signature(run: &mut WarpRun, text: &str) -> Result<(), String> {
+    run.store.signature = match text {
+        "S3V2" => WarpSignature::V2,
+        "IAM" => WarpSignature::Iam,
+        _ => WarpSignature::V4,
+    };
+    Ok(())
+}
+
+pub(super) fn lookup(run: &mut WarpRun, text: &str) -> Result<(), String> {
+    run.store.lookup = match text {
+        "path" => Some(Lookup::Path),
+        "dns" => Some(Lookup::Host),
+        _ => None,
+    };
+    Ok(())
+}
+
+pub(super) fn kind(text: &str) -> Result<Option<OpKind>, String> {
     let known = || OpKind::ALL.map(|kind| kind.name().to_lowercase()).join(", ");
-    let kind = |text: &str| {
-        let kind = OpKind::from_name(&text.to_uppercase());
-        kind.ok_or_else(|| format!("choose one of {}", known()))
-    };
-    let question = WarpQuestion {
-        segment: read(flags, "analyze.dur", parse_duration)?,
-        op: read(flags, "analyze.op", kind)?,
-        host: None,
-        skip: read(flags, "analyze.skip", parse_duration)?.unwrap_or(Duration::ZERO),
-        offset: parse(flags, "analyze.offset")?.unwrap_or_default(),
-        limit: parse(flags, "analyze.limit")?,
-        verbose: is_on(flags, "analyze.v"),
-    };
-    Ok(WarpShown {
-        question,
-        host: text(flags, "analyze.host"),
-        out: text(flags, "analyze.out"),
-        full: is_on(flags, "full"),
-    })
-}
-
-/// Returns every value of a flag that is called so.
-fn values<'a>(flags: &'a Flags, name: &str) -> impl Iterator<Item = Option<&'a str>> {
-    let is_called =
-        move |flag: &&'a (String, Option<String>)| flag.0.strip_prefix("--") == Some(name);
-    flags.iter().filter(is_called).map(|(_, value)| value.as_deref())
-}
-
-fn is_on(flags: &Flags, name: &str) -> bool {
-    values(flags, name).next().is_some()
-}
-
-fn text(flags: &Flags, name: &str) -> Option<String> {
-    values(flags, name).last().flatten().map(str::to_owned)
-}
-
-fn pairs(flags: &Flags, name: &str) -> Vec<(String, String)> {
-    let pair = |text: &str| text.split_once('=').map(|(name, value)| (name.into(), value.into()));
-    values(flags, name).flatten().filter_map(pair).collect()
-}
-
-fn parse<T: FromStr<Err: Display>>(flags: &Flags, name: &str) -> Result<Option<T>, WarpArgError> {
-    read(flags, name, str::parse)
-}
-
-fn read<T, E: Display>(
-    flags: &Flags,
-    name: &str,
-    read: impl Fn(&str) -> Result<T, E>,
-) -> Result<Option<T>, WarpArgError> {
-    let Some(text) = values(flags, name).last().flatten() else { return Ok(None) };
-    let value = read(text).map_err(|error| WarpArgError::Value {
-        written: format!("`--{name}={text}`"),
-        why: error.to_string(),
-    });
-    value.map(Some)
+    let kind = OpKind::from_name(&text.to_uppercase());
+    kind.map(Some).ok_or_else(|| format!("choose one of {}", known()))
 }
 
 impl fmt::Debug for WarpRun {

@@ -2,7 +2,6 @@
 
 mod arguments;
 mod clients;
-mod document;
 mod every_flag;
 mod run;
 mod yaml;
@@ -52,14 +51,14 @@ fn hosts(list: &str) -> Result<Vec<WarpHost>, String> {
 }
 
 /// Reads a command line whose words are parted by blanks, in an environment.
-fn read_in(line: &str, environment: &[(&str, &str)]) -> Result<WarpLine, WarpArgError> {
+fn read_in(line: &str, environment: &[(&str, &str)]) -> Result<WarpLine, LineError> {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     let find = |name: &str| environment.iter().find(|(known, _)| *known == name);
     let variable = |name: &str| find(name).map(|(_, value)| (*value).to_owned());
     from_args(&words, &WarpReading { variable: &variable, hosts: &hosts })
 }
 
-fn read(line: &str) -> Result<WarpLine, WarpArgError> {
+fn read(line: &str) -> Result<WarpLine, LineError> {
     read_in(line, &[])
 }
 

@@ -2,53 +2,30 @@
 
 use plimsoll_model::{Bytes, parse_duration};
 
-/// What a flag's value is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// A switch; it may have `=true` or `=false` behind it.
-    Switch,
-    /// A number from 0.
-    Number,
-    /// A number from 0 that may have a fraction.
-    Fraction,
-    /// How much in a second; 0 is no limit.
-    Rate,
-    /// A duration.
-    Duration,
-    /// A size, such as `5MiB`.
-    Size,
-    /// Sizes of objects: one, a range or a histogram.
-    Sizes,
-    /// Any text.
-    Text,
-    /// Any text; the flag may be given several times.
-    Texts,
-}
+use crate::command_line::{Kind, go_switch};
 
-impl Kind {
-    /// Returns the value as we take it: switches as `true` and `false`, numbers in digits.
-    pub(super) fn read(self, text: &str) -> Result<String, String> {
-        match self {
-            Self::Switch => switch(text),
-            // What is not given is written as nothing.
-            Self::Size | Self::Sizes if text.is_empty() => Ok(String::new()),
-            Self::Number => number(text).map(|number| number.to_string()),
-            Self::Fraction => fraction(text),
-            Self::Rate => fraction(text).map(|number| match &*number {
-                "0" => String::new(),
-                _ => format!("{number}/s"),
-            }),
-            Self::Duration => {
-                let text = text.strip_prefix('+').unwrap_or(text).replace('μ', "µ");
-                parse_duration(&text).map(|_| text).map_err(|error| error.to_string())
-            }
-            Self::Size => match Bytes::parse(&decimal(text)).map_err(|error| error.to_string())? {
-                Bytes(0) => Err("it must be at least 1".to_owned()),
-                _ => Ok(decimal(text)),
-            },
-            Self::Sizes => Ok(decimal(text)),
-            Self::Text | Self::Texts => Ok(text.to_owned()),
+/// Returns a value as we take it: switches as `true` and `false`, numbers in digits.
+pub(super) fn read(kind: Kind, text: &str) -> Result<String, String> {
+    match kind {
+        Kind::Switch => go_switch(text).map(|is_on| is_on.to_string()),
+        // What is not given is written as nothing.
+        Kind::Size | Kind::Sizes if text.is_empty() => Ok(String::new()),
+        Kind::Number => number(text).map(|number| number.to_string()),
+        Kind::Fraction => fraction(text),
+        Kind::Rate => fraction(text).map(|number| match &*number {
+            "0" => String::new(),
+            _ => format!("{number}/s"),
+        }),
+        Kind::Duration => {
+            let text = text.strip_prefix('+').unwrap_or(text).replace('μ', "µ");
+            parse_duration(&text).map(|_| text).map_err(|error| error.to_string())
         }
+        Kind::Size => match Bytes::parse(&decimal(text)).map_err(|error| error.to_string())? {
+            Bytes(0) => Err("it must be at least 1".to_owned()),
+            _ => Ok(decimal(text)),
+        },
+        Kind::Sizes => Ok(decimal(text)),
+        Kind::Text | Kind::Texts => Ok(text.to_owned()),
     }
 }
 
@@ -67,15 +44,6 @@ fn decimal(text: &str) -> String {
         is_number = letter.is_ascii_digit() || (is_number && matches!(letter, '.' | ' '));
     }
     written
-}
-
-fn switch(text: &str) -> Result<String, String> {
-    let is_on = match text {
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => true,
-        "0" | "f" | "F" | "false" | "FALSE" | "False" => false,
-        _ => return Err("it is a switch: true or false".to_owned()),
-    };
-    Ok(is_on.to_string())
 }
 
 /// Reads a number as Go's flags do: `0x10`, `0b11`, `0o17`, `017` and `1_000` too.
@@ -146,7 +114,7 @@ mod tests {
             (Kind::Size, "many", None),
             (Kind::Size, "", Some("")),
         ] {
-            assert_eq!(kind.read(text).ok().as_deref(), expected, "{kind:?} {text}");
+            assert_eq!(read(kind, text).ok().as_deref(), expected, "{kind:?} {text}");
         }
     }
 }

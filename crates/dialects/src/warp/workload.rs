@@ -15,7 +15,7 @@ use plimsoll_workload::plan::{InvalidField, Rate, Size, SizeRange, Time, UntilSp
 use plimsoll_workload::{SizeBar, SizeDist};
 
 use super::command::WarpBenchmark::{self, *};
-use super::error::WarpArgError;
+use crate::command_line::LineError;
 use crate::{flag_of, schedule};
 
 /// What the only set is called.
@@ -185,9 +185,9 @@ impl WarpBenchmark {
 
 impl WarpWorkload {
     /// Returns the workload, if it is sound.
-    pub fn workload(&self, seed: u64) -> Result<WorkloadFile, WarpArgError> {
+    pub fn workload(&self, seed: u64) -> Result<WorkloadFile, LineError> {
         let file = self.file(seed)?;
-        file.judge().map_err(|refused| WarpArgError::Form(self.in_flags(&refused)))?;
+        file.judge().map_err(|refused| LineError::Form(self.in_flags(&refused)))?;
         Ok(file)
     }
 
@@ -213,7 +213,7 @@ impl WarpWorkload {
         }
     }
 
-    fn file(&self, seed: u64) -> Result<WorkloadFile, WarpArgError> {
+    fn file(&self, seed: u64) -> Result<WorkloadFile, LineError> {
         self.check()?;
         let sizes = self.sizes()?;
         let workers = self.concurrent.unwrap_or(CONCURRENT);
@@ -238,7 +238,7 @@ impl WarpWorkload {
     }
 
     /// Refuses what the workload itself would not, or not in words that say enough.
-    fn check(&self) -> Result<(), WarpArgError> {
+    fn check(&self) -> Result<(), LineError> {
         let [get, stat, put, delete] = self.weights.unwrap_or(WEIGHTS);
         if self.is_mix() && [get, stat, put] == [0; 3] {
             if delete == 0 {
@@ -298,7 +298,7 @@ impl WarpWorkload {
         Size(self.part_size.unwrap_or(PART_BYTES_MIN))
     }
 
-    fn set(&self, sizes: &SizeDist) -> Result<SetSpec, WarpArgError> {
+    fn set(&self, sizes: &SizeDist) -> Result<SetSpec, LineError> {
         if self.list_existing {
             let limit = self.objects.filter(|limit| *limit > 0);
             let (prefix, recursive) = (self.prefix.clone(), !self.list_flat);
@@ -329,7 +329,7 @@ impl WarpWorkload {
         self.versions.unwrap_or(if self.benchmark == Retention { VERSIONS } else { 1 })
     }
 
-    fn content(&self) -> Result<ContentSpec, WarpArgError> {
+    fn content(&self) -> Result<ContentSpec, LineError> {
         let (compress_ratio, dedupe_ratio) = (self.compress_ratio, self.dedupe_ratio);
         if self.content == ContentSpec::Random {
             return Ok(match (compress_ratio, dedupe_ratio) {
@@ -346,7 +346,7 @@ impl WarpWorkload {
         }
     }
 
-    fn work(&self, largest: u64) -> Result<WorkSpec, WarpArgError> {
+    fn work(&self, largest: u64) -> Result<WorkSpec, LineError> {
         let (set, pick) = (SET.to_owned(), self.picked()?);
         Ok(match self.benchmark {
             Get | Put | Delete | List | Stat => {
@@ -438,7 +438,7 @@ impl WarpWorkload {
     }
 
     /// Returns how large objects are.
-    fn sizes(&self) -> Result<SizeDist, WarpArgError> {
+    fn sizes(&self) -> Result<SizeDist, LineError> {
         let written = match &self.size {
             Some(Sizes::List(sizes)) => return Ok(SizeDist::List(sizes.clone().into())),
             Some(Sizes::Written(text)) => text,
@@ -449,7 +449,7 @@ impl WarpWorkload {
         sizes.map_err(|error| refuse("--obj.size", error))
     }
 
-    fn picked(&self) -> Result<Choice, WarpArgError> {
+    fn picked(&self) -> Result<Choice, LineError> {
         let Some(law) = self.pick.as_deref() else { return Ok(Choice::Uniform) };
         match (law, law.strip_prefix("zipf:").map(str::parse)) {
             ("uniform", _) => Ok(Choice::Uniform),
@@ -459,7 +459,7 @@ impl WarpWorkload {
         }
     }
 
-    fn pacing(&self) -> Result<PacingSpec, WarpArgError> {
+    fn pacing(&self) -> Result<PacingSpec, LineError> {
         let Some(rate) = &self.rate else {
             let given = [
                 ("--arrivals", self.arrivals.is_some()),
@@ -475,10 +475,10 @@ impl WarpWorkload {
                 "--rate is a schedule and --rps-limit a cap on a closed loop; give one of them";
             return refused(text.to_owned());
         }
-        schedule(rate, self.arrivals.as_deref(), self.max_in_flight).map_err(WarpArgError::Form)
+        schedule(rate, self.arrivals.as_deref(), self.max_in_flight).map_err(LineError::Form)
     }
 
-    fn until(&self) -> Result<Vec<UntilSpec>, WarpArgError> {
+    fn until(&self) -> Result<Vec<UntilSpec>, LineError> {
         let (window, percent) = (self.autoterm_window, self.autoterm_percent);
         let given = [("--autoterm.dur", window.is_some()), ("--autoterm.pct", percent.is_some())];
         let mut rules = Vec::new();
@@ -521,12 +521,12 @@ fn size_spec(sizes: &SizeDist) -> SizeSpec {
     })
 }
 
-fn refuse(flag: &str, why: impl std::fmt::Display) -> WarpArgError {
-    WarpArgError::Form(format!("{flag}: {why}"))
+fn refuse(flag: &str, why: impl std::fmt::Display) -> LineError {
+    LineError::Form(format!("{flag}: {why}"))
 }
 
-fn refused<T>(text: String) -> Result<T, WarpArgError> {
-    Err(WarpArgError::Form(text))
+fn refused<T>(text: String) -> Result<T, LineError> {
+    Err(LineError::Form(text))
 }
 
 /// The fields of a workload that mean the same of every benchmark, and their flags.

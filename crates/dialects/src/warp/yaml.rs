@@ -5,14 +5,12 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
-use super::Note;
 use super::asked::{Asked, FlagValue};
 use super::command::WarpCommand;
-use super::error::{WarpArgError, did_you_mean};
-use super::flags::{self, Flag};
+use super::flags::{self, Row};
 use super::template;
-use super::values::Kind;
-use crate::spelling;
+use crate::command_line::{Kind, LineError, Note};
+use crate::spelling::did_you_mean;
 
 const ROOT: &str = "warp";
 /// Sections whose keys are flags as they are.
@@ -57,15 +55,14 @@ enum Node {
 type Section = Vec<(Spanned<String>, Node)>;
 
 /// Reads the whole file.
-pub(super) fn read(text: &str, variables: &[(String, String)]) -> Result<Asked, WarpArgError> {
+pub(super) fn read(text: &str, variables: &[(String, String)]) -> Result<Asked, LineError> {
     let mut notes = Vec::new();
     let filled = if variables.is_empty() {
         text.to_owned()
     } else {
         let unused = |name: &str| !text.contains(&format!(".{name}"));
         for (name, _) in variables.iter().filter(|(name, _)| unused(name)) {
-            let flag = format!("`--var {name}`");
-            notes.push(Note { flag, what: "the file has no such field".to_owned() });
+            notes.push(Note::new(format!("`--var {name}`"), "the file has no such field"));
         }
         template::fill(text, variables)?
     };
@@ -74,12 +71,12 @@ pub(super) fn read(text: &str, variables: &[(String, String)]) -> Result<Asked, 
         let line = error.location().map(|at| at.line()).unwrap_or_default();
         let text = error.without_snippet().to_string();
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        WarpArgError::Form(format!("line {line}: {text}"))
+        LineError::Form(format!("line {line}: {text}"))
     })?;
     let mut section = the_section(root)?;
     let api = take(&mut section, "api")?;
     if api != "v1" {
-        return Err(WarpArgError::Form(format!("`{ROOT}.api` is `{api}`; only `v1` is known")));
+        return Err(LineError::Form(format!("`{ROOT}.api` is `{api}`; only `v1` is known")));
     }
     let command = benchmark(&take(&mut section, "benchmark")?)?;
     let mut reader = Reader { asked: Asked::new(command), lines: Vec::new() };
@@ -88,8 +85,8 @@ pub(super) fn read(text: &str, variables: &[(String, String)]) -> Result<Asked, 
     Ok(reader.asked)
 }
 
-fn the_section(root: Node) -> Result<Section, WarpArgError> {
-    let missing = || WarpArgError::Form(format!("the file has no section `{ROOT}`"));
+fn the_section(root: Node) -> Result<Section, LineError> {
+    let missing = || LineError::Form(format!("the file has no section `{ROOT}`"));
     let Node::Section(entries) = root else { return Err(missing()) };
     let mut found = None;
     for (key, node) in entries {
@@ -99,7 +96,7 @@ fn the_section(root: Node) -> Result<Section, WarpArgError> {
             Node::Null => {}
             _ => {
                 let text = format!("no key of `warp run`; the only one here is `{ROOT}`");
-                return Err(WarpArgError::Value { written: place(&key, &key.value), why: text });
+                return Err(LineError::value(place(&key, &key.value), text));
             }
         }
     }
@@ -107,25 +104,21 @@ fn the_section(root: Node) -> Result<Section, WarpArgError> {
 }
 
 /// Takes a text out of the section.
-fn take(section: &mut Section, name: &str) -> Result<String, WarpArgError> {
+fn take(section: &mut Section, name: &str) -> Result<String, LineError> {
     let index = section.iter().position(|(key, _)| key.value == name);
     match index.map(|index| section.remove(index)) {
         Some((_, Node::Text(text))) => Ok(text),
         Some((key, _)) => {
-            let written = place(&key, &format!("{ROOT}.{name}"));
-            Err(WarpArgError::Value { written, why: "it is not a string".to_owned() })
+            Err(LineError::value(place(&key, &format!("{ROOT}.{name}")), "it is not a string"))
         }
-        None => Err(WarpArgError::Form(format!("`{ROOT}.{name}` is missing"))),
+        None => Err(LineError::Form(format!("`{ROOT}.{name}` is missing"))),
     }
 }
 
-fn benchmark(name: &str) -> Result<WarpCommand, WarpArgError> {
+fn benchmark(name: &str) -> Result<WarpCommand, LineError> {
     match WarpCommand::of(name)? {
         command @ WarpCommand::Benchmark(_) => Ok(command),
-        _ => {
-            let written = format!("`{ROOT}.benchmark: {name}`");
-            Err(WarpArgError::Value { written, why: "it is no benchmark".to_owned() })
-        }
+        _ => Err(LineError::value(format!("`{ROOT}.benchmark: {name}`"), "it is no benchmark")),
     }
 }
 
@@ -142,7 +135,7 @@ struct Reader {
 
 impl Reader {
     /// Reads a section; `prefix` comes before the names of its flags.
-    fn section(&mut self, section: Section, prefix: &str, path: &str) -> Result<(), WarpArgError> {
+    fn section(&mut self, section: Section, prefix: &str, path: &str) -> Result<(), LineError> {
         for (key, node) in section {
             let path = format!("{path}.{}", key.value);
             let name = &*key.value;
@@ -156,9 +149,9 @@ impl Reader {
                 }
                 Node::Section(_) => {
                     let known = PLAIN_SECTIONS.into_iter().chain(NAMED_SECTIONS);
-                    let hint = did_you_mean(spelling::nearest(name, known));
+                    let hint = did_you_mean(name, known.map(|known| (known, known.to_owned())));
                     let why = format!("no section of `warp run`{hint}");
-                    return Err(WarpArgError::Value { written: place(&key, &path), why });
+                    return Err(LineError::value(place(&key, &path), why));
                 }
                 // A section without keys.
                 Node::Null if PLAIN_SECTIONS.contains(&name) || named => {}
@@ -174,7 +167,7 @@ impl Reader {
         node: Node,
         prefix: &str,
         path: &str,
-    ) -> Result<(), WarpArgError> {
+    ) -> Result<(), LineError> {
         let written = place(key, path);
         let full = format!("{prefix}{}", key.value);
         let name = RENAMED.iter().find(|(from, _)| *from == full).map_or(&*full, |(_, to)| to);
@@ -188,19 +181,17 @@ impl Reader {
         let flag = flags::of(self.asked.command, name, &written)?;
         if let Some((_, other)) = self.lines.iter().find(|(known, _)| *known == flag.name) {
             let why = format!("the same as {other}; one of them must go");
-            return Err(WarpArgError::Value { written, why });
+            return Err(LineError::value(written, why));
         }
         self.lines.push((flag.name, written.clone()));
-        match value(flag, node) {
-            Ok(value) => self.asked.push(FlagValue::new(flag, &value, written)?),
-            Err(why) => return Err(WarpArgError::Value { written, why }),
-        }
+        let value = value(flag, node).map_err(|why| LineError::value(&written, why))?;
+        self.asked.push(FlagValue::new(flag, &value, written)?);
         Ok(())
     }
 }
 
 /// Returns a value as it would stand on the command line.
-fn value(flag: &Flag, node: Node) -> Result<String, String> {
+fn value(flag: &Row, node: Node) -> Result<String, String> {
     let may_list = LISTS.contains(&flag.name);
     match (flag.kind, node) {
         (Kind::Texts, _) => Err("flags that can be given several times have no key".to_owned()),

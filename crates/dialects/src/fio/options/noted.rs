@@ -56,7 +56,7 @@ pub(super) const NOTED: &[Known] = &[
     note("log_alternate_epoch_clock_id", &[], "logs count from the start of the run"),
     note("per_job_logs", &["1"], "each job has its own logs"),
     // The process.
-    note("thread", &["1"], "clones are threads; here they always are"),
+    note("thread", &["1"], "clones are threads; here they always are").switch(),
     note("comm", &[], "threads have names of our own"),
     note("cpumask", &[], NOT_PLACED),
     note("cpus_allowed", &[], NOT_PLACED),
@@ -91,8 +91,8 @@ pub(super) const NOTED: &[Known] = &[
     note("error_dump", &["0"], FAILURES),
     note("rate_cycle", &["1000"], "no job ends for being slow").or(&["ratecycle"]),
     // Content and its check.
-    note("refill_buffers", &["1"], OWN_CONTENT),
-    note("zero_buffers", &["0"], OWN_CONTENT),
+    note("refill_buffers", &["1"], OWN_CONTENT).switch(),
+    note("zero_buffers", &["0"], OWN_CONTENT).switch(),
     note("scramble_buffers", &["1"], OWN_CONTENT),
     note("buffer_pattern", &[], OWN_CONTENT),
     note("buffer_compress_percentage", &["0"], OWN_CONTENT),
@@ -117,10 +117,10 @@ pub(super) const NOTED: &[Known] = &[
     note("iodepth_batch", &[], BATCHES).or(&["iodepth_batch_submit"]),
     note("iodepth_batch_complete_min", &[], BATCHES).or(&["iodepth_batch_complete"]),
     note("iodepth_batch_complete_max", &[], BATCHES),
-    note("fixedbufs", &["1"], RINGS),
-    note("registerfiles", &["1"], RINGS),
+    note("fixedbufs", &["1"], RINGS).switch(),
+    note("registerfiles", &["1"], RINGS).switch(),
     note("nonvectored", &["1"], RINGS),
     note("userspace_reap", &[], RINGS),
-    note("sqthread_poll", &["0"], RINGS),
+    note("sqthread_poll", &["0"], RINGS).switch(),
     note("sqthread_poll_cpu", &[], RINGS),
 ];

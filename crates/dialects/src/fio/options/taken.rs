@@ -8,6 +8,7 @@ use super::super::job::{
 use super::super::resolve::Draft;
 use super::super::values::{Bare, Value};
 use super::{Known, engines, take};
+use crate::command_line::set;
 
 /// How many sizes `bssplit` may have, and `percentile_list` percentiles, as in fio.
 const SPLIT_MAX: usize = 64;
@@ -21,15 +22,15 @@ pub(super) const TAKEN: &[Known] = &[
     take("name", &[], |d, v| set(&mut d.job.name, v.word().map(str::to_owned))),
     take("description", &[], |d, v| set(&mut d.job.description, text(v))),
     take("numjobs", &[], |d, v| set(&mut d.job.flow.numjobs, v.count(MANY))),
-    take("stonewall", &["wait_for_previous"], |d, v| set(&mut d.stonewall, v.flag())),
+    take("stonewall", &["wait_for_previous"], |d, v| set(&mut d.stonewall, v.flag())).switch(),
     take("wait_for", &[], |d, v| set(&mut d.wait_for, text(v))),
-    take("new_group", &[], |d, v| set(&mut d.new_group, v.flag())),
-    take("group_reporting", &[], |d, v| set(&mut d.job.flow.group_reporting, v.flag())),
+    take("new_group", &[], |d, v| set(&mut d.new_group, v.flag())).switch(),
+    take("group_reporting", &[], |d, v| set(&mut d.job.flow.group_reporting, v.flag())).switch(),
     take("startdelay", &[], |d, v| {
         let span = v.span(v.word()?, |v, text| v.time(text, Bare::Seconds));
         set(&mut d.job.flow.start_delay, span)
     }),
-    take("exitall_on_error", &[], |d, v| set(&mut d.job.flow.exitall_on_error, v.flag())),
+    take("exitall_on_error", &[], |d, v| set(&mut d.job.flow.exitall_on_error, v.flag())).switch(),
     // Which blocks.
     take("rw", &["readwrite"], direction),
     take("rwmixread", &[], |d, v| {
@@ -55,7 +56,8 @@ pub(super) const TAKEN: &[Known] = &[
         merge(&mut d.split, splits)
     }),
     take("random_distribution", &[], distribution),
-    take("norandommap", &[], |d, v| set(&mut d.job.pattern.random_map, v.flag().map(|off| !off))),
+    take("norandommap", &[], |d, v| set(&mut d.job.pattern.random_map, v.flag().map(|off| !off)))
+        .switch(),
     take("randrepeat", &["allrandrepeat"], |d, v| set(&mut d.repeats, v.switch())),
     take("randseed", &[], |d, v| set(&mut d.seed, v.number(v.word()?).map(Some))),
     // The files.
@@ -113,7 +115,7 @@ pub(super) const TAKEN: &[Known] = &[
         d.job.timing.runtime = Some(time).filter(|time| !time.is_zero());
         Ok(())
     }),
-    take("time_based", &[], |d, v| set(&mut d.job.timing.time_based, v.flag())),
+    take("time_based", &[], |d, v| set(&mut d.job.timing.time_based, v.flag())).switch(),
     take("loops", &[], |d, v| set(&mut d.job.timing.loops, v.count(MANY))),
     take("ramp_time", &[], |d, v| set(&mut d.job.timing.ramp, v.time(v.word()?, Bare::Seconds))),
     take("rate", &[], |d, v| {
@@ -158,11 +160,6 @@ pub(super) const TAKEN: &[Known] = &[
     // Counts before all others, wherever it stands; see `resolve`.
     take("kb_base", &[], |_, _| Ok(())),
 ];
-
-fn set<T>(slot: &mut T, value: Result<T, String>) -> Result<(), String> {
-    *slot = value?;
-    Ok(())
-}
 
 /// Takes over what a list says and leaves what it leaves out.
 fn merge<T>(slot: &mut Directions<Option<T>>, new: Directions<Option<T>>) -> Result<(), String> {

@@ -205,7 +205,7 @@ fn refusals() {
             "command line: [a] the job has no `rw`; fio would read, so write `rw=read` if that is \
             meant",
         ),
-        ("--name=a --rw", "command line: [a] `rw`: it has no value"),
+        ("--name=a --rw", "command line: [a] `--rw`: it has no value"),
         ("--name=", "command line: `name=`: a job has no name"),
         (
             "--name=a --rwx=read",
@@ -218,21 +218,21 @@ fn refusals() {
         ),
         (
             "--output-format=xml one.fio",
-            "command line: `output-format=xml`: it is normal, json or json+",
+            "command line: `--output-format=xml`: it is normal, json or json+",
         ),
         (
             "--output-format=json,terse one.fio",
-            "command line: `output-format=json,terse`: terse lines are not written; use \
+            "command line: `--output-format=json,terse`: terse lines are not written; use \
              `--output-format=json`",
         ),
         (
             "--output-format=json+terse one.fio",
-            "command line: `output-format=json+terse`: terse lines are not written; use \
+            "command line: `--output-format=json+terse`: terse lines are not written; use \
              `--output-format=json`",
         ),
         (
             "--output-format=minimal one.fio",
-            "command line: `output-format=minimal`: terse lines are not written; use \
+            "command line: `--output-format=minimal`: terse lines are not written; use \
              `--output-format=json`",
         ),
         (

@@ -38,7 +38,7 @@ fn the_host_is_warps_where_none_is_given() {
     assert_eq!(joined(&line.flags), ["--host=127.0.0.1:9000", "--proxy=env"]);
     assert_eq!(notes(&line), ["`--host`: not given, so it is 127.0.0.1:9000, as in warp"]);
     assert_eq!(flags("get --host a:1,b{1...4}:2"), ["--host=a:1,b{1...4}:2"]);
-    assert_eq!(error("get --host="), "`--host=`: its value is missing");
+    assert_eq!(error("get --host="), "`--host=`: it has no value");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn what_is_wrong_is_named_with_what_was_meant() {
         ),
         ("analyze --host h f", "`--host` is no flag of `warp analyze`, but of benchmarks"),
         ("get --var A=b", "`--var` is no flag of `warp get`, but of `run`"),
-        ("get --objects", "`--objects`: its value is missing"),
+        ("get --objects", "`--objects`: it has no value"),
         ("get --objects -5", "`--objects=-5`: `-5` is not a whole number from 0"),
         ("get --tls true", "`true` belongs to no flag; a switch is written `--flag=true`"),
         ("get bucket", "`bucket` belongs to no flag; `get` takes nothing else"),

@@ -183,7 +183,7 @@ fn check(line: &str, flag: &str, is: &Is) {
             assert!(read.notes.iter().any(|note| note.flag.contains(name)), "{line}: {read:?}");
             assert!(!read.flags.iter().any(|(ours, _)| ours.contains(name)), "{line}");
         }
-        (Refused, Err(WarpArgError::NotTaken { written, why })) => {
+        (Refused, Err(LineError::NotTaken { written, why })) => {
             assert!(written.starts_with('`') && why.len() > 15, "{line}: {written} {why}");
         }
         (_, result) => panic!("{line}: {result:?}"),
@@ -213,5 +213,14 @@ fn the_table_has_no_flag_that_warp_has_not() {
         let written = format!("--{}", flag.name);
         let is_there = |line: &str| line.split_whitespace().any(|word| word == written);
         assert!(lines().any(is_there), "{written} is not in warp's list");
+    }
+}
+
+#[test]
+fn the_document_has_every_command() {
+    let document = include_str!("../../../../../docs/coming-from-warp.md");
+    for benchmark in WarpBenchmark::ALL {
+        let heading = format!("### `{}`", benchmark.name());
+        assert!(document.lines().any(|line| line == heading), "{heading}");
     }
 }

@@ -7,7 +7,7 @@ use plimsoll_model::OpKind;
 use super::super::run::WarpSignature;
 use super::*;
 
-fn run(line: &str) -> Result<WarpRun, WarpArgError> {
+fn run(line: &str) -> Result<WarpRun, LineError> {
     let line = read(line).unwrap();
     let WarpCommand::Benchmark(benchmark) = line.command else { panic!("it is no benchmark") };
     line.run(benchmark)
