@@ -167,7 +167,9 @@ pub(crate) fn check_sent(file: &WorkloadFile, named: &Hosts, beside: Option<&Pat
     };
     let Some((field, path)) = file.local_files().into_iter().find(own) else { return Ok(()) };
     let Some(hosts) = hosts::named_in(file) else {
-        return Err(field.refuse("its content would go to hosts that cannot be told before; put it beside the workload").into());
+        let why = "its content would go to hosts that cannot be told before; put the file beside \
+                   the workload";
+        return Err(field.refuse(why).into());
     };
     let sent = format!("what is in {path} ({field})");
     let variables = [&S3_VARIABLES[..], &SWIFT_VARIABLES].concat();

@@ -1,5 +1,7 @@
 //! Everything a report says about a run, as values: its stages, their rows, the figures of these,
 //! and facts of the run. Its JSON is derived from these types; the printers read nothing else.
+//!
+//! Long: one document, whose parts are read together.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
