@@ -168,7 +168,7 @@ class Row:
     def lay(self, clients: list[Json], bounds: tuple[int, int], on_files: bool) -> None:
         """Lay out the workers and the measured span by section 3, and hold them."""
         differ, (self.began, self.ended), self.on_files = self.differ, bounds, on_files
-        self.clients, ends = clients, defaultdict(list)
+        self.clients, ends, idle = clients, defaultdict(list), False
         self.last_began = max(client["started_ns"] for client in clients)
         for op in self.ops:
             ends[op.worker].append(op.end)
@@ -182,8 +182,8 @@ class Row:
                     delay = min(starts) - client["started_ns"]
                     differ.one(f"{self.name}: delay", delay <= job.delay_max, True)
                 elif delay < job.delay_max:
-                    # It was still to begin when the stage ended.
-                    delay = self.ended
+                    # It was still to begin when the stage ended, or waited for its first turn.
+                    delay, idle = self.ended, True
                 begins = client["started_ns"] + delay + job.ramp
                 counts[worker] = begins, begins + job.lasts if job.goes_on else FOREVER
         wrong = [op for op in self.all
@@ -199,7 +199,8 @@ class Row:
             "last_done_ns": max(self.lasts.values(), default=None),
             "worker_took_ns_sum": sum(took), "worker_took_ns_max": max(took, default=None)})
         span = self.measured_span([min(of) for of in ends.values()])
-        differ.each(f"{self.name}.span", self.of["span"], span)
+        if ends or not idle:
+            differ.each(f"{self.name}.span", self.of["span"], span)
         # Where it differs, that is told once.
         self.start, self.end = self.of["span"]["started_ns"], self.of["span"]["ended_ns"]
 
