@@ -109,8 +109,11 @@ pub(crate) struct Settings<'a> {
 impl<'a> Settings<'a> {
     /// Refuses to send files of the user's to hosts that only a workload names.
     fn check_sent(&self, file: &WorkloadFile) -> Result<()> {
-        let Some(named) = &self.lends_to else { return Ok(()) };
-        store::check_sent(file, named, self.beside)
+        match (&self.lends_to, &self.stand_in) {
+            (Some(named), StandIn::Nobody) => store::check_sent(file, named, self.beside),
+            // Nothing is sent, or the user names all hosts.
+            _ => Ok(()),
+        }
     }
 
     /// Returns those of a run that is printed to `output`.
@@ -308,7 +311,6 @@ pub(crate) struct Conducted {
 
 /// Judges a workload as a run would before it touches anything, and returns what it means.
 pub(crate) fn judge(file: &WorkloadFile, settings: &Settings<'_>) -> Result<Arc<Plan>> {
-    settings.check_sent(file)?;
     let file = with_files(file, &settings.allowed)?;
     let mut plan = file.check().map_err(ConductError::from)?;
     settings.traces.clone().learn(&mut plan)?;

@@ -4,7 +4,7 @@ mod asking;
 mod way;
 
 use std::path::{Path, PathBuf};
-use std::{fmt, iter};
+use std::{env, fmt, iter};
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{
@@ -156,11 +156,23 @@ fn check_lent<'e>(
 /// workload names. What lies beside the workload came with it.
 pub(crate) fn check_sent(file: &WorkloadFile, named: &Hosts, beside: Option<&Path>) -> Result<()> {
     let file_path = beside.and_then(|beside| beside.canonicalize().ok());
+    // Much lies below the user's own directory that came with no workload.
+    let homes = [environment::variable("HOME").map(PathBuf::from), Some(env::temp_dir())];
+    let homes = homes.into_iter().flatten().filter_map(|home| home.canonicalize().ok());
     let beside = file_path.as_deref().and_then(Path::parent);
+    let beside = beside.filter(|beside| !homes.clone().any(|home| home.starts_with(beside)));
+    let is_inside = |path: &Path| beside.is_some_and(|beside| path.starts_with(beside));
     let came_with_it = |path: &str| {
-        let path = Path::new(path).canonicalize();
+        let is_hidden =
+            path.split('/').any(|part| part.starts_with('.') && !part.trim_matches('.').is_empty());
         // What is not there is refused when it is read.
-        path.map_or(true, |path| beside.is_some_and(|beside| path.starts_with(beside)))
+        let Ok(path) = Path::new(path).canonicalize() else { return true };
+        // What is no directory holds no names; of one that does, each may be a link.
+        let names = input::names_in(&AllowedDirs::ANY, &path).unwrap_or_default();
+        let mut entries = names.iter().map(|name| path.join(name).canonicalize());
+        !is_hidden
+            && is_inside(&path)
+            && entries.all(|entry| entry.map_or(true, |to| is_inside(&to)))
     };
     let own = |(field, path): &(FieldPath, String)| {
         !field.to_string().starts_with("targets") && !came_with_it(path)

@@ -407,7 +407,9 @@ fn a_file_of_the_user_goes_to_no_host_that_only_a_workload_names() {
             stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ")
         };
         std::os::unix::fs::symlink(place("own.txt"), place("theirs/link.txt")).unwrap();
-        for file in ["own.txt", "theirs/../own.txt", "theirs/link.txt"] {
+        std::fs::create_dir(place("theirs/.ssh")).unwrap();
+        std::fs::write(place("theirs/.ssh/id"), "OWNER-hush").unwrap();
+        for file in ["own.txt", "theirs/../own.txt", "theirs/link.txt", "theirs/.ssh/id"] {
             let said = run_with(file, &[]);
             let refused = format!("what is in {file} (sets.s.");
             assert!(said.contains(&refused) && said.contains("--host"), "{set}: {said}");
@@ -417,9 +419,42 @@ fn a_file_of_the_user_goes_to_no_host_that_only_a_workload_names() {
         // user names.
         let said = run_with("theirs/brought.txt", &[]);
         assert_ne!(stranger.heard(), "", "{set}: {said}");
+        // What lies beside it in the user's own directory need not have come with it.
+        let mut at_home = plimsoll(directory.path());
+        at_home.args(["run", "theirs/w.yaml", "--access-key", ""]).env("HOME", place("theirs"));
+        let said = stderr(&run(at_home));
+        assert!(said.contains("what is in theirs/brought.txt"), "{set}: {said}");
         let said = run_with("own.txt", &["--host", host]);
         assert!(!said.contains("would send"), "{set}: {said}");
     }
+}
+
+#[test]
+fn a_link_in_a_directory_that_a_workload_names_leads_nowhere() {
+    let stranger = Stranger::start();
+    let directory = tempfile::tempdir().unwrap();
+    let place = |name: &str| directory.path().join(name);
+    std::fs::create_dir_all(place("theirs/d")).unwrap();
+    std::fs::write(place("own.txt"), "OWNER-hush").unwrap();
+    std::os::unix::fs::symlink(place("own.txt"), place("theirs/d/f1")).unwrap();
+    let workload = format!(
+        "schema: plimsoll.workload/2\nname: t\n\
+         targets: {{e: {{s3: {{hosts: '{}', bucket: bench}}}}}}\n\
+         sets: {{o: {{on: e, shared: true, touch: true, named: {{bucket: bench, files: theirs/d}}}}}}\n\
+         stages: [{{jobs: [{{work: {{buckets: {{make: o}}}}}}]}}, {{jobs: [{{work: {{fill: o}}}}]}}]\n",
+        stranger.host
+    );
+    std::fs::write(place("theirs/w.yaml"), workload).unwrap();
+    let mut command = plimsoll(directory.path());
+    command.args(["run", "theirs/w.yaml", "--access-key", ""]);
+    let said = stderr(&run(command));
+    assert!(said.contains("what is in theirs/d (sets.o.named.files)"), "{said}");
+    assert_eq!(stranger.heard(), "");
+    // Nothing is sent where the workload is only explained, or run in virtual time.
+    let mut explain = plimsoll(directory.path());
+    explain.args(["run", "theirs/w.yaml", "--explain"]);
+    let output = run(explain);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 }
 
 #[test]
