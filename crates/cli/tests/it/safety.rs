@@ -440,8 +440,11 @@ fn a_link_in_a_directory_that_a_workload_names_leads_nowhere() {
     let workload = format!(
         "schema: plimsoll.workload/2\nname: t\n\
          targets: {{e: {{s3: {{hosts: '{}', bucket: bench}}}}}}\n\
-         sets: {{o: {{on: e, shared: true, touch: true, named: {{bucket: bench, files: theirs/d}}}}}}\n\
-         stages: [{{jobs: [{{work: {{buckets: {{make: o}}}}}}]}}, {{jobs: [{{work: {{fill: o}}}}]}}]\n",
+         sets:\n\
+         \x20 o: {{on: e, shared: true, touch: true, named: {{bucket: bench, files: theirs/d}}}}\n\
+         stages:\n\
+         - {{jobs: [{{work: {{buckets: {{make: o}}}}}}]}}\n\
+         - {{jobs: [{{work: {{fill: o}}}}]}}\n",
         stranger.host
     );
     std::fs::write(place("theirs/w.yaml"), workload).unwrap();
