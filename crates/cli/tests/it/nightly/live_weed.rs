@@ -273,14 +273,14 @@ fn lists_and_clusters_that_cannot_be_are_refused_in_a_line() {
         ("read --list bad --range", "the sizes of listed files are unknown"),
         ("write --ttl 61s", "--ttl: must be a number of whole minutes"),
         ("write --grow 0", "--grow: 0 is out of range"),
-        ("write --grow 9999", "9999 volumes (--grow) were not made: only "),
+        ("write --grow 9999 --create-bucket", "9999 volumes (--grow) were not made: only "),
         ("write --ids-per-assign 0", "--ids-per-assign: 0 is out of range"),
         (
             "write --drop-collection --collection=",
             "--drop-collection: only a collection with a name",
         ),
         ("write --master nowhere:99999", "--master: "),
-        ("write --disk floppy", "No writable volumes"),
+        ("write --disk floppy --create-bucket", "No writable volumes"),
         ("mixed --put-distrib 5", "--delete-distrib: "),
     ] {
         let named = if line.contains("--master") { "" } else { &*format!(" --master {master}") };
