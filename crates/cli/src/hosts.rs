@@ -1,13 +1,13 @@
 //! The hosts that a workload names.
 
+use plimsoll_driver_seaweed::FILER_PORT;
 use plimsoll_http::{Endpoint, PORT_PLAIN, PORT_TLS, expand_hosts};
 use plimsoll_model::EndpointId;
 use plimsoll_workload::plan::WorkloadFile;
 use plimsoll_workload::plan::spec::{TargetSpec, Targets};
 
-/// Default ports of masters and filers, and of each scheme.
+/// Default ports of masters, and of each scheme.
 const MASTER_PORT: u16 = 9333;
-const FILER_PORT: u16 = 8888;
 const PORTS: [(&str, u16); 4] =
     [("http", PORT_PLAIN), ("https", PORT_TLS), ("socks5", 1080), ("socks5h", 1080)];
 

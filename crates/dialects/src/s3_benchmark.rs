@@ -92,7 +92,7 @@ const fn flag(name: &'static str, kind: Kind, default: &'static str, to: Set<Ben
     taken(name, kind, default, to)
 }
 
-/// The flags, with what the program's own help says of them.
+/// Its flags, each with the line of the tool's own help.
 pub(crate) static FLAGS: [Row; 9] = [
     flag("a", Text, "", |to, v| text(&mut to.access_key, v)).says("Access key"),
     flag("b", Text, "wasabi-benchmark-bucket", |to, v| text(&mut to.bucket, v))

@@ -412,7 +412,7 @@ pub(super) fn closed(load: &LoadFacts<'_>, clients: &[ClientFacts]) -> Finding {
     let busy = store_busy(row, clients);
     if busy.is_none() && !waited {
         return match clients.iter().any(client::is_crowded) {
-            true => crowded(row, line, queue),
+            true => crowded(queue.into_iter().chain(line).collect()),
             false => no_waiting(row, line, queue),
         };
     }
@@ -491,15 +491,14 @@ fn no_waiting(row: &RowFacts<'_>, mut line: Vec<String>, queue: Option<String>) 
 
 /// What does not wait shows in the fastest operation, which waits for a processor where others have
 /// them: the client then, or a store on the same machine.
-fn crowded(row: &RowFacts<'_>, line: Vec<String>, queue: Option<String>) -> Finding {
+fn crowded(because: Vec<String>) -> Finding {
     Finding {
-        class: LimitClass::Unknown,
         sentence: "what was the limit is unknown: others kept the processors of the client's \
                    machine busy, so even the fastest operation may have waited for them"
             .to_owned(),
         experiment: "stop other programs, or move the client to a machine of its own, and repeat"
             .to_owned(),
-        ..no_waiting(row, line, queue)
+        ..unknown(because)
     }
 }
 

@@ -103,8 +103,8 @@ impl Way {
         given.peek().is_some() && given.all(|(flag, _)| said::is_typed(flag))
     }
 
-    /// Tells whether something is sent before it is known who asks: keys are looked for through the
-    /// workload's own proxy, and a token is exchanged at the store.
+    /// Tells whether requests go out before the credentials are known: the search for keys uses the
+    /// workload's own proxy, and the store exchanges a web identity token.
     pub(super) fn uses_keys_early(&self) -> bool {
         self.proxy.is_some() || self.args.requests.sts_web_token.is_some()
     }

@@ -46,7 +46,7 @@ pub enum OutputFormat {
     JsonPlus,
 }
 
-/// What fio is told besides jobs.
+/// What fio's own flags say, those of jobs apart.
 #[derive(Default)]
 pub(crate) struct Told {
     output: Output,
