@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use plimsoll_conduct::{
     BeforeMeasuring, BegunRun, Chooser, ConductError, Consent, ContentFiles, ContentFrom, Events,
-    FileSettings, Observer, Reached, Recorded, Recording, RunRequest, RunSettings, RunTime,
+    FileSettings, Observer, Reached, Recorded, Recording, RunRequest, RunSettings, RunTime, Runner,
     Scripted, StandIn, Stop, Target, Targets, Traces, embedded, machine, output, with_files,
 };
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
@@ -292,6 +292,7 @@ impl<'a> Settings<'a> {
             keeps_data: self.keeps_data,
             clean_tries_max: self.clean_tries_max,
             consent: self.consent.clone(),
+            runner: Runner::Process,
         }
     }
 }
@@ -407,6 +408,9 @@ impl Conducted {
         }
         request.targets = all;
         request.settings = settings.run_settings(is_embedded);
+        if mustered.is_some() {
+            request.settings.runner = Runner::Agents;
+        }
         let open = request.lay_out()?;
         let mut manifest = open.manifest(said::command_line(), BUILT, certificate);
         let embedded = embedded_stores(&plan, &stores);

@@ -18,7 +18,7 @@ use plimsoll_workload::plan::{
     Change, Members, Placed, Plan, Set, SetIndex, TargetIndex, title_of,
 };
 
-use crate::lease::{self, BucketLease, Marked};
+use crate::lease::{self, BucketLease, Marked, Runner};
 use crate::{
     AdminOf, Cleaning, ConductError, Observer, Recording, RunTime, Stop, Stopped, Target, input,
 };
@@ -41,6 +41,8 @@ pub struct RunAdmin {
     roots: Vec<Root>,
     /// Marks the run as under way, where it writes into buckets that others see.
     lease: Option<BucketLease>,
+    /// Who carries the run out.
+    runner: Runner,
     /// Whether what the run wrote stays.
     pub keeps_data: bool,
     /// How often cleaning is tried while a store sheds load or drops connections.
@@ -81,7 +83,7 @@ enum NotSwept {
 
 impl RunAdmin {
     /// Returns the administration of a run with that time.
-    pub fn new(stop: Stop, time: &RunTime) -> Result<Self, ConductError> {
+    pub fn new(stop: Stop, runner: Runner, time: &RunTime) -> Result<Self, ConductError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(ConductError::event_loop)?;
         Ok(Self {
@@ -90,6 +92,7 @@ impl RunAdmin {
             clock: Arc::clone(&time.clock),
             roots: Vec::new(),
             lease: None,
+            runner,
             keeps_data: false,
             tries_max: 1,
             removed: Some(0),
@@ -231,7 +234,7 @@ impl RunAdmin {
             }
         }
         if !marked.is_empty() {
-            self.lease = Some(BucketLease::hold(marked, time, Arc::clone(observer))?);
+            self.lease = Some(BucketLease::hold(marked, self.runner, time, Arc::clone(observer))?);
         }
         Ok(lacks)
     }
@@ -250,7 +253,7 @@ impl RunAdmin {
                 return Ok(RootReady::Lacks(lack));
             }
             let Some(time) = marks_at else { break Vec::new() };
-            match self.heed(lease::first_marks(&mut *root.admin, &root.bases, time)) {
+            match self.heed(lease::first_marks(&mut *root.admin, &root.bases, self.runner, time)) {
                 Ok(marks) => {
                     root.is_marked = true;
                     break marks;

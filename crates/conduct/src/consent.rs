@@ -22,7 +22,7 @@ use plimsoll_workload::plan::{
 
 pub(crate) use self::buckets::{buckets_of, listed};
 pub use self::glob::BucketGlob;
-use crate::{ConductError, Observer, RunAdmin, RunTime, Stop, Target, Targets};
+use crate::{ConductError, Observer, RunAdmin, RunTime, Runner, Stop, Target, Targets};
 
 /// How long stores are asked whose buckets a plan would change, before it runs.
 const ASKED_FOR: Duration = Duration::from_secs(10);
@@ -100,7 +100,7 @@ pub fn foreign_buckets(
     time: &RunTime,
 ) -> Result<BTreeSet<String>, ConductError> {
     let (stop, (over, is_over)) = (Stop::default(), channel::<()>());
-    let admin = RunAdmin::new(stop.clone(), time)?;
+    let admin = RunAdmin::new(stop.clone(), Runner::Process, time)?;
     let ended = stop.clone();
     thread::spawn(move || {
         if is_over.recv_timeout(ASKED_FOR) == Err(RecvTimeoutError::Timeout) {

@@ -6,7 +6,9 @@
 //! less its `Last-Modified`, so that neither the clock of the run nor that of the cleaner counts:
 //! one of them that is a minute off would end the lease of a run that lives. `Date` may be that of
 //! a gateway whose clock is not the store's: an object written now tells by how much. On the
-//! machine that the run is on, its process is asked for instead, so that nobody has to wait.
+//! machine that the run is on, its process is asked for instead, so that nobody has to wait. A run
+//! that agents carry out names no process: they work on for some seconds after their coordinator
+//! was killed.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -28,6 +30,25 @@ const RENEWED: Duration = Duration::from_secs(15);
 /// What ends the name of a run whose marks lie below it.
 const LIVE: &str = ".live/";
 const UNTIL: &str = "%Y%m%dt%H%M%Sz";
+
+/// Who carries a run out, and so whose end is its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runner {
+    /// This process.
+    Process,
+    /// The agents of a fleet.
+    Agents,
+}
+
+impl Runner {
+    /// Returns the end of a mark's name; none of agents is the name of a process.
+    fn name(self) -> String {
+        match self {
+            Self::Process => process::identity(),
+            Self::Agents => "agents".to_owned(),
+        }
+    }
+}
 
 /// Returns what the marks of the run whose objects lie below `base` begin with.
 pub fn marks_of(base: &str) -> String {
@@ -133,6 +154,7 @@ impl BucketLease {
     /// with a warning.
     pub fn hold(
         buckets: Vec<Marked>,
+        runner: Runner,
         time: &RunTime,
         observer: Arc<dyn Observer>,
     ) -> Result<Self, ConductError> {
@@ -145,7 +167,7 @@ impl BucketLease {
             let keepers = buckets.iter().filter_map(|bucket| {
                 let admin = (bucket.admin)(bucket.bucket.as_deref(), &time.clock).ok()?;
                 let (time, observer) = (time.clone(), Arc::clone(&observer));
-                Some(Keeper { admin, marks: bucket.marks.clone(), time, observer })
+                Some(Keeper { admin, marks: bucket.marks.clone(), runner, time, observer })
             });
             let keepers: Vec<Keeper> = keepers.collect();
             runtime.block_on(async {
@@ -173,6 +195,7 @@ struct Keeper {
     admin: Box<dyn Admin>,
     /// What each mark begins with, and the one that is there.
     marks: Vec<(String, Option<String>)>,
+    runner: Runner,
     time: RunTime,
     observer: Arc<dyn Observer>,
 }
@@ -199,7 +222,7 @@ impl Keeper {
     /// Renews its marks; tells whether they are to be renewed again.
     async fn renew(&mut self) -> bool {
         for (prefix, before) in &mut self.marks {
-            let key = mark_now(prefix, &self.time);
+            let key = mark_now(prefix, self.runner, &self.time);
             match self.admin.put_mark(&key).await {
                 Ok(()) => {
                     // What cannot be removed ends by itself.
@@ -226,23 +249,24 @@ impl Keeper {
 pub(crate) async fn first_marks(
     admin: &mut dyn Admin,
     bases: &[String],
+    runner: Runner,
     time: &RunTime,
 ) -> Result<Vec<(String, Option<String>)>, DriverError> {
     let mut marks = Vec::new();
     for base in bases {
         let prefix = marks_of(base);
-        let mark = mark_now(&prefix, time);
+        let mark = mark_now(&prefix, runner, time);
         admin.put_mark(&mark).await?;
         marks.push((prefix, Some(mark)));
     }
     Ok(marks)
 }
 
-/// Returns the key of a mark of this process that is written now.
-fn mark_now(prefix: &str, time: &RunTime) -> String {
+/// Returns the key of a mark that is written now.
+fn mark_now(prefix: &str, runner: Runner, time: &RunTime) -> String {
     let since = Duration::from_nanos(time.clock.now().as_ns());
     let until = time.wall_epoch.after(since + HOLDS);
-    format!("{prefix}{}.{}", compact(until), process::identity())
+    format!("{prefix}{}.{}", compact(until), runner.name())
 }
 
 fn compact(at: WallTime) -> String {
@@ -375,6 +399,10 @@ mod tests {
         let (place, _) = mine.split_once('-').unwrap();
         // No process has that number: it is above the most that Linux gives out.
         assert!(!held(&mark(&format!("{place}-4194305-1")), Some((NINE, BEFORE))));
+        // Agents may work on although the process that wrote their mark is gone.
+        let of_agents = mark(&Runner::Agents.name());
+        assert!(held(&of_agents, Some((NINE, BEFORE))));
+        assert!(!held(&of_agents, Some((NINE, LONG_BEFORE))));
         // A process whose start does not show may be hidden, so that its age counts.
         let hidden = mark(&format!("{place}-1-0"));
         assert!(held(&hidden, Some((NINE, BEFORE))));

@@ -49,7 +49,7 @@ pub use error::{CallerError, ConductError};
 pub use events::{EventAsked, Events, GRACE, Hide, OUTPUT_BYTES_MAX};
 pub use files::{FileSettings, FilesPart, FilesRun};
 pub use in_order::in_order;
-pub use lease::{BucketLease, Marked};
+pub use lease::{BucketLease, Marked, Runner};
 pub use manifest::{Built, Opening, of_workload};
 pub use observer::{Goal, Observer, StageView};
 pub use opening::{AskedStore, Lent, QUEUE, Reach, Reached, StandIn, Targets};

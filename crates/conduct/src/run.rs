@@ -27,7 +27,7 @@ use crate::in_order::in_order;
 use crate::plan_work::{BeforeMeasuring, PlanWork};
 use crate::{
     Built, Cleaning, ConductError, Consent, FileSettings, FilesRun, Observer, Opening, Permit,
-    Recorded, Recording, RunAdmin, RunTime, Stop, Target, machine, of_workload,
+    Recorded, Recording, RunAdmin, RunTime, Runner, Stop, Target, machine, of_workload,
 };
 
 /// By set of what was there before the run: what was found of it.
@@ -64,6 +64,8 @@ pub struct RunSettings {
     pub clean_tries_max: u32,
     /// Whether it may change what no run wrote.
     pub consent: Consent,
+    /// Who carries it out.
+    pub runner: Runner,
 }
 
 impl Default for RunSettings {
@@ -83,6 +85,7 @@ impl Default for RunSettings {
             keeps_data: false,
             clean_tries_max: 1,
             consent: Consent::by("--yes", false),
+            runner: Runner::Process,
         }
     }
 }
@@ -249,7 +252,8 @@ impl OpenRun {
             if !found.is_empty() {
                 self.placed = Arc::new(self.request.place(found)?);
             }
-            let stores = RunAdmin::new(stop.clone(), &self.request.time)?;
+            let stores =
+                RunAdmin::new(stop.clone(), self.request.settings.runner, &self.request.time)?;
             let consent = Consent::by(self.request.settings.consent.flag, true);
             let (placed, targets) = (&self.placed, &self.request.targets);
             let permit = Permit::for_plan(placed, targets, &consent, &stores, &*observer)?;
@@ -331,7 +335,7 @@ impl OpenRun {
     ) -> Result<Ready, ConductError> {
         self.warn_of_open_files(&**observer);
         let request = &self.request;
-        let mut stores = RunAdmin::new(stop.clone(), &request.time)?;
+        let mut stores = RunAdmin::new(stop.clone(), request.settings.runner, &request.time)?;
         stores.keeps_data = request.settings.keeps_data;
         stores.tries_max = request.settings.clean_tries_max;
         let is_there =

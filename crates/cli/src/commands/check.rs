@@ -9,8 +9,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use plimsoll_analysis::history::History;
 use plimsoll_conduct::{
-    AdminOf, Announced, BucketLease, Goal, Marked, Observer, RunTime, StageView, Stop, Stopped,
-    Store, embedded, lease, remove_created,
+    AdminOf, Announced, BucketLease, Goal, Marked, Observer, RunTime, Runner, StageView, Stop,
+    Stopped, Store, embedded, lease, remove_created,
 };
 use plimsoll_driver::{Admin, Driver, DriverError};
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
@@ -287,7 +287,7 @@ fn lease_on(
     let hold = |admin: &AdminOf| {
         let marks = vec![(lease::marks_of(base), None)];
         let marked = Marked { admin: Arc::clone(admin), bucket: None, marks };
-        BucketLease::hold(vec![marked], time, Arc::clone(observer))
+        BucketLease::hold(vec![marked], Runner::Process, time, Arc::clone(observer))
     };
     Ok(admin.map(hold).transpose()?)
 }

@@ -102,8 +102,9 @@ impl Scene {
         told(command)
     }
 
-    fn kill(&self) {
-        self.coordinator.signal(Signal::KILL);
+    /// Kills the coordinator, and waits until nothing is left of its process.
+    fn kill(&mut self) {
+        self.coordinator.signal_until_end(Signal::KILL);
     }
 
     /// Checks what comes of a killed coordinator whose agents keep their parts.
@@ -160,7 +161,7 @@ impl Scene {
             self.target.credentials(&mut command);
             told(command)
         };
-        // For a minute agents may still work; the test does not wait for that.
+        // Agents may work on for some seconds; the test does not wait until their mark has ended.
         let (code, _, said) = clean();
         assert!(code == Some(2) && said.contains("is still going on"), "{phase}: {said}");
         let marks = self.target.listed().into_iter().filter(|key| key.contains(".live/"));
@@ -216,7 +217,7 @@ fn a_coordinator_killed_before_it_has_assigned_anything_leaves_free_agents() {
 
 #[test]
 fn a_coordinator_killed_while_objects_are_prepared_leaves_what_was_written() {
-    let Some(scene) = Scene::begin() else { return };
+    let Some(mut scene) = Scene::begin() else { return };
     scene.await_ops(OpKind::Put);
     scene.kill();
     scene.check_kept("prepare");
@@ -224,7 +225,7 @@ fn a_coordinator_killed_while_objects_are_prepared_leaves_what_was_written() {
 
 #[test]
 fn a_coordinator_killed_in_a_measured_stage_leaves_what_was_measured() {
-    let Some(scene) = Scene::begin() else { return };
+    let Some(mut scene) = Scene::begin() else { return };
     scene.await_ops(OpKind::Get);
     scene.kill();
     scene.check_kept("measure");
@@ -232,7 +233,7 @@ fn a_coordinator_killed_in_a_measured_stage_leaves_what_was_measured() {
 
 #[test]
 fn a_coordinator_killed_between_stages_leaves_those_that_ended() {
-    let Some(scene) = Scene::begin() else { return };
+    let Some(mut scene) = Scene::begin() else { return };
     scene.await_ops(OpKind::Get);
     // It does not hear that the stage has ended, and nobody begins the next.
     scene.coordinator.signal(Signal::STOP);
@@ -243,7 +244,7 @@ fn a_coordinator_killed_between_stages_leaves_those_that_ended() {
 
 #[test]
 fn a_coordinator_killed_while_it_gathers_leaves_parts_with_the_agents() {
-    let Some(scene) = Scene::begin() else { return };
+    let Some(mut scene) = Scene::begin() else { return };
     let all = || scene.target.oracle.as_ref().unwrap().ledger().unwrap();
     wait_until("the last stage", || all().operations_count(OpKind::Get) > 320);
     scene.coordinator.signal(Signal::STOP);
