@@ -3,6 +3,7 @@
 mod asking;
 mod way;
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::{env, fmt, iter};
 
@@ -161,18 +162,21 @@ pub(crate) fn check_sent(file: &WorkloadFile, named: &Hosts, beside: Option<&Pat
     let homes = homes.into_iter().flatten().filter_map(|home| home.canonicalize().ok());
     let beside = file_path.as_deref().and_then(Path::parent);
     let beside = beside.filter(|beside| !homes.clone().any(|home| home.starts_with(beside)));
-    let is_inside = |path: &Path| beside.is_some_and(|beside| path.starts_with(beside));
+    let is_hidden = |part: &OsStr| part.as_encoded_bytes().starts_with(b".");
+    let is_below = |path: &Path| {
+        let below = beside.and_then(|beside| path.strip_prefix(beside).ok());
+        below.is_some_and(|below| !below.iter().any(is_hidden))
+    };
     let came_with_it = |path: &str| {
-        let is_hidden =
-            path.split('/').any(|part| part.starts_with('.') && !part.trim_matches('.').is_empty());
         // What is not there is refused when it is read.
         let Ok(path) = Path::new(path).canonicalize() else { return true };
         // What is no directory holds no names; of one that does, each may be a link.
         let names = input::names_in(&AllowedDirs::ANY, &path).unwrap_or_default();
-        let mut entries = names.iter().map(|name| path.join(name).canonicalize());
-        !is_hidden
-            && is_inside(&path)
-            && entries.all(|entry| entry.map_or(true, |to| is_inside(&to)))
+        let mut entries = names.iter().map(|name| path.join(name));
+        let is_own = |entry: PathBuf| {
+            entry.canonicalize().map_or(true, |leads_to| leads_to == entry || is_below(&leads_to))
+        };
+        is_below(&path) && entries.all(is_own)
     };
     let own = |(field, path): &(FieldPath, String)| {
         !field.to_string().starts_with("targets") && !came_with_it(path)

@@ -409,7 +409,15 @@ fn a_file_of_the_user_goes_to_no_host_that_only_a_workload_names() {
         std::os::unix::fs::symlink(place("own.txt"), place("theirs/link.txt")).unwrap();
         std::fs::create_dir(place("theirs/.ssh")).unwrap();
         std::fs::write(place("theirs/.ssh/id"), "OWNER-hush").unwrap();
-        for file in ["own.txt", "theirs/../own.txt", "theirs/link.txt", "theirs/.ssh/id"] {
+        std::os::unix::fs::symlink(place("theirs/.ssh/id"), place("theirs/shown.txt")).unwrap();
+        let files = [
+            "own.txt",
+            "theirs/../own.txt",
+            "theirs/link.txt",
+            "theirs/.ssh/id",
+            "theirs/shown.txt",
+        ];
+        for file in files {
             let said = run_with(file, &[]);
             let refused = format!("what is in {file} (sets.s.");
             assert!(said.contains(&refused) && said.contains("--host"), "{set}: {said}");
