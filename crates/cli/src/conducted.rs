@@ -264,7 +264,7 @@ impl<'a> Settings<'a> {
         if self.is_simulated() { RunTime::simulated() } else { RunTime::machine() }
     }
 
-    fn run_settings(&self, is_embedded: bool) -> RunSettings {
+    fn run_settings(&self, is_embedded: bool, by_agents: bool) -> RunSettings {
         let files = FileSettings {
             allowed: self.allowed.clone(),
             interface: self.files.and_then(|files| files.interface).map(Interface::from),
@@ -292,7 +292,7 @@ impl<'a> Settings<'a> {
             keeps_data: self.keeps_data,
             clean_tries_max: self.clean_tries_max,
             consent: self.consent.clone(),
-            runner: Runner::Process,
+            runner: if by_agents { Runner::Agents } else { Runner::Process },
         }
     }
 }
@@ -328,7 +328,7 @@ pub(crate) fn judge(file: &WorkloadFile, settings: &Settings<'_>) -> Result<Arc<
     if is_embedded {
         store::check_embedded_memory(&plan)?;
     }
-    request(Arc::clone(&plan), all, time, settings.run_settings(is_embedded)).lay_out()?;
+    request(Arc::clone(&plan), all, time, settings.run_settings(is_embedded, false)).lay_out()?;
     Ok(plan)
 }
 
@@ -387,7 +387,7 @@ impl Conducted {
         time_until(settings.syncstart)?;
         let certificate = manifest::certificate(settings.output.certificate.as_deref())?;
         let mut request =
-            request(Arc::clone(&plan), Vec::new(), time.clone(), settings.run_settings(false));
+            request(Arc::clone(&plan), Vec::new(), time.clone(), RunSettings::default());
         let (seed, id) = (request.seed, request.id.clone());
         let mut reached = settings.stores(&time, seed, mustered.is_some());
         let mut on = Targets::of(&plan, &mut reached, &settings.stand_in, seed, &time)?;
@@ -407,10 +407,7 @@ impl Conducted {
             store::check_embedded_memory(&plan)?;
         }
         request.targets = all;
-        request.settings = settings.run_settings(is_embedded);
-        if mustered.is_some() {
-            request.settings.runner = Runner::Agents;
-        }
+        request.settings = settings.run_settings(is_embedded, mustered.is_some());
         let open = request.lay_out()?;
         let mut manifest = open.manifest(said::command_line(), BUILT, certificate);
         let embedded = embedded_stores(&plan, &stores);
