@@ -205,6 +205,7 @@ impl Members {
         (0..self.count(set))
             .map(|at| self.listed(set, at).id)
             .filter(move |id| last.replace(*id) != Some(*id) || versions)
+            // Bound: none is needed, as nothing is kept.
             .flat_map(move |id| std::iter::repeat_n(id, copies as usize))
     }
 

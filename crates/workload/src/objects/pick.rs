@@ -189,6 +189,7 @@ impl MemberPicker {
 /// Returns, by bucket, what chooses its members, and these.
 fn by_bucket(choice: &Choice, picking: Picking<'_>) -> Vec<(Picker, Vec<u64>)> {
     let Picking { set, members, seed, worker, .. } = picking;
+    // Bound: a set has 10,000 buckets at most.
     let mut places = vec![Vec::new(); set.buckets.count() as usize];
     for place in 0..members.count(set) {
         let bucket = set.bucket_of(members.listed(set, place).id);

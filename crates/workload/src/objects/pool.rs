@@ -159,6 +159,7 @@ impl Pool {
 
     fn set_version(&mut self, index: usize, version: u32) {
         if version > 0 && self.versions.len() <= index {
+            // Bound: the ids, which are in memory.
             self.versions.resize(index + 1, 0);
         }
         if let Some(here) = self.versions.get_mut(index) {

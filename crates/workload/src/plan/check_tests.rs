@@ -230,6 +230,15 @@ fn mixes_that_cannot_be() {
             "stages[1].jobs[0].work.objects[0].weight: must be at least 1",
         ),
         (
+            &one_job(o, "work: {objects: [{get: o, weight: 131072}, {stat: o, weight: 65536}]}"),
+            "it is sound",
+        ),
+        (
+            &one_job(o, "work: {objects: [{get: o, weight: 4000000001}, {stat: o, weight: 2}]}"),
+            "stages[1].jobs[0].work.objects: the weights add up to 4000000003 in lowest terms; \
+             65536 are the most: round them",
+        ),
+        (
             &one_job(o, "work: {objects: [{get: o, pick: {zipf: 1.0}}]}"),
             "stages[1].jobs[0].work.objects[0].pick.zipf: 1 is out of range: above 0, at most 10 \
              and not 1",

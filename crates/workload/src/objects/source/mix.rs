@@ -427,6 +427,7 @@ fn deck(ops: &[Op]) -> Vec<u16> {
     // Equal decks of equal mixes: by kind, as version 1 had them.
     let mut order: Vec<usize> = (0..ops.len()).collect();
     order.sort_by_key(|&at| (kind_of(&ops[at].act), at));
+    // Bound: a plan with a deck above `DECK_MAX` is refused.
     let repeat = |at: usize| std::iter::repeat_n(at as u16, (ops[at].weight / gcd) as usize);
     order.into_iter().flat_map(repeat).collect()
 }
