@@ -217,6 +217,22 @@ fn a_stage_and_a_job_say_why_they_failed() {
 }
 
 #[test]
+fn workloads_of_other_tools_go_on_though_all_fails_alike() {
+    let directory = tempfile::tempdir().unwrap();
+    let served = Served::start(directory.path(), "");
+    // Nobody listens there. A workload of our own ends after 2 s of that.
+    served.submit(
+        "<workload name=\"away\"><storage type=\"s3\" config=\"accesskey=AK;secretkey=SK;\
+         endpoint=http://127.0.0.1:1\"/><workflow><workstage name=\"main\">\
+         <work name=\"reads\" workers=\"1\" runtime=\"3\" afr=\"1000000\">\
+         <operation type=\"read\" ratio=\"100\" config=\"containers=c(1);objects=c(1)\"/></work>\
+         </workstage></workflow></workload>",
+    );
+    let run = served.wait("w1", &["finished", "failed", "terminated"]);
+    assert_eq!((&run["state"], &run["error"]), (&"finished".into(), &Value::Null), "{run}");
+}
+
+#[test]
 fn what_was_cancelled_before_it_measured_has_no_report_and_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let served = Served::start(directory.path(), "");

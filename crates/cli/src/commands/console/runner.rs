@@ -169,6 +169,8 @@ impl LocalRunner {
             secrets: prepared.cosbench.as_ref().map(|of| of.secrets.clone()).unwrap_or_default(),
             // What COSBench writes stays until a stage of it cleans up.
             keeps_data: prepared.cosbench.is_some(),
+            // Other tools' workloads go on whatever fails.
+            keeps_going: prepared.kind != SourceKind::Plimsoll,
             allowed: prepared.file.opens(),
             traces: Traces::within(prepared.file.opens()),
             ..Settings::plain(output, Consent::by(LEAVE, false).touching(touch))
