@@ -35,9 +35,9 @@ def percentiles(run: plimsoll_bench.Run) -> pd.DataFrame:
 
 
 def throughput(run: plimsoll_bench.Run, seconds: float = 1.0) -> pd.DataFrame:
-    """Successes and MiB that ended in each stretch of the measured stages."""
+    """Measured successes, and their MiB, that ended in each stretch of the measured stages."""
     ops = run.operations("pandas")
-    done = ops[(ops.stage_kind == "measure") & ops.ok]
+    done = ops[(ops.stage_kind == "measure") & ops.measured & ops.ok]
     at = (done.stage_s // seconds * seconds).rename("second")
     ended = done.groupby(["stage_index", "stage", at]).agg(
         ops_ok=("kind", "size"), bytes=("bytes", "sum")
@@ -46,9 +46,9 @@ def throughput(run: plimsoll_bench.Run, seconds: float = 1.0) -> pd.DataFrame:
 
 
 def errors(run: plimsoll_bench.Run) -> pd.DataFrame:
-    """Failures of the measured stages by class and address, and when they began and ended."""
+    """Measured failures by class and address, and when they began and ended."""
     ops = run.operations("pandas")
-    failed = ops[(ops.stage_kind == "measure") & ~ops.ok]
+    failed = ops[(ops.stage_kind == "measure") & ops.measured & ~ops.ok]
     return failed.groupby([*ROW, "endpoint", "outcome"]).agg(
         ops_failed=("kind", "size"), first_s=("stage_s", "min"), last_s=("stage_s", "max")
     )

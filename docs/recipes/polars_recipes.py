@@ -39,10 +39,10 @@ def percentiles(run: plimsoll_bench.Run) -> pl.DataFrame:
 
 
 def throughput(run: plimsoll_bench.Run, seconds: float = 1.0) -> pl.DataFrame:
-    """Successes and MiB that ended in each stretch of the measured stages."""
+    """Measured successes, and their MiB, that ended in each stretch of the measured stages."""
     return (
         run.operations("polars")
-        .filter((pl.col("stage_kind") == "measure") & pl.col("ok"))
+        .filter((pl.col("stage_kind") == "measure") & pl.col("measured") & pl.col("ok"))
         .group_by("stage_index", "stage", (pl.col("stage_s") // seconds * seconds).alias("second"))
         .agg(pl.len().alias("ops_ok"), (pl.col("bytes").sum() / 2**20).alias("mib"))
         .with_columns(
@@ -55,10 +55,10 @@ def throughput(run: plimsoll_bench.Run, seconds: float = 1.0) -> pl.DataFrame:
 
 
 def errors(run: plimsoll_bench.Run) -> pl.DataFrame:
-    """Failures of the measured stages by class and address, and when they began and ended."""
+    """Measured failures by class and address, and when they began and ended."""
     return (
         run.operations("polars")
-        .filter((pl.col("stage_kind") == "measure") & ~pl.col("ok"))
+        .filter((pl.col("stage_kind") == "measure") & pl.col("measured") & ~pl.col("ok"))
         .group_by(*ROW, "endpoint", "outcome")
         .agg(
             pl.len().alias("ops_failed"),

@@ -25,6 +25,7 @@ from .place import (
     MIXED,
     OPEN,
     PLACE,
+    RAMPS,
     RECIPES,
     STAGES,
     Key,
@@ -284,10 +285,11 @@ class Python(unittest.TestCase):
 
     def test_both_libraries_say_the_same_as_sql(self) -> None:
         for recipes in (module("pandas_recipes"), module("polars_recipes")):
-            self.assertEqual(
-                sum(row["ops_ok"] for row in rows(recipes.throughput(run(MIXED)))),
-                sum(row["ops_ok"] for row in sql("throughput", MIXED)),
-            )
+            for name in (MIXED, RAMPS):
+                self.assertEqual(
+                    sum(row["ops_ok"] for row in rows(recipes.throughput(run(name)))),
+                    sum(row["ops_ok"] for row in sql("throughput", name)),
+                )
             key = ("kind", "endpoint", "outcome", "ops_failed")
             self.assertEqual(
                 {tuple(row[name] for name in key) for row in rows(recipes.errors(run(ERRORS)))},
