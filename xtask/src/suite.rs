@@ -1,7 +1,8 @@
 //! Runs the tests of the whole workspace, with real servers beside them.
 //!
-//! There are two tiers. The tests in modules called `nightly` wait for long or need a browser, many
-//! servers or packages of Python; all others make up the gate.
+//! There are two tiers. The gate runs all tests but those in modules called `nightly`, which take
+//! long, and has one server of each kind; a test that needs another one does nothing there. Nightly
+//! runs every test, with everything beside it that one of them needs.
 
 use std::process::Command;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use crate::{process, tools};
 /// How long the tests may take, thrice what a tier takes on two cores. A test that hangs has been
 /// named by the test runner after its first minute.
 const TESTS_MAX: Duration = Duration::from_secs(60 * 60);
-/// What stands in the path of each test that only `cargo xtask nightly` runs.
+/// What stands in the path of each test that the gate leaves out.
 const NIGHTLY: &str = "nightly::";
 /// What is said where a server can be neither installed nor started.
 const NO_SERVERS: &str =
@@ -66,9 +67,9 @@ impl Options {
         Self { lints: true, ..Self::default() }
     }
 
-    /// The tests that only the nightly tier runs.
+    /// Every test: those of the gate, too, as many do more where all servers are there.
     pub(crate) fn nightly() -> Self {
-        Self { beside: Beside::All, program_words: vec![NIGHTLY.to_owned()], ..Self::default() }
+        Self { beside: Beside::All, ..Self::default() }
     }
 
     /// Returns a `cargo test` command over what was asked for, the whole workspace by default.
