@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use plimsoll_model::{ByteRate, Moment, OpRate, OpRecord};
+use plimsoll_model::{ByteRate, Moment, OpRate, OpRecord, per_sec};
 use plimsoll_stats::Histogram;
 
 use crate::detail::SegmentDetail;
@@ -180,13 +180,14 @@ impl Share {
         }
     }
 
-    fn rates(&self, length_ns: u64) -> Rates {
-        let seconds = length_ns as f64 / 1e9;
-        Rates {
-            ops: OpRate(self.ops_micro as f64 / MICRO as f64 / seconds),
-            objects: OpRate(self.objects_micro as f64 / MICRO as f64 / seconds),
-            bytes: ByteRate(self.bytes as f64 / seconds),
-        }
+    /// Returns the rates of the shares; `None` in a span without length.
+    fn rates(&self, length_ns: u64) -> Option<Rates> {
+        let rate = |amount| per_sec(amount, Duration::from_nanos(length_ns));
+        Some(Rates {
+            ops: OpRate(rate(self.ops_micro as f64 / MICRO as f64)?),
+            objects: OpRate(rate(self.objects_micro as f64 / MICRO as f64)?),
+            bytes: ByteRate(rate(self.bytes as f64)?),
+        })
     }
 }
 
@@ -393,21 +394,20 @@ impl Accumulator {
         let times = |times: &Histogram| Times::of(times, frame.with_histograms);
         let length = frame.end - frame.start;
         let done = |(ops, bytes): (u64, u64), at: u64| {
-            let seconds = at.saturating_sub(frame.start) as f64 / 1e9;
-            let per_sec = |amount: u64| (seconds > 0.0).then(|| amount as f64 / seconds);
+            let span = Duration::from_nanos(at.saturating_sub(frame.start));
             Done {
                 after: Duration::from_nanos(at.saturating_sub(frame.stage_start)),
                 ops,
                 bytes,
-                ops_per_sec: per_sec(ops),
-                bytes_per_sec: per_sec(bytes).filter(|_| self.moves_bytes),
+                ops_per_sec: per_sec(ops as f64, span),
+                bytes_per_sec: per_sec(bytes as f64, span).filter(|_| self.moves_bytes),
             }
         };
         Figures {
             moves_bytes: self.moves_bytes,
             counts: self.counts,
             stage: self.stage,
-            rates: (length > 0).then(|| self.share.rates(length)),
+            rates: self.share.rates(length),
             segments: self.segment_rates(frame),
             service_time: self.service_time.as_ref().map(times),
             schedule_delay: self.schedule_delay.as_ref().map(times),
@@ -428,13 +428,17 @@ impl Accumulator {
             let segment = &self.segments[index];
             (if self.moves_bytes { segment.bytes } else { 0 }, segment.objects_micro, index)
         });
-        let rate = |index: usize| SegmentRate {
-            start: frame.segment_start(index),
-            rates: self.segments[index].rates(frame.segment),
+        let rate = |index: usize| {
+            let rates = self.segments[index].rates(frame.segment)?;
+            Some(SegmentRate { start: frame.segment_start(index), rates })
         };
         let (&slowest, &fastest) = (slowest_first.first()?, slowest_first.last()?);
         let median = slowest_first[(slowest_first.len() - 1) / 2];
-        Some(SegmentRates { fastest: rate(fastest), median: rate(median), slowest: rate(slowest) })
+        Some(SegmentRates {
+            fastest: rate(fastest)?,
+            median: rate(median)?,
+            slowest: rate(slowest)?,
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use plimsoll_model::{Moment, OpRate, OpRecord};
+use plimsoll_model::{Moment, OpRate, OpRecord, per_sec};
 
 use crate::ns;
 
@@ -140,11 +140,10 @@ impl InFlight {
                 half.add(step, index, f64::midpoint(low, high));
             }
         }
-        let is_most = full.started * 2 >= started && full.length_ns > 0;
+        let is_most = full.started * 2 >= started;
         let level = full.level().filter(|_| is_most)?;
-        let seconds = full.length_ns as f64 / 1e9;
-        let completed = OpRate(full.ended_ok as f64 / seconds);
-        Some(FullLoad { half: half.level(), full: level, completed })
+        let completed = per_sec(full.ended_ok as f64, Duration::from_nanos(full.length_ns))?;
+        Some(FullLoad { half: half.level(), full: level, completed: OpRate(completed) })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_model::{Moment, OpRate, OpRecord, StageId};
+use plimsoll_model::{Moment, OpRate, OpRecord, StageId, per_sec};
 use plimsoll_stats::Histogram;
 use serde::Serialize;
 
@@ -115,8 +115,7 @@ impl Counted {
 
     fn figures(&self, asked: &StepAsked) -> StepFigures {
         let length = asked.until.saturating_sub(asked.from);
-        let seconds = length.as_secs_f64();
-        let due = asked.offered.0 * seconds;
+        let due = asked.offered.0 * length.as_secs_f64();
         let by_chance = if asked.is_even { 0.0 } else { OFF_DEVIATIONS * due.sqrt() };
         let issued = self.issued_count as f64;
         let lacks = issued < due * (1.0 - 1.0 / MISSED_ONE_IN_MIN) - by_chance - 1.0;
@@ -124,7 +123,7 @@ impl Counted {
             from: asked.from,
             length,
             offered: asked.offered,
-            achieved: OpRate(if seconds > 0.0 { self.ended_count as f64 / seconds } else { 0.0 }),
+            achieved: OpRate(per_sec(self.ended_count as f64, length).unwrap_or_default()),
             issued_count: self.issued_count,
             late_count: self.late_count,
             failed_count: self.failed_count,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plimsoll_analysis::load_line::{LoadLineAsked, ProbeAsked, ProbeCounter, ProbeStage, Slo};
 use plimsoll_engine::{OpSink, OpSinkError, PastSink, StageOutcome};
-use plimsoll_model::{EndReason, JobId, Moment, OpRate, PackedOp};
+use plimsoll_model::{EndReason, JobId, Moment, OpRate, PackedOp, per_sec};
 use plimsoll_record::schema;
 use plimsoll_report::format;
 use plimsoll_stats::{LoadLineSearch, ProbeCounts, ProbePart, ProbeRole, Step};
@@ -34,8 +34,8 @@ impl ChosenProbe {
 
     /// Returns how many operations a second succeeded.
     fn achieved(&self, counts: &ProbeCounts) -> f64 {
-        let counted_for = ProbeCounter::counted_for(self.asked.lasts).as_secs_f64();
-        counts.succeeded_count() as f64 / counted_for
+        let counted_for = ProbeCounter::counted_for(self.asked.lasts);
+        per_sec(counts.succeeded_count() as f64, counted_for).unwrap_or_default()
     }
 
     /// Returns what it has come to, in words.

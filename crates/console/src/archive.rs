@@ -12,8 +12,10 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use plimsoll_dialects::cosbench::layout::stage_file;
+use plimsoll_model::per_sec;
 
 use crate::clock::{IN_FILES, local};
 use crate::disk;
@@ -209,14 +211,14 @@ pub(crate) fn op_name(kind: &str) -> String {
 
 /// Returns one second of a stage's table.
 pub(crate) fn stage_row(tick: &Tick, kinds: &[String], version: u64) -> String {
-    let seconds = tick.interval_ns as f64 / 1e9;
     let of = |kind: &String| {
         let mut sum = Counted::default();
         tick.rows.iter().filter(|row| row.kind == *kind).for_each(|row| sum.add(&row.counted));
         sum
     };
     let counted: Vec<Counted> = kinds.iter().map(of).collect();
-    let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+    let interval = Duration::from_nanos(tick.interval_ns);
+    let per_second = |count: u64| per_sec(count as f64, interval).unwrap_or_default();
     let column = |value: &dyn Fn(&Counted) -> String| {
         counted.iter().map(|counted| format!("{},", value(counted))).collect::<String>()
     };

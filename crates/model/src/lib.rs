@@ -33,4 +33,4 @@ pub use seen::{
 };
 pub use series::SeriesKey;
 pub use time::{Clock, Moment, SharedClock, WallTime};
-pub use units::{ByteRate, Bytes, OpRate, UnitError, parse_duration};
+pub use units::{ByteRate, Bytes, OpRate, UnitError, parse_duration, per_sec};

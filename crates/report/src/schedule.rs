@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_analysis::{FullLoad, RowAnalysis};
-use plimsoll_model::OpRate;
+use plimsoll_model::{OpRate, per_sec};
 use plimsoll_workload::{ArrivalLaw, RateProfile};
 use serde::Serialize;
 
@@ -106,8 +106,7 @@ impl ScheduleReport {
 
     /// Returns how many operations a second arrived.
     pub fn rate_offered(&self) -> Option<OpRate> {
-        let seconds = self.lasted.map(|lasted| lasted.as_secs_f64()).filter(|s| *s > 0.0)?;
-        Some(OpRate(self.offered_count? as f64 / seconds))
+        per_sec(self.offered_count? as f64, self.lasted?).map(OpRate)
     }
 
     /// Tells whether at most 1 % of the operations were late or skipped, as far as is known.

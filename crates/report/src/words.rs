@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use plimsoll_analysis::{Advice, Figures, SpanRule, Times};
-use plimsoll_model::{ErrorClass, OpKind, OpRate, WallTime};
+use plimsoll_model::{ErrorClass, OpKind, OpRate, WallTime, per_sec};
 
 use crate::format::{self, byte_rate, bytes, count, duration, known, number, op_rate, plural};
 use crate::report::{Report, RowView, StageReport, StageWork};
@@ -270,12 +270,8 @@ fn stage_work(work: &StageWork, report: &Report) -> String {
     let is_of_files = !report.targets.is_empty() && report.targets.iter().all(of_files);
     let (noun, each) = if is_of_files { ("file", "files") } else { ("object", "obj") };
     let bytes = if work.bytes > 0 { format!(", {}", bytes(work.bytes)) } else { String::new() };
-    let seconds = work.took.as_secs_f64();
-    let rate = if seconds > 0.0 && !report.virtual_time {
-        format!(" ({} {each}/s)", number(work.objects as f64 / seconds))
-    } else {
-        String::new()
-    };
+    let rate = per_sec(work.objects as f64, work.took).filter(|_| !report.virtual_time);
+    let rate = rate.map(|rate| format!(" ({} {each}/s)", number(rate))).unwrap_or_default();
     format!("{}{bytes} in {}{rate}", plural(work.objects, noun), duration(work.took))
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_analysis::{StepAsked, find_steps};
-use plimsoll_model::{OpRate, StageId};
+use plimsoll_model::{OpRate, StageId, per_sec};
 use plimsoll_record::schema::Manifest;
 use plimsoll_report::{RowReport, StageReport};
 use plimsoll_workload::ArrivalLaw;
@@ -61,8 +61,8 @@ fn steps(row: &RowReport) -> Vec<StepAsked> {
     let step = |(from, length): (Duration, Option<Duration>)| {
         let until = length.map_or(ended, |length| from.saturating_add(length)).min(ended);
         let from = from.max(begun);
-        let seconds = until.checked_sub(from).filter(|length| !length.is_zero())?.as_secs_f64();
-        let offered = OpRate((rate.count_within(until) - rate.count_within(from)) / seconds);
+        let due = rate.count_within(until) - rate.count_within(from);
+        let offered = per_sec(due, until.checked_sub(from)?).map(OpRate)?;
         Some(StepAsked { from, until, offered, is_even })
     };
     rate.steps().filter_map(step).collect()

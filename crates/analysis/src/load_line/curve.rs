@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_model::{JobId, Moment, OpRecord, StageId};
+use plimsoll_model::{JobId, Moment, OpRecord, StageId, per_sec};
 use plimsoll_stats::{
     Histogram, LoadLine, LoadLineGoal, LoadLineSearch, Metastable, PROBE_PARTS, Probe, ProbeCounts,
     ProbePart, ProbeRole, student_t_quantile,
@@ -301,13 +301,14 @@ pub fn find_load_line<S: OpSource + ?Sized>(
 
 /// Returns how many operations a second succeeded in each equal stretch of a probe.
 fn rates_by_part(probe: &ProbeStage, counts: &ProbeCounts) -> Vec<f64> {
-    let counted_for = ProbeCounter::counted_for(probe.lasts).as_secs_f64();
-    let rate = |count: &u64| *count as f64 * PROBE_PARTS as f64 / counted_for;
+    let counted_for = ProbeCounter::counted_for(probe.lasts);
+    let count = |count: &u64| *count as f64 * PROBE_PARTS as f64;
+    let rate = |of: &u64| per_sec(count(of), counted_for).unwrap_or_default();
     counts.succeeded_by_part().iter().map(rate).collect()
 }
 
 fn point(probe: &ProbeStage, counts: &ProbeCounts, gathered: &Gathered) -> CurvePoint {
-    let counted_for = ProbeCounter::counted_for(probe.lasts).as_secs_f64();
+    let counted_for = ProbeCounter::counted_for(probe.lasts);
     let latency = &gathered.latency;
     let known = |percent| percentile(latency, percent).map(|time| time.as_nanos() as u64);
     CurvePoint {
@@ -315,8 +316,7 @@ fn point(probe: &ProbeStage, counts: &ProbeCounts, gathered: &Gathered) -> Curve
         due_count: counts.due_count(),
         failed_count: gathered.failed_count,
         power_min: gathered.power_min(&rates_by_part(probe, counts)),
-        achieved_per_sec: (counted_for > 0.0)
-            .then(|| counts.succeeded_count() as f64 / counted_for),
+        achieved_per_sec: per_sec(counts.succeeded_count() as f64, counted_for),
         latency_ns_mean: latency.mean(),
         latency_ns: [50.0, 99.0, 99.9].map(known),
         is_overloaded: probe.rate.is_some() && counts.is_overloaded(),

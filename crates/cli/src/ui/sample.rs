@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plimsoll_conduct::{Goal, StageView};
 use plimsoll_engine::{LiveDetail, PartState};
-use plimsoll_model::{ErrorClass, Moment, OpKind};
+use plimsoll_model::{ErrorClass, Moment, OpKind, per_sec};
 use plimsoll_report::format;
 use plimsoll_stats::Percentile;
 
@@ -281,8 +281,7 @@ impl Sampler {
         let from = elapsed.saturating_sub(span);
         let due =
             stage.rates.iter().map(|rate| rate.count_within(elapsed) - rate.count_within(from));
-        let seconds = (elapsed - from).as_secs_f64();
-        let offered = if seconds > 0.0 { due.sum::<f64>() / seconds } else { 0.0 };
+        let offered = per_sec(due.sum(), elapsed - from).unwrap_or_default();
         Some((offered, per_second(now.ok_count(), span)))
     }
 }
@@ -299,7 +298,7 @@ fn past(of: Option<&VecDeque<u64>>) -> Vec<u64> {
 }
 
 fn per_second(count: u64, span: Duration) -> f64 {
-    if span.is_zero() { 0.0 } else { count as f64 / span.as_secs_f64() }
+    per_sec(count as f64, span).unwrap_or_default()
 }
 
 /// Returns the failures by class, the most frequent first.

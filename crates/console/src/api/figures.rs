@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
+use std::time::Duration;
 
+use plimsoll_model::per_sec;
 use plimsoll_stats::Percentile;
 use serde::{Deserialize, Serialize};
 
@@ -189,7 +191,7 @@ fn job_name(facts: &Facts, stage: usize, job: Option<usize>) -> Option<String> {
 }
 
 fn per_second(count: u64, interval_ns: u64) -> f64 {
-    if interval_ns == 0 { 0.0 } else { count as f64 * 1e9 / interval_ns as f64 }
+    per_sec(count as f64, Duration::from_nanos(interval_ns)).unwrap_or_default()
 }
 
 fn percentiles(of: &Counted) -> PercentilesDoc<Option<u64>> {

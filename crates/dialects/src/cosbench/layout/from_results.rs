@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_analysis::{EndedInterval, Figures as Measured, KindAnalysis, KindDetails};
-use plimsoll_model::{EndReason, Moment, OpKind, WallTime};
+use plimsoll_model::{EndReason, Moment, OpKind, WallTime, per_sec};
 use plimsoll_report::{Report, RowReport, RunState, StageReport};
 use plimsoll_workload::plan::spec::{JobSpec, OpSpec, WorkSpec, WorkStage};
 
@@ -432,8 +432,7 @@ fn figures(of: &Measured) -> Figures {
 }
 
 fn in_interval(of: &EndedInterval) -> Figures {
-    let seconds = of.length.as_secs_f64();
-    let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+    let per_second = |count: u64| per_sec(count as f64, of.length).unwrap_or_default();
     let ms = |time: Option<Duration>| time.map(|time| time.as_secs_f64() * 1_000.0);
     let response_ms = ms(of.service_time_mean);
     Figures {
