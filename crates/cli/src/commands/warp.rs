@@ -15,7 +15,8 @@ use plimsoll_dialects::warp::{
 };
 use plimsoll_http::{Endpoint, expand_hosts};
 use plimsoll_results::{Asked, Record};
-use plimsoll_workload::plan::spec::Lookup;
+use plimsoll_workload::plan::spec::{Lookup, OneOrMany, S3Target, TargetSpec, Targets};
+use plimsoll_workload::plan::{Secrets, TargetSecrets, WorkloadFile};
 
 use crate::args::Form;
 use crate::args::fleet::FleetArgs;
@@ -27,10 +28,11 @@ use crate::args::{
     ByteSize, CredentialArgs, Duration as DurationArg, OutputArgs, PrintArgs, ScrapeArgs,
     TelemetryArgs, TlsArgs, YES,
 };
-use crate::commands::warp_shown::{self, Benchdata};
+use crate::commands::warp_shown::{self, Benchdata, Segments};
 use crate::conducted::{self, Settings, fresh_seed};
 use crate::pins::Absent;
 use crate::secret::Secret;
+use crate::store::{self, Hosts};
 use crate::ui::{LiveMode, Ui};
 use crate::{environment, lower, shown};
 
@@ -55,7 +57,10 @@ pub(crate) fn run(words: &[String]) -> Result<ExitCode> {
     let consents = words.iter().any(is_yes);
     let words: Vec<String> = words.into_iter().filter(|word| !is_yes(word)).collect();
     let line = warp::from_args(&words, &READING)?;
-    let line = if line.command == WarpCommand::Run { of_file(&line, consents)? } else { line };
+    let (line, file) = match line.command {
+        WarpCommand::Run => of_file(&line, consents).map(|(line, file)| (line, Some(file)))?,
+        _ => (line, None),
+    };
     let WarpCommand::Benchmark(benchmark) = line.command else {
         if explains {
             Ui::plain().result(&line.explain())?;
@@ -63,7 +68,7 @@ pub(crate) fn run(words: &[String]) -> Result<ExitCode> {
         }
         bail!("put {} before its flags: plimsoll as warp {} ...", words[0], words[0]);
     };
-    carry_out(benchmark, &line, &Ours { explains, fails_on_client_limit, is_ours })
+    carry_out(benchmark, &line, file, &Ours { explains, fails_on_client_limit, is_ours })
 }
 
 /// plimsoll's own flags that stand among warp's words.
@@ -100,10 +105,10 @@ fn hosts(list: &str) -> Result<Vec<WarpHost>, String> {
     Ok(hosts.into_iter().map(host).collect())
 }
 
-/// Returns what a file of `warp run` asks for.
+/// Returns what a file of `warp run` asks for beside the environment, and what it says alone.
 ///
 /// Leave to remove what no run wrote is never taken from the file: it is given on the command line.
-fn of_file(line: &WarpLine, consents: bool) -> Result<WarpLine> {
+fn of_file(line: &WarpLine, consents: bool) -> Result<(WarpLine, OfFile)> {
     let [path] = &line.operands[..] else { bail!("run takes one file") };
     let text = input::read_given(Path::new(path)).with_context(|| format!("cannot read {path}"))?;
     let mut asked =
@@ -112,19 +117,75 @@ fn of_file(line: &WarpLine, consents: bool) -> Result<WarpLine> {
     asked.flags.extend(consents.then(|| (YES.to_owned(), None)));
     asked.notes.extend(line.notes.iter().cloned());
     asked.flags.extend(line.flags.iter().cloned());
-    Ok(asked)
+    let alone = WarpReading { variable: &|_| None, ..READING };
+    // What only the environment completes is not whole by itself.
+    let alone = warp::from_yaml(&text, &line.variables, &alone).ok();
+    let alone = alone.and_then(|line| match line.command {
+        WarpCommand::Benchmark(benchmark) => line.run(benchmark).ok(),
+        _ => None,
+    });
+    Ok((asked, OfFile { keys: alone.map(|run| keys(&run.store)).unwrap_or_default() }))
+}
+
+/// What a file of `warp run` says of itself.
+struct OfFile {
+    keys: WarpKeys,
+}
+
+/// Access key, secret key, session token and web identity token.
+type WarpKeys = [Option<String>; 4];
+
+fn keys(of: &WarpStore) -> WarpKeys {
+    let WarpStore { access_key, secret_key, session_token, sts_web_token, .. } = of.clone();
+    [access_key, secret_key, session_token, sts_web_token]
+}
+
+/// How a store is reached.
+struct Reaching {
+    args: StoreArgs,
+    secrets: TargetSecrets,
+    lends_to: Option<Hosts>,
+}
+
+impl OfFile {
+    /// Has a workload name the store as one of our own does, so that the same rule holds: what is
+    /// the user's goes to no host that only a file names, and not less safely than the user says.
+    fn reach(&self, all: &WarpStore, workload: &mut WorkloadFile) -> Result<Reaching> {
+        workload.targets = Targets::One(TargetSpec::S3(S3Target {
+            hosts: OneOrMany(all.hosts.iter().cloned().collect()),
+            tls: all.tls,
+            insecure: all.insecure,
+            ..S3Target::default()
+        }));
+        let get = warp::from_args(&[WarpBenchmark::Get.name().to_owned()], &READING)?;
+        let StoreArgs { host, tls, tls_trust, .. } = store(&get.run(WarpBenchmark::Get)?.store);
+        // Ours is named in advice, and warp's counts before it.
+        let ours = environment::variable("WARP_HOST").or(environment::variable("PLIMSOLL_HOST"));
+        let mut args = StoreArgs { host: ours.or(host), tls, tls_trust, ..store(all) };
+        let lends_to = Some(store::named_hosts(&args)?);
+        let mut secrets = TargetSecrets::default();
+        // Keys that are the file's own, whole, are nobody else's. A token may be in a file.
+        if self.keys == keys(all) && matches!(self.keys, [Some(_), _, _, None]) {
+            let CredentialArgs { access_key, secret_key, session_token } =
+                std::mem::take(&mut args.credentials);
+            let own = Secrets { access_key, secret_key, session_token, ..Secrets::default() };
+            secrets = [("s3".to_owned(), own)].into_iter().collect();
+        }
+        Ok(Reaching { args, secrets, lends_to })
+    }
 }
 
 fn carry_out(
     benchmark: WarpBenchmark,
     line: &WarpLine,
+    of_file: Option<OfFile>,
     &Ours { explains, fails_on_client_limit, is_ours }: &Ours,
 ) -> Result<ExitCode> {
     let mut run = line.run(benchmark)?;
     if let Some(Sizes::Written(text)) = &run.workload.size {
         run.workload.size = Some(lower::sizes(text)?);
     }
-    let file = run.workload.workload(fresh_seed(RunTime::machine().wall_epoch))?;
+    let mut file = run.workload.workload(fresh_seed(RunTime::machine().wall_epoch))?;
     let mut output = output(&run, fails_on_client_limit)?;
     output.print.json |= is_ours;
     let ui = output.ui();
@@ -134,6 +195,13 @@ fn carry_out(
         return Ok(ExitCode::SUCCESS);
     }
     let benchdata = Benchdata::of(&run)?;
+    let segments = Segments::of(&run, of_file.is_none())?;
+    let reaching = match &of_file {
+        Some(of_file) => of_file.reach(&run.store, &mut file)?,
+        None => {
+            Reaching { args: store(&run.store), secrets: TargetSecrets::default(), lends_to: None }
+        }
+    };
     if run.json && !is_ours {
         ui.note(JSON);
     }
@@ -154,12 +222,14 @@ fn carry_out(
             let report = shown::report_of_run(recording, &Asked::default())?;
             shown::print(&report, Form::Json, ui)?;
         } else {
-            warp_shown::print_run(&record, &run, ui)?;
+            warp_shown::print_run(&record, &run, &segments, ui)?;
         }
         Ok(())
     };
     let settings = Settings {
-        store: Some(&store(&run.store)),
+        store: Some(&reaching.args),
+        secrets: reaching.secrets,
+        lends_to: reaching.lends_to,
         op_timeout: OP_TIMEOUT,
         max_error_rate: MAX_ERROR_PERCENT,
         syncstart: parsed("syncstart", &run.syncstart)?,

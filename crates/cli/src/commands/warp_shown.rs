@@ -23,9 +23,14 @@ const BENCHDATA: &str = "--benchdata";
 const OUT: &str = "--analyze.out";
 
 /// Prints a run of ours as warp does.
-pub(super) fn print_run(record: &Record, run: &WarpRun, ui: &Ui) -> Result<()> {
+pub(super) fn print_run(
+    record: &Record,
+    run: &WarpRun,
+    segments: &Segments<'_>,
+    ui: &Ui,
+) -> Result<()> {
     if run.shown.full && !run.json {
-        return print_full(record, &run.shown, ui);
+        return print_full(record, &run.shown, segments, ui);
     }
     let document = of_record(record, &run.shown.question)?;
     let op = run.shown.question.op.map(|kind| kind.name());
@@ -40,15 +45,15 @@ pub(super) fn print_run(record: &Record, run: &WarpRun, ui: &Ui) -> Result<()> {
 }
 
 /// Prints a run of ours as warp does that keeps every operation.
-fn print_full(record: &Record, shown: &WarpShown, ui: &Ui) -> Result<()> {
+fn print_full(record: &Record, shown: &WarpShown, segments: &Segments<'_>, ui: &Ui) -> Result<()> {
     let endpoint = |host: &String| {
         record.endpoint(host).map_err(|error| anyhow!("--analyze.host {host}: {error}"))
     };
     let host = shown.host.as_ref().map(endpoint).transpose()?;
-    let Full { report, segments } = full(record, &WarpQuestion { host, ..shown.question })?;
-    write_segments(shown.out.as_deref().map(Path::new), &segments)?;
+    let full = full(record, &WarpQuestion { host, ..shown.question })?;
+    segments.write(&full.segments)?;
     // The empty line is warp's.
-    ui.result(&format!("{report}\n"))?;
+    ui.result(&format!("{}\n", full.report))?;
     Ok(())
 }
 
@@ -100,7 +105,7 @@ pub(crate) fn analyze(args: &WarpAnalyzeArgs) -> Result<ExitCode> {
         }
     }
     if !segments.is_empty() {
-        write_segments(args.out.as_deref(), &segments)?;
+        Segments { out: args.out.as_deref(), replaces: true }.write(&segments)?;
     }
     ui.result(&text)?;
     Ok(shown::exit_code(!is_degraded))
@@ -148,10 +153,30 @@ fn full(record: &Record, question: &WarpQuestion) -> Result<Full> {
     Ok(Full { report: layout::text(&analysis, &recording), segments })
 }
 
-/// Writes the table of segments where it was asked for; as warp does, over a file that is there.
-fn write_segments(out: Option<&Path>, segments: &str) -> Result<()> {
-    let Some(path) = out else { return Ok(()) };
-    Ok(Named { name: OUT, path, overwrite: overwrite(true) }.write(segments.as_bytes())?)
+/// Where the table of segments is written to.
+pub(super) struct Segments<'a> {
+    out: Option<&'a Path>,
+    /// Whether a file that is there is replaced, as by warp: its user named it.
+    replaces: bool,
+}
+
+impl<'a> Segments<'a> {
+    /// Returns where a run has it written; refuses a file that is there and that its user has not
+    /// named, before any work.
+    pub(super) fn of(run: &'a WarpRun, replaces: bool) -> Result<Self> {
+        let out = run.shown.out.as_deref().map(Path::new);
+        if let Some(path) = out.filter(|path| !replaces && path.exists()) {
+            bail!("{OUT}: {} already exists; remove it or choose a name", path.display());
+        }
+        Ok(Self { out, replaces })
+    }
+
+    /// Writes it.
+    fn write(&self, segments: &str) -> Result<()> {
+        let Some(path) = self.out else { return Ok(()) };
+        let named = Named { name: OUT, path, overwrite: overwrite(self.replaces) };
+        Ok(named.write(segments.as_bytes())?)
+    }
 }
 
 /// Warns of flags that the default report cannot be asked with.

@@ -9,7 +9,8 @@ use plimsoll_foreign::warp::aggregated;
 use plimsoll_oracle::Script;
 use serde_json::Value;
 
-use crate::harness::{Target, oracle, printed, refused, run_line, scripted, stderr};
+use crate::console_submitters::Stranger;
+use crate::harness::{Target, oracle, plimsoll, printed, refused, run, run_line, scripted, stderr};
 
 /// Benchmarks, how they are shown, and what stands in that.
 const LINES: [(&str, &str, &str); 4] = [
@@ -159,4 +160,101 @@ fn what_the_report_cannot_show_is_refused_before_the_run() {
     let said = refused(place.path(), "as warp get --host 127.0.0.1:1 --analyze.op=gets");
     assert!(said.starts_with("plimsoll: `--analyze.op=gets`: choose one of "), "{said}");
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_file_of_warp_keeps_to_the_hosts_that_its_user_names() {
+    let environment =
+        [("AWS_ACCESS_KEY_ID", "OWNER"), ("AWS_SECRET_ACCESS_KEY", "OWNER-hush")].to_vec();
+    let of_warp = [("WARP_ACCESS_KEY", "OWNER"), ("WARP_SECRET_KEY", "OWNER-hush")].to_vec();
+    let token = [("WARP_SESSION_TOKEN", "OWNER-hush")].to_vec();
+    let with_token =
+        [("WARP_SIGNATURE", "STS_WEB_TOKEN"), ("WARP_STS_WEB_TOKEN", "OWNER-hush")].to_vec();
+    // What the file says of the store beside its host, and what the environment holds.
+    for (says, variables) in [
+        ("", environment),
+        ("", of_warp.clone()),
+        ("access-key: THEIRS", of_warp[1..].to_vec()),
+        ("access-key: THEIRS, secret-key: theirs", token),
+        ("signature: STS_WEB_TOKEN", with_token),
+        ("sts-web-token: 'file:own.txt'", Vec::new()),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("own.txt"), "OWNER-hush").unwrap();
+        let stranger = Stranger::start();
+        let host = &stranger.host;
+        let run_with = |more: &[(&str, &str)]| {
+            let file = format!(
+                "warp:\n  api: v1\n  benchmark: put\n  remote: {{host: ['{host}'], {says}}}\n  \
+                 params: {{duration: 100ms, concurrent: 1}}\n"
+            );
+            fs::write(directory.path().join("w.yml"), file).unwrap();
+            let mut command = plimsoll(directory.path());
+            command.args(["as", "warp", "run", "w.yml"]).envs(variables.iter().copied());
+            command.envs(more.iter().copied());
+            let output = run(command);
+            assert_ne!(output.status.code(), Some(0), "{says}");
+            stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let said = run_with(&[]);
+        assert!(said.contains(&format!("to {host}, which only a file names")), "{says}: {said}");
+        assert_eq!(stranger.heard(), "", "{says}");
+        let said = run_with(&[("PLIMSOLL_HOST", host)]);
+        assert_ne!(stranger.heard(), "", "{says}: {said}");
+    }
+}
+
+#[test]
+fn a_file_of_warp_has_keys_of_its_own_and_replaces_no_file() {
+    let stranger = Stranger::start();
+    let directory = tempfile::tempdir().unwrap();
+    let run_with = |more: &str| {
+        let file = format!(
+            "warp:\n  api: v1\n  benchmark: put\n  remote: {{host: ['{}'], access-key: THEIRS, \
+             secret-key: theirs}}\n  params: {{duration: 100ms, concurrent: 1}}\n{more}",
+            stranger.host
+        );
+        fs::write(directory.path().join("w.yml"), file).unwrap();
+        let mut command = plimsoll(directory.path());
+        // Keys of the environment do not stand in the way of the file's.
+        command.args(["as", "warp", "run", "w.yml"]).env("AWS_ACCESS_KEY_ID", "OWNER");
+        command.env("AWS_SECRET_ACCESS_KEY", "OWNER-hush");
+        let output = run(command);
+        assert_ne!(output.status.code(), Some(0));
+        stderr(&output)
+    };
+    let kept = directory.path().join("kept.txt");
+    fs::write(&kept, "mine").unwrap();
+    let said = run_with("  analyze: {out: kept.txt}\n");
+    assert!(said.contains("--analyze.out: kept.txt already exists"), "{said}");
+    assert_eq!(stranger.heard(), "");
+    assert_eq!(fs::read_to_string(&kept).unwrap(), "mine");
+    let said = run_with("");
+    assert!(stranger.heard().contains("Credential=THEIRS"), "{said}");
+    assert!(!stranger.heard().contains("OWNER"), "{said}");
+}
+
+#[test]
+fn a_file_of_warp_makes_no_connection_less_safe() {
+    let keys = [("AWS_ACCESS_KEY_ID", "OWNER"), ("AWS_SECRET_ACCESS_KEY", "OWNER-hush")];
+    for (says, named, refused) in [
+        ("tls: true, insecure: true", "https://HOST", "without checking certificates"),
+        ("tls: false", "https://HOST", "without TLS"),
+    ] {
+        let stranger = Stranger::start();
+        let directory = tempfile::tempdir().unwrap();
+        let file = format!(
+            "warp:\n  api: v1\n  benchmark: put\n  remote: {{host: ['{}'], {says}}}\n  \
+             params: {{duration: 100ms, concurrent: 1}}\n",
+            stranger.host
+        );
+        fs::write(directory.path().join("w.yml"), file).unwrap();
+        let mut command = plimsoll(directory.path());
+        command.args(["as", "warp", "run", "w.yml"]).envs(keys);
+        command.env("PLIMSOLL_HOST", named.replace("HOST", &stranger.host));
+        let output = run(command);
+        let said = stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(refused), "{says}: {said}");
+        assert_eq!(stranger.heard(), "", "{says}");
+    }
 }
