@@ -110,7 +110,10 @@ impl<'a> Settings<'a> {
     /// Refuses to send files of the user's to hosts that only a workload names.
     fn check_sent(&self, file: &WorkloadFile) -> Result<()> {
         match (&self.lends_to, &self.stand_in) {
-            (Some(named), StandIn::Nobody) => store::check_sent(file, named, self.beside),
+            (Some(named), StandIn::Nobody) => {
+                let is_unchecked = self.store.is_some_and(|args| args.tls_trust.insecure);
+                store::check_sent(file, named, self.beside, is_unchecked)
+            }
             // Nothing is sent, or the user names all hosts.
             _ => Ok(()),
         }

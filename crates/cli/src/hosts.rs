@@ -11,9 +11,10 @@ const MASTER_PORT: u16 = 9333;
 const PORTS: [(&str, u16); 4] =
     [("http", PORT_PLAIN), ("https", PORT_TLS), ("socks5", 1080), ("socks5h", 1080)];
 
-/// Returns every host that a workload names: stores, proxies, masters, filers and sign-in services;
-/// `None` if an address cannot be read without a name server.
-pub(crate) fn named_in(file: &WorkloadFile) -> Option<Vec<Endpoint>> {
+/// Returns every host that a workload names: stores, proxies, masters, filers and sign-in services,
+/// each with whether it is an S3 store or a service that is spoken to without TLS; `None` if an
+/// address cannot be read without a name server.
+pub(crate) fn named_in(file: &WorkloadFile) -> Option<Vec<(Endpoint, bool)>> {
     let mut found = Vec::new();
     for spec in specs(file) {
         for (field, addresses) in spec.addresses() {
@@ -23,8 +24,15 @@ pub(crate) fn named_in(file: &WorkloadFile) -> Option<Vec<Endpoint>> {
                 ("hosts", TargetSpec::S3(s3)) if s3.tls => PORT_TLS,
                 _ => PORT_PLAIN,
             };
-            for address in addresses.iter().flat_map(|list| list.split(',')) {
-                found.extend(endpoints_of(address.trim(), port)?);
+            // Whether one speaks TLS that does not say so is up to other settings, or a proxy's.
+            let may_be_plain =
+                matches!(field, "hosts" | "auth" | "storage_url") && port != PORT_TLS;
+            let lists = addresses.iter().map(|list| (list, list.trim().starts_with("https://")));
+            let each = lists.flat_map(|(list, tls)| list.split(',').map(move |one| (one, tls)));
+            for (address, tls) in each {
+                let is_plain = may_be_plain && !tls;
+                let endpoints = endpoints_of(address.trim(), port)?;
+                found.extend(endpoints.into_iter().map(|endpoint| (endpoint, is_plain)));
                 if found.len() > EndpointId::COUNT_MAX {
                     // It is refused when it is judged.
                     return None;
@@ -42,6 +50,15 @@ pub(crate) fn specs(file: &WorkloadFile) -> Vec<&TargetSpec> {
         Targets::One(spec) => vec![spec],
         Targets::Several(several) => several.iter().map(|(_, spec)| spec).collect(),
     }
+}
+
+/// Tells whether a workload has any certificate accepted.
+pub(crate) fn takes_any_certificate(file: &WorkloadFile) -> bool {
+    specs(file).iter().any(|spec| match spec {
+        TargetSpec::S3(s3) => s3.insecure,
+        TargetSpec::Swift(swift) => swift.insecure,
+        _ => false,
+    })
 }
 
 fn endpoints_of(address: &str, port: u16) -> Option<Vec<Endpoint>> {

@@ -154,12 +154,20 @@ fn check_lent<'e>(
 }
 
 /// Refuses to send the content of a file of the user's, or the names in it, to hosts that only a
-/// workload names. What lies beside the workload came with it.
-pub(crate) fn check_sent(file: &WorkloadFile, named: &Hosts, beside: Option<&Path>) -> Result<()> {
+/// workload names, or less safely than the user names them. What lies beside the workload came with
+/// it. `is_unchecked` tells whether the flags have any certificate accepted.
+pub(crate) fn check_sent(
+    file: &WorkloadFile,
+    named: &Hosts,
+    beside: Option<&Path>,
+    is_unchecked: bool,
+) -> Result<()> {
     let file_path = beside.and_then(|beside| beside.canonicalize().ok());
     // Much lies below the user's own directory that came with no workload.
-    let homes = [environment::variable("HOME").map(PathBuf::from), Some(env::temp_dir())];
-    let homes = homes.into_iter().flatten().filter_map(|home| home.canonicalize().ok());
+    let home = environment::variable("HOME").map(PathBuf::from);
+    let file_path = file_path.filter(|_| home.as_ref().is_some_and(|home| home.is_absolute()));
+    let homes = home.into_iter().chain([env::temp_dir()]);
+    let homes = homes.filter_map(|home| home.canonicalize().ok());
     let beside = file_path.as_deref().and_then(Path::parent);
     let beside = beside.filter(|beside| !homes.clone().any(|home| home.starts_with(beside)));
     let is_hidden = |part: &OsStr| part.as_encoded_bytes().starts_with(b".");
@@ -173,9 +181,7 @@ pub(crate) fn check_sent(file: &WorkloadFile, named: &Hosts, beside: Option<&Pat
         // What is no directory holds no names; of one that does, each may be a link.
         let names = input::names_in(&AllowedDirs::ANY, &path).unwrap_or_default();
         let mut entries = names.iter().map(|name| path.join(name));
-        let is_own = |entry: PathBuf| {
-            entry.canonicalize().map_or(true, |leads_to| leads_to == entry || is_below(&leads_to))
-        };
+        let is_own = |entry: PathBuf| entry.canonicalize().map_or(true, |to| is_below(&to));
         is_below(&path) && entries.all(is_own)
     };
     let own = |(field, path): &(FieldPath, String)| {
@@ -190,7 +196,9 @@ pub(crate) fn check_sent(file: &WorkloadFile, named: &Hosts, beside: Option<&Pat
     let sent = format!("what is in {path} ({field})");
     let variables = [&S3_VARIABLES[..], &SWIFT_VARIABLES].concat();
     let or = ", or put the file beside the workload";
-    check_lent(named, (&sent, &variables, or), false, hosts.iter().map(|host| (host, true)))
+    let is_unchecked = !is_unchecked && hosts::takes_any_certificate(file);
+    let hosts = hosts.iter().map(|(host, is_plain)| (host, !is_plain));
+    check_lent(named, (&sent, &variables, or), is_unchecked, hosts)
 }
 
 /// Returns the hosts that the user names beside a file, by `--host` or its variable.

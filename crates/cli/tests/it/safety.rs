@@ -432,19 +432,29 @@ fn a_file_of_the_user_goes_to_no_host_that_only_a_workload_names() {
         at_home.args(["run", "theirs/w.yaml", "--access-key", ""]).env("HOME", place("theirs"));
         let said = stderr(&run(at_home));
         assert!(said.contains("what is in theirs/brought.txt"), "{set}: {said}");
+        at_home = plimsoll(directory.path());
+        at_home.args(["run", "theirs/w.yaml", "--access-key", ""]).env_remove("HOME");
+        let said = stderr(&run(at_home));
+        assert!(said.contains("what is in theirs/brought.txt"), "{set}: {said}");
         let said = run_with("own.txt", &["--host", host]);
         assert!(!said.contains("would send"), "{set}: {said}");
+        let heard = stranger.heard();
+        let said = run_with("own.txt", &["--host", &format!("https://{host}")]);
+        assert!(said.contains("without TLS"), "{set}: {said}");
+        assert_eq!(stranger.heard(), heard, "{set}");
     }
 }
 
 #[test]
-fn a_link_in_a_directory_that_a_workload_names_leads_nowhere() {
+fn a_link_and_a_hidden_file_in_a_directory_that_a_workload_names_are_not_sent() {
     let stranger = Stranger::start();
     let directory = tempfile::tempdir().unwrap();
     let place = |name: &str| directory.path().join(name);
     std::fs::create_dir_all(place("theirs/d")).unwrap();
     std::fs::write(place("own.txt"), "OWNER-hush").unwrap();
     std::os::unix::fs::symlink(place("own.txt"), place("theirs/d/f1")).unwrap();
+    std::fs::create_dir(place("theirs/h")).unwrap();
+    std::fs::write(place("theirs/h/.env"), "OWNER-hush").unwrap();
     let workload = format!(
         "schema: plimsoll.workload/2\nname: t\n\
          targets: {{e: {{s3: {{hosts: '{}', bucket: bench}}}}}}\n\
@@ -455,12 +465,14 @@ fn a_link_in_a_directory_that_a_workload_names_leads_nowhere() {
          - {{jobs: [{{work: {{fill: o}}}}]}}\n",
         stranger.host
     );
-    std::fs::write(place("theirs/w.yaml"), workload).unwrap();
-    let mut command = plimsoll(directory.path());
-    command.args(["run", "theirs/w.yaml", "--access-key", ""]);
-    let said = stderr(&run(command));
-    assert!(said.contains("what is in theirs/d (sets.o.named.files)"), "{said}");
-    assert_eq!(stranger.heard(), "");
+    for named in ["theirs/h", "theirs/d"] {
+        std::fs::write(place("theirs/w.yaml"), workload.replace("theirs/d", named)).unwrap();
+        let mut command = plimsoll(directory.path());
+        command.args(["run", "theirs/w.yaml", "--access-key", ""]);
+        let said = stderr(&run(command));
+        assert!(said.contains(&format!("what is in {named} (sets.o.named.files)")), "{said}");
+        assert_eq!(stranger.heard(), "");
+    }
     // Nothing is sent where the workload is only explained, or run in virtual time.
     let mut explain = plimsoll(directory.path());
     explain.args(["run", "theirs/w.yaml", "--explain"]);

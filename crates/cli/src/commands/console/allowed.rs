@@ -12,7 +12,7 @@ use plimsoll_http::Endpoint;
 use plimsoll_workload::plan::spec::TargetSpec;
 use plimsoll_workload::plan::{Members, Plan, WorkloadFile};
 
-use crate::hosts::{self, specs};
+use crate::hosts;
 
 /// More buckets of a set than this are not looked at one by one.
 const BUCKETS_MAX: u64 = 100_000;
@@ -74,13 +74,8 @@ fn is_allowed(path: &str, allowed: &AllowedDirs) -> bool {
 /// Returns every host that a workload names; `None` if an address cannot be read without a name
 /// server, or if any certificate is taken, as nobody knows then who answers for a host.
 pub(super) fn hosts_of(file: &WorkloadFile) -> Option<Vec<Endpoint>> {
-    let takes_any_certificate = |spec: &&TargetSpec| match spec {
-        TargetSpec::S3(s3) => s3.insecure,
-        TargetSpec::Swift(swift) => swift.insecure,
-        _ => false,
-    };
-    let is_safe = !specs(file).iter().any(takes_any_certificate);
-    hosts::named_in(file).filter(|_| is_safe)
+    let named = hosts::named_in(file).filter(|_| !hosts::takes_any_certificate(file))?;
+    Some(named.into_iter().map(|(host, _)| host).collect())
 }
 
 /// What a workload changes and may not have made.
