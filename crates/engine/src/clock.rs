@@ -15,6 +15,7 @@ use rustix::time::{
     timerfd_settime,
 };
 use tokio::io::unix::AsyncFd;
+use tokio::task::coop::unconstrained;
 use tokio::time::{Instant, Sleep};
 
 use crate::virtual_time::VirtualTime;
@@ -144,9 +145,11 @@ impl Alarm {
         }
     }
 
-    /// Ready when it has rung, and when it was never set.
+    /// Ready when it has rung, and when it was never set, however much the task has done before:
+    /// what is to be ended may never let it rest.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        self.0.as_mut().map_or(Poll::Ready(()), |sleep| sleep.as_mut().poll(context))
+        let ring = |sleep: &mut Pin<Box<Sleep>>| pin!(unconstrained(sleep)).poll(context);
+        self.0.as_mut().map_or(Poll::Ready(()), ring)
     }
 }
 

@@ -148,6 +148,8 @@ pub(crate) struct Carrier<'a> {
     sender: Sender<'a>,
     /// What ended the sending; an answer may still be there to be read.
     send_error: Option<io::Error>,
+    /// All that was read, of which a server may wrap little content in much.
+    bytes_read: u64,
     marks: Marks,
 }
 
@@ -162,7 +164,7 @@ impl<'a> Carrier<'a> {
     ) -> Self {
         let sender = Sender::new(request.head, request.body, send_buffer);
         let marks = Marks::default();
-        Self { clock, channel, parser, sink, sender, send_error: None, marks }
+        Self { clock, channel, parser, sink, sender, send_error: None, bytes_read: 0, marks }
     }
 
     pub(crate) fn marks(&self) -> Marks {
@@ -178,7 +180,8 @@ impl<'a> Carrier<'a> {
         cx: &mut Context<'_>,
         read_buffer: &mut [u8],
     ) -> Poll<Result<Turn, Failure>> {
-        let moved_before = self.bytes_moved();
+        let on_wire = |this: &Self| this.sender.bytes_sent() + this.bytes_read;
+        let before = on_wire(self);
         loop {
             let sent = self.poll_send(cx);
             match self.poll_receive(cx, read_buffer) {
@@ -191,7 +194,7 @@ impl<'a> Carrier<'a> {
                 }
                 Poll::Pending => return Poll::Pending,
             }
-            if self.bytes_moved() - moved_before >= TURN_BYTES_MAX {
+            if on_wire(self) - before >= TURN_BYTES_MAX {
                 return Poll::Ready(Ok(Turn::Over));
             }
         }
@@ -255,6 +258,7 @@ impl<'a> Carrier<'a> {
     }
 
     fn received(&mut self, bytes: &[u8], at: Moment) -> Result<Option<End>, Failure> {
+        self.bytes_read += bytes.len() as u64;
         self.marks.first_byte.get_or_insert(at);
         let interim_count = self.parser.interim_count();
         let fed = self.parser.feed(bytes, self.sink).map_err(invalid)?;

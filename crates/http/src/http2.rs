@@ -24,6 +24,8 @@ use crate::{Body, ExchangeErrorKind, Request, response};
 
 /// How much of a body is made and queued at a time, as with HTTP/1.1.
 const PIECE_BYTES_MAX: usize = 256 << 10;
+/// How often an idle connection is read from before a request. One from which more comes is left.
+const UNASKED_READS_MAX: u32 = 64;
 
 /// How much of an answer's body may be on its way: enough for 10 Gbit/s over a round trip of 3 ms.
 const WINDOW_BYTES: u32 = 4 << 20;
@@ -85,9 +87,9 @@ impl Http2Connection {
     }
 
     /// Reads and writes frames until the socket has no more, and tells whether the connection
-    /// ended.
+    /// ended, or the server sends without end what nobody asked for.
     fn poll_frames_out(&mut self, cx: &mut Context<'_>) -> bool {
-        loop {
+        for _ in 0..UNASKED_READS_MAX {
             self.watch.allow_read();
             if Pin::new(&mut self.frames).poll(cx).is_ready() {
                 return true;
@@ -96,6 +98,7 @@ impl Http2Connection {
                 return false;
             }
         }
+        true
     }
 
     /// Opens a stream for a request. A failure's message continues after the address.

@@ -1,10 +1,11 @@
 //! The limit on how long an exchange may go without moving a byte, and how long it may take in all.
 
 use std::future::{Future, Pending, pending};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use tokio::task::coop::unconstrained;
 use tokio::time::{Timeout, timeout};
 
 /// How many times the limit an exchange may take in all: a server that lets a byte go now and then
@@ -45,12 +46,15 @@ impl Stall {
             self.bytes_moved = bytes_moved;
             self.idle = timer(self.limit);
         }
-        if self.idle.as_mut().poll(cx).is_ready() {
+        // However much the task has done before: the server may never let it rest.
+        let mut is_over = |timer: &mut Timer| pin!(unconstrained(timer)).poll(cx).is_ready();
+        if is_over(&mut self.idle) {
             return Poll::Ready(Overdue::Idle(self.limit));
         }
-        let Some(timer) = &mut self.whole else { return Poll::Pending };
-        let whole = self.limit.saturating_mul(WHOLE_FACTOR);
-        timer.as_mut().poll(cx).map(|_| Overdue::Whole(whole))
+        if self.whole.as_mut().is_some_and(is_over) {
+            return Poll::Ready(Overdue::Whole(self.limit.saturating_mul(WHOLE_FACTOR)));
+        }
+        Poll::Pending
     }
 }
 
