@@ -74,6 +74,9 @@ impl FileWorker {
             return FileStep::WaitForEnd;
         }
         let Some(op) = self.pending.take().or_else(|| self.stream.next_op()) else {
+            if self.stream.is_seeking() {
+                return FileStep::WaitUntil(now);
+            }
             self.pacer.out_of_work();
             return FileStep::Done(EndReason::OutOfWork);
         };

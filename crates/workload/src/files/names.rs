@@ -26,6 +26,8 @@ const DIRECTORY: u64 = u64::MAX;
 const SPARE: u64 = u64::MAX - 1;
 /// The version of what a created file holds.
 const VERSION: u32 = 1;
+/// How many names without work are passed over before whoever asks may look at the clock.
+const SOUGHT_AT_ONCE: u32 = 1 << 16;
 
 /// What is done to names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,6 +214,7 @@ pub(super) struct Names {
     first_item: u64,
     next: u64,
     count: u64,
+    seeks: bool,
     /// The path up to the entry's number in the directory of the latest operation.
     prefix: Vec<u8>,
     prefix_node: u64,
@@ -268,6 +271,7 @@ impl Names {
             first_item: first * shape.entries,
             next: 0,
             count,
+            seeks: false,
             prefix: Vec::new(),
             prefix_node: u64::MAX,
             node: first,
@@ -297,10 +301,12 @@ impl Names {
         rest.take(usize::try_from(most).unwrap_or(usize::MAX)).count() as u64
     }
 
-    /// Returns the next operation.
+    /// Returns the next operation; `None` at the end, and where it is [being
+    /// sought](Self::is_seeking).
     #[inline]
     pub(super) fn next(&mut self) -> Option<NameOp> {
-        loop {
+        self.seeks = false;
+        for _ in 0..SOUGHT_AT_ONCE {
             let op = self.advance()?;
             if self.has_work(&op) {
                 self.begin(&op);
@@ -310,6 +316,14 @@ impl Names {
                 return Some(op);
             }
         }
+        self.seeks = true;
+        None
+    }
+
+    /// Tells whether the latest call returned nothing as there was no work for many names in a row,
+    /// and those behind them were not looked at yet: whoever asks may have to stop.
+    pub(super) fn is_seeking(&self) -> bool {
+        self.seeks
     }
 
     /// Returns the operation that comes next in order, whether there is work for it or not.

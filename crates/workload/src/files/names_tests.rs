@@ -299,6 +299,27 @@ fn shuffled_entries_are_the_same_ones() {
 }
 
 #[test]
+fn whoever_seeks_long_for_a_name_may_stop_in_between() {
+    let tree = tree(0, 1, 300_000);
+    let plan = plan(&tree, 1, &[(CREATE, 0), (NameAct::Stat, 0)]);
+    // Only the last one is there.
+    let mut created = stream(&plan, 0, 0);
+    while let Some(op) = created.next_op() {
+        let is_last = created.work_left(1) == 0;
+        created.completed(&op, is_last);
+    }
+    assert!(!created.is_seeking());
+    let mut seeking = stream(&plan, 1, 0);
+    for _ in 0..4 {
+        assert!(seeking.next_op().is_none() && seeking.is_seeking());
+    }
+    let op = seeking.next_op().unwrap();
+    assert!(!seeking.is_seeking());
+    seeking.completed(&op, true);
+    assert!(seeking.next_op().is_none() && !seeking.is_seeking());
+}
+
+#[test]
 fn what_was_created_is_checked_when_it_is_opened() {
     let tree = tree(1, 2, 3);
     let create = NameAct::Create { bytes: 3_901, fsync: false };

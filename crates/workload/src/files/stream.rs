@@ -143,7 +143,8 @@ impl FileStream {
         }
     }
 
-    /// Returns the next operation; `None` when nothing is left to do.
+    /// Returns the next operation; `None` when nothing is left to do, and where it [has to be
+    /// asked again](Self::is_seeking).
     ///
     /// Each one has to be given to [`Self::completed`] in the end, also when it was never issued.
     #[inline]
@@ -154,8 +155,15 @@ impl FileStream {
         }
         match self.next_work() {
             Some(op) => Some(op),
+            None if self.is_seeking() => None,
             None => self.next_at_end(),
         }
+    }
+
+    /// Tells whether there may be more to do although nothing was returned: the search for it takes
+    /// long.
+    pub fn is_seeking(&self) -> bool {
+        matches!(&self.source, Source::Names(names) if names.is_seeking())
     }
 
     #[inline]
