@@ -204,9 +204,8 @@ impl ProxyServer {
                     if status == PROXY_WANTS_USER {
                         return Err(self.wants_user(endpoint));
                     }
-                    let reason = answer.reason.unwrap_or_default();
-                    let answered = format!("answered {status} {reason}");
-                    return Err(self.refusal(endpoint, answered.trim_end()));
+                    // Its words may repeat what it was sent, the password too.
+                    return Err(self.refusal(endpoint, &format!("answered {status}")));
                 }
                 Err(error) => {
                     let answered = format!("answered what is not HTTP ({error})");
