@@ -51,8 +51,11 @@ fn path(files: &OpenFiles, place: Place<'_>) -> PathBuf {
     files.get(place.directory).path.join(OsStr::from_bytes(place.name.to_bytes()))
 }
 
+/// Neither a link is followed nor a pipe waited for that somebody has put in the place of a file.
+const PLAIN: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+
 fn create(files: &OpenFiles, place: Place<'_>, content: &[u8], sync: bool) -> Result<u64, Errno> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = OFlags::WRONLY | OFlags::CREATE | PLAIN;
     let directory = &files.get(place.directory).fd;
     let file = rustix::fs::openat(directory, place.name, flags, Mode::from_raw_mode(0o644))?;
     let mut rest = content;
@@ -73,7 +76,7 @@ fn create(files: &OpenFiles, place: Place<'_>, content: &[u8], sync: bool) -> Re
 
 /// Reads a file from its start until the buffer is full or the file ends.
 fn read(files: &OpenFiles, place: Place<'_>, buffer: &mut [u8]) -> Result<u64, Errno> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = OFlags::RDONLY | PLAIN;
     let directory = &files.get(place.directory).fd;
     let file = rustix::fs::openat(directory, place.name, flags, Mode::empty())?;
     let mut done = 0;
