@@ -1,6 +1,7 @@
 """The reader says of a run what the program says of it."""
 
 import json
+import os
 import random
 import shutil
 import tempfile
@@ -123,6 +124,17 @@ class Reader(unittest.TestCase):
                 plimsoll_bench.load(copy)
             with self.assertRaises(FileNotFoundError):
                 plimsoll_bench.load(Path(folder) / "nowhere")
+            manifest.write_text("[" * 200_000)
+            with self.assertRaisesRegex(plimsoll_bench.DamagedRecord, "is no JSON"):
+                plimsoll_bench.load(copy)
+            manifest.unlink()
+            os.mkfifo(manifest)
+            with self.assertRaisesRegex(plimsoll_bench.DamagedRecord, "is not a regular file"):
+                plimsoll_bench.load(copy)
+            manifest.unlink()
+            manifest.symlink_to("/dev/zero")
+            with self.assertRaisesRegex(plimsoll_bench.DamagedRecord, "is a symbolic link"):
+                plimsoll_bench.load(copy)
 
     def test_a_damaged_part_is_refused_by_every_engine(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

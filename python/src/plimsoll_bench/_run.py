@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import json
 import os
+import stat
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ Engine = Literal["pyarrow", "pandas", "polars", "duckdb"]
 
 _RUN_SCHEMA = "plimsoll.run/1"
 _SUMMARY_SCHEMA = "plimsoll.summary/1"
+#: More than any document of a run has.
+_DOCUMENT_BYTES_MAX = 64 << 20
 
 
 class DamagedRecord(ValueError):
@@ -241,7 +244,7 @@ class Run:
         return parts
 
     def _check(self, part: Path) -> None:
-        is_part_whole = is_whole(part.read_bytes())
+        is_part_whole = is_whole(_content(part))
         if is_part_whole is None and "checksum" in self.manifest:
             # Who writes the one into the manifest writes it into parts too.
             raise DamagedRecord(f"{part} is damaged: it has lost its checksum")
@@ -283,13 +286,26 @@ def _ends_ns(job: dict[str, Any]) -> int | None:
     return job.get("planned_until_ns") if offered_until_ns is None else offered_until_ns
 
 
+def _content(path: Path, most: int | None = None) -> bytes:
+    """Return what a file of a record holds; a record may be made to hold its reader up."""
+    if path.is_symlink():
+        raise DamagedRecord(f"{path} is a symbolic link")
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        state = os.fstat(file.fileno())
+        if not stat.S_ISREG(state.st_mode):
+            raise DamagedRecord(f"{path} is not a regular file")
+        if most is not None and state.st_size > most:
+            raise DamagedRecord(f"{path} is larger than {most} bytes")
+        return file.read()
+
+
 def _read(path: Path, schema: str) -> dict[str, Any]:
-    content = path.read_bytes()
+    content = _content(path, _DOCUMENT_BYTES_MAX)
     if is_whole(content) is False:
         raise DamagedRecord(f"{path} is damaged: its checksum does not match")
     try:
         document = json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DamagedRecord(f"{path} is no JSON: {error}") from error
     found = document.get("schema") if isinstance(document, dict) else None
     if found != schema:
