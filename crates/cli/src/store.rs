@@ -176,8 +176,9 @@ pub(crate) fn check_sent(
         below.is_some_and(|below| !below.iter().any(is_hidden))
     };
     let came_with_it = |path: &str| {
-        // What is not there is refused when it is read.
-        let Ok(path) = Path::new(path).canonicalize() else { return true };
+        // What is not there is refused when it is read; what is and has no name is somebody's.
+        let path = Path::new(path);
+        let Ok(path) = path.canonicalize() else { return path.metadata().is_err() };
         // What is no directory holds no names; of one that does, each may be a link.
         let names = input::names_in(&AllowedDirs::ANY, &path).unwrap_or_default();
         let mut entries = names.iter().map(|name| path.join(name));

@@ -446,6 +446,29 @@ fn a_file_of_the_user_goes_to_no_host_that_only_a_workload_names() {
 }
 
 #[test]
+fn a_file_without_a_name_came_with_no_workload() {
+    use std::io::{Seek as _, Write as _};
+
+    let stranger = Stranger::start();
+    let directory = tempfile::tempdir().unwrap();
+    let workload = format!(
+        "schema: plimsoll.workload/2\nname: t\ntargets: {{s3: {{hosts: '{}'}}}}\n\
+         sets: {{s: {{existing: {{list: /dev/stdin}}}}}}\n\
+         stages: [{{duration: 100ms, jobs: [{{work: {{objects: [{{get: s}}]}}}}]}}]\n",
+        stranger.host
+    );
+    std::fs::write(directory.path().join("w.yaml"), workload).unwrap();
+    let mut unlinked = tempfile::tempfile().unwrap();
+    unlinked.write_all(b"OWNER-hush\n").unwrap();
+    unlinked.rewind().unwrap();
+    let mut command = plimsoll(directory.path());
+    command.args(["run", "w.yaml", "--access-key", ""]).stdin(unlinked);
+    let said = stderr(&command.output().unwrap());
+    assert!(said.contains("what is in /dev/stdin (sets.s.existing.list)"), "{said}");
+    assert_eq!(stranger.heard(), "");
+}
+
+#[test]
 fn a_link_and_a_hidden_file_in_a_directory_that_a_workload_names_are_not_sent() {
     let stranger = Stranger::start();
     let directory = tempfile::tempdir().unwrap();
