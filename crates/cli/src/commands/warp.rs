@@ -124,20 +124,17 @@ fn of_file(line: &WarpLine, consents: bool) -> Result<(WarpLine, OfFile)> {
         WarpCommand::Benchmark(benchmark) => line.run(benchmark).ok(),
         _ => None,
     });
-    Ok((asked, OfFile { keys: alone.map(|run| keys(&run.store)).unwrap_or_default() }))
+    let own = alone.map(|run| run.store).unwrap_or_default();
+    let is_unchecked = line.flags.iter().any(|(name, _)| name == "--insecure");
+    Ok((asked, OfFile { own, is_unchecked }))
 }
 
-/// What a file of `warp run` says of itself.
+/// A file of `warp run`.
 struct OfFile {
-    keys: WarpKeys,
-}
-
-/// Access key, secret key, session token and web identity token.
-type WarpKeys = [Option<String>; 4];
-
-fn keys(of: &WarpStore) -> WarpKeys {
-    let WarpStore { access_key, secret_key, session_token, sts_web_token, .. } = of.clone();
-    [access_key, secret_key, session_token, sts_web_token]
+    /// What it says of the store without the environment.
+    own: WarpStore,
+    /// Whether `--insecure` was typed beside it.
+    is_unchecked: bool,
 }
 
 /// How a store is reached.
@@ -151,23 +148,28 @@ impl OfFile {
     /// Has a workload name the store as one of our own does, so that the same rule holds: what is
     /// the user's goes to no host that only a file names, and not less safely than the user says.
     fn reach(&self, all: &WarpStore, workload: &mut WorkloadFile) -> Result<Reaching> {
-        workload.targets = Targets::One(TargetSpec::S3(S3Target {
-            hosts: OneOrMany(all.hosts.iter().cloned().collect()),
-            tls: all.tls,
-            insecure: all.insecure,
-            ..S3Target::default()
-        }));
         let get = warp::from_args(&[WarpBenchmark::Get.name().to_owned()], &READING)?;
-        let StoreArgs { host, tls, tls_trust, .. } = store(&get.run(WarpBenchmark::Get)?.store);
-        // Ours is named in advice, and warp's counts before it.
-        let ours = environment::variable("WARP_HOST").or(environment::variable("PLIMSOLL_HOST"));
-        let mut args = StoreArgs { host: ours.or(host), tls, tls_trust, ..store(all) };
+        let StoreArgs { tls, mut tls_trust, .. } = store(&get.run(WarpBenchmark::Get)?.store);
+        tls_trust.insecure |= self.is_unchecked;
+        // That nobody names a host names none, whichever warp would take.
+        let host = environment::variable("WARP_HOST");
+        let is_of_user = host.is_some() && host == all.hosts;
+        let spec = S3Target { tls: all.tls, insecure: all.insecure, ..S3Target::default() };
+        let (hosts, tls) = match is_of_user {
+            true => (None, tls || all.tls),
+            false => (all.hosts.clone(), tls),
+        };
+        let hosts = OneOrMany(hosts.into_iter().collect());
+        workload.targets = Targets::One(TargetSpec::S3(S3Target { hosts, ..spec }));
+        let mut args = StoreArgs { host, tls, tls_trust, ..store(all) };
         let lends_to = Some(store::named_hosts(&args)?);
         let mut secrets = TargetSecrets::default();
-        // Keys that are the file's own, whole, are nobody else's. A token may be in a file.
-        if self.keys == keys(all) && matches!(self.keys, [Some(_), _, _, None]) {
-            let CredentialArgs { access_key, secret_key, session_token } =
-                std::mem::take(&mut args.credentials);
+        // Keys that stand whole in the file are its own. A token may be read from a file.
+        let WarpStore { access_key, secret_key, session_token, sts_web_token, .. } = &self.own;
+        if access_key.is_some() && secret_key.is_some() && sts_web_token.is_none() {
+            args.credentials = CredentialArgs::default();
+            let [access_key, secret_key, session_token] =
+                [access_key, secret_key, session_token].map(secret);
             let own = Secrets { access_key, secret_key, session_token, ..Secrets::default() };
             secrets = [("s3".to_owned(), own)].into_iter().collect();
         }

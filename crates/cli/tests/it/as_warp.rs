@@ -167,7 +167,6 @@ fn a_file_of_warp_keeps_to_the_hosts_that_its_user_names() {
     let environment =
         [("AWS_ACCESS_KEY_ID", "OWNER"), ("AWS_SECRET_ACCESS_KEY", "OWNER-hush")].to_vec();
     let of_warp = [("WARP_ACCESS_KEY", "OWNER"), ("WARP_SECRET_KEY", "OWNER-hush")].to_vec();
-    let token = [("WARP_SESSION_TOKEN", "OWNER-hush")].to_vec();
     let with_token =
         [("WARP_SIGNATURE", "STS_WEB_TOKEN"), ("WARP_STS_WEB_TOKEN", "OWNER-hush")].to_vec();
     // What the file says of the store beside its host, and what the environment holds.
@@ -175,7 +174,6 @@ fn a_file_of_warp_keeps_to_the_hosts_that_its_user_names() {
         ("", environment),
         ("", of_warp.clone()),
         ("access-key: THEIRS", of_warp[1..].to_vec()),
-        ("access-key: THEIRS, secret-key: theirs", token),
         ("signature: STS_WEB_TOKEN", with_token),
         ("sts-web-token: 'file:own.txt'", Vec::new()),
     ] {
@@ -219,6 +217,7 @@ fn a_file_of_warp_has_keys_of_its_own_and_replaces_no_file() {
         // Keys of the environment do not stand in the way of the file's.
         command.args(["as", "warp", "run", "w.yml"]).env("AWS_ACCESS_KEY_ID", "OWNER");
         command.env("AWS_SECRET_ACCESS_KEY", "OWNER-hush");
+        command.env("WARP_SESSION_TOKEN", "OWNER-hush");
         let output = run(command);
         assert_ne!(output.status.code(), Some(0));
         stderr(&output)
@@ -232,6 +231,24 @@ fn a_file_of_warp_has_keys_of_its_own_and_replaces_no_file() {
     let said = run_with("");
     assert!(stranger.heard().contains("Credential=THEIRS"), "{said}");
     assert!(!stranger.heard().contains("OWNER"), "{said}");
+}
+
+#[test]
+fn a_file_of_warp_sends_nothing_to_the_host_that_warp_would_take() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("own.txt"), "OWNER-hush").unwrap();
+    for remote in ["sts-web-token: 'file:own.txt'", "host: '127.0.0.1:9000'", "insecure: false"] {
+        let file = format!(
+            "warp:\n  api: v1\n  benchmark: put\n  remote: {{{remote}}}\n  \
+             params: {{duration: 100ms, concurrent: 1}}\n"
+        );
+        fs::write(directory.path().join("w.yml"), file).unwrap();
+        let mut command = plimsoll(directory.path());
+        command.args(["as", "warp", "run", "w.yml"]).env("AWS_ACCESS_KEY_ID", "OWNER");
+        command.env("AWS_SECRET_ACCESS_KEY", "OWNER-hush");
+        let said = stderr(&run(command)).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains("to 127.0.0.1:9000, which only a file names"), "{remote}: {said}");
+    }
 }
 
 #[test]
