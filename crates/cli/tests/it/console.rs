@@ -169,6 +169,10 @@ fn a_run_is_shown_as_any_other_and_its_figures_can_be_compared() {
     assert_eq!(matrix["missing"][0]["run"], "w9");
     let counted = matrix["rows"][1]["ops_count"].as_u64().unwrap();
     assert!(counted > 0);
+    let many = vec!["w1"; 40].join(",");
+    let refused = served.json(&format!("/compare?before={many}&after=w2"));
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert_eq!(message, "a comparison has 40 runs at most");
     let compared = served.json("/compare?before=w1&after=w2");
     assert_eq!(
         (&compared["schema"], &compared["before"][0]),

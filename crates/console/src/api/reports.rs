@@ -22,6 +22,8 @@ use crate::store::Entry;
 
 /// More runs than this are in no matrix.
 const RUNS_MAX: usize = 500;
+/// Of a comparison all runs are in memory together.
+const COMPARED_MAX: usize = 40;
 /// More rows than this neither.
 const ROWS_MAX: usize = 50_000;
 /// A larger report is not sent: it is in memory until its last byte is.
@@ -419,6 +421,9 @@ pub(super) fn compare(
 ) -> Result<Value, Refused> {
     if before.is_empty() || after.is_empty() {
         return Err(Refused::invalid("name runs before and after"));
+    }
+    if before.len() + after.len() > COMPARED_MAX {
+        return Err(Refused::invalid(format!("a comparison has {COMPARED_MAX} runs at most")));
     }
     let (before, after) = (side(console, before)?, side(console, after)?);
     let (comparison, differences) = before.compare(after, Margin::default());
