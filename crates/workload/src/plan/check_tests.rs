@@ -239,6 +239,11 @@ fn mixes_that_cannot_be() {
              65536 are the most: round them",
         ),
         (
+            &one_job(o, "work: {objects: [{get: o, weight: 4e9}, {stat: o, weight: 4e9}]}")
+                .replace("4e9", "4000000000"),
+            "stages[1].jobs[0].work.objects: the weights are too large",
+        ),
+        (
             &one_job(o, "work: {objects: [{get: o, pick: {zipf: 1.0}}]}"),
             "stages[1].jobs[0].work.objects[0].pick.zipf: 1 is out of range: above 0, at most 10 \
              and not 1",

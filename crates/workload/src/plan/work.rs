@@ -10,7 +10,7 @@ use super::checked::SetIndex;
 use super::path::FieldPath;
 use super::spec::{BlockOrder, BlockSizes, Choice, PickSpec, PutAs, VersionPick};
 use crate::SizeDist;
-use crate::files::NameAct;
+use crate::files::{NameAct, greatest_common};
 
 /// What a job does.
 #[derive(Clone, Debug, PartialEq)]
@@ -137,6 +137,13 @@ pub struct Op {
     pub act: OpAct,
     /// Where it is described.
     pub path: FieldPath,
+}
+
+impl Op {
+    /// Returns the largest number that divides the weights of all operations of a mix.
+    pub(crate) fn common_weight(ops: &[Self]) -> u32 {
+        ops.iter().fold(0, |common, op| greatest_common(common, op.weight.into())) as u32
+    }
 }
 
 /// What an operation of a mix does.

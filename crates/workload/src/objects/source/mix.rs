@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use plimsoll_model::{Moment, ObjectId, OpKind, WorkerId};
 
-use crate::files::greatest_common;
 use crate::objects::job::kind_of;
 use crate::objects::pick::{MemberPicker, Picker, Picking};
 use crate::objects::pool::{Pool, Use};
@@ -423,7 +422,7 @@ fn pick_of(act: &OpAct) -> PickSpec {
 
 /// Returns a deck in which each operation stands as often as its weight says.
 fn deck(ops: &[Op]) -> Vec<u16> {
-    let gcd = ops.iter().fold(0, |gcd, op| greatest_common(gcd, op.weight.into())) as u32;
+    let gcd = Op::common_weight(ops);
     // Equal decks of equal mixes: by kind, as version 1 had them.
     let mut order: Vec<usize> = (0..ops.len()).collect();
     order.sort_by_key(|&at| (kind_of(&ops[at].act), at));

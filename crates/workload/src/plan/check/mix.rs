@@ -6,7 +6,6 @@ use super::named::named_sizes;
 use super::sets::{part_size, sizes};
 use super::work::{choice, set_sizes};
 use super::{Checked, Context, at_least_one, in_range, is_label};
-use crate::files::greatest_common;
 use crate::plan::checked::{Members, SetIndex};
 use crate::plan::path::FieldPath;
 use crate::plan::pattern::Pattern;
@@ -28,7 +27,7 @@ const PAGE_SIZE_MAX: u32 = 5_000;
 const OPS_MAX: usize = 1_000;
 /// Each worker draws operations from a deck in which each stands as often as its weight says, in
 /// lowest terms. The most that stand in one.
-const DECK_MAX: u64 = 1 << 16;
+const DECK_MAX: u32 = 1 << 16;
 
 impl Context<'_> {
     /// Returns the operations of a mix, and what they need.
@@ -56,8 +55,9 @@ impl Context<'_> {
             ops.push(op);
         }
         self.check_balance(&ops)?;
-        let weights = || ops.iter().map(|op| u64::from(op.weight));
-        let deck = weights().sum::<u64>() / weights().fold(0, greatest_common);
+        let weights = ops.iter().try_fold(0u32, |sum, op| sum.checked_add(op.weight));
+        let weights = weights.ok_or_else(|| path.refuse("the weights are too large"))?;
+        let deck = weights / Op::common_weight(&ops);
         if deck > DECK_MAX {
             return Err(path.refuse(format!(
                 "the weights add up to {deck} in lowest terms; {DECK_MAX} are the most: round them"
