@@ -15,7 +15,7 @@ use crate::{process, tools};
 /// How long the tests may take, thrice what a tier takes on two cores. A test that hangs has been
 /// named by the test runner after its first minute.
 const TESTS_MAX: Duration = Duration::from_secs(60 * 60);
-/// What stands in the path of each test that the gate leaves out.
+/// The module whose tests the gate skips.
 const NIGHTLY: &str = "nightly::";
 /// What is said where a server can be neither installed nor started.
 const NO_SERVERS: &str =

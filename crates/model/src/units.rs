@@ -16,8 +16,8 @@ pub struct ByteRate(pub f64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct OpRate(pub f64);
 
-/// Returns how many of `count` there were a second in `span`; `None` if that has no length. Every
-/// rate that is told is this of the span that stands beside it.
+/// Returns `count` per second of `span`; `None` for an empty span. Reported rates are computed
+/// here, from the span that is reported with them.
 pub fn per_sec(count: f64, span: Duration) -> Option<f64> {
     let seconds = span.as_secs_f64();
     (seconds > 0.0).then(|| count / seconds)

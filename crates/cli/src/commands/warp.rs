@@ -131,7 +131,7 @@ fn of_file(line: &WarpLine, consents: bool) -> Result<(WarpLine, OfFile)> {
 
 /// A file of `warp run`.
 struct OfFile {
-    /// What it says of the store without the environment.
+    /// The store as the file alone describes it.
     own: WarpStore,
     /// Whether `--insecure` was typed beside it.
     is_unchecked: bool,

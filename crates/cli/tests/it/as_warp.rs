@@ -169,7 +169,7 @@ fn a_file_of_warp_keeps_to_the_hosts_that_its_user_names() {
     let of_warp = [("WARP_ACCESS_KEY", "OWNER"), ("WARP_SECRET_KEY", "OWNER-hush")].to_vec();
     let with_token =
         [("WARP_SIGNATURE", "STS_WEB_TOKEN"), ("WARP_STS_WEB_TOKEN", "OWNER-hush")].to_vec();
-    // What the file says of the store beside its host, and what the environment holds.
+    // Settings of the store in the file besides its host, and the variables that are set.
     for (says, variables) in [
         ("", environment),
         ("", of_warp.clone()),

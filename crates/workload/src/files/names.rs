@@ -26,7 +26,7 @@ const DIRECTORY: u64 = u64::MAX;
 const SPARE: u64 = u64::MAX - 1;
 /// The version of what a created file holds.
 const VERSION: u32 = 1;
-/// How many names without work are passed over before whoever asks may look at the clock.
+/// The most names without work that one call skips, so that the caller can check the clock.
 const SOUGHT_AT_ONCE: u32 = 1 << 16;
 
 /// What is done to names.
@@ -320,8 +320,8 @@ impl Names {
         None
     }
 
-    /// Tells whether the latest call returned nothing as there was no work for many names in a row,
-    /// and those behind them were not looked at yet: whoever asks may have to stop.
+    /// Returns whether the last call ended after it had skipped many names without work. The next
+    /// call continues behind them.
     pub(super) fn is_seeking(&self) -> bool {
         self.seeks
     }
