@@ -55,7 +55,7 @@ FROM read_json(
                         started_ns BIGINT, ended_ns BIGINT, loop_model VARCHAR,
                         workers_count BIGINT,
                         jobs STRUCT("name" VARCHAR, work VARCHAR, "group" INTEGER,
-                                    interface VARCHAR, loop_model VARCHAR,
+                                    is_on_files BOOLEAN, loop_model VARCHAR,
                                     workers_count BIGINT, measured_from_ns BIGINT,
                                     measured_until_ns BIGINT, planned_until_ns BIGINT,
                                     schedule STRUCT(offered_until_ns BIGINT))[])[]'
@@ -73,7 +73,7 @@ WITH stages AS (
 ), keyed AS (
     SELECT numbered.*,
            -- Jobs of one group share a row of the report, those on objects apart from those on files.
-           coalesce(format('{}/{}', job."group", job.interface IS NOT NULL),
+           coalesce(format('{}/{}', job."group", job.is_on_files),
                     'job ' || job_index) AS row_key
     FROM numbered
 )
@@ -85,7 +85,7 @@ SELECT run_dir, run_id, stage."index" AS stage_index, stage.name AS stage,
        string_agg(job."name", ' + ') OVER (
            PARTITION BY run_dir, stage."index", row_key ORDER BY job_index
            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS row_name,
-       job.interface IS NOT NULL AS on_files, job.loop_model = 'open' AS is_open,
+       job.is_on_files AS on_files, job.loop_model = 'open' AS is_open,
        job.workers_count AS workers_count,
        -- From when to when what was due counts: with ramps not all of the stage.
        stage_started_ns + coalesce(job.measured_from_ns, 0) AS measured_from_ns,

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use plimsoll_model::{ErrorClass, Moment, OpKind, WorkerId};
 use plimsoll_workload::history::{Answer, Witness};
 
-pub use plimsoll_workload::data::WrongKind;
+pub use plimsoll_model::WrongKind;
 pub use plimsoll_workload::history::{HistoryOp, KeyNumber, ValueId, WrongContent};
 
 use findings::Findings;

@@ -1,7 +1,7 @@
 //! Which stage comes next.
 
 use plimsoll_analysis::load_line::ProbeAsked;
-use plimsoll_stats::ProbeRole;
+use plimsoll_model::ProbeRole;
 use plimsoll_workload::plan::{Amount, JobPacing, Plan};
 
 use crate::Done;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_engine::{OpSink, ServerNames, StageContext, StageOutcome, StageRules, StopFlag};
-use plimsoll_model::{Moment, StageId};
+use plimsoll_model::{Interface, Moment, StageId};
 use plimsoll_record::Manifest;
 use plimsoll_record::schema::{self, Cleanup, FilesStage};
 use plimsoll_workload::Share;
@@ -30,7 +30,7 @@ pub struct FilesReady {
     /// What is known of it before it begins.
     pub stage: FilesStage,
     /// By job of the stage: how its operations reach the kernel.
-    pub interfaces: Vec<Option<String>>,
+    pub interfaces: Vec<Option<Interface>>,
     /// The numbers of the parts whose files do not show here.
     pub unseen: Vec<usize>,
 }

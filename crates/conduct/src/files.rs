@@ -14,7 +14,7 @@ use plimsoll_driver_file::in_use::Held;
 use plimsoll_driver_file::work_dir::WorkDir;
 use plimsoll_driver_file::{FilesDriver, available, best};
 use plimsoll_engine::RingConfig;
-use plimsoll_model::{Interface, StageKind, WorkerId};
+use plimsoll_model::{CacheState, Interface, StageKind, WorkerId};
 use plimsoll_record::schema::{
     self, Cleanup, CleanupState, FilesStage, ProcessUsage, StageJob, Target,
 };
@@ -262,7 +262,7 @@ impl FilesRun {
     }
 
     /// Makes directories and files that the stage needs, and drops caches where it asks for that.
-    fn make_ready(&mut self, stage: usize) -> Result<(String, Option<String>), ConductError> {
+    fn make_ready(&mut self, stage: usize) -> Result<(CacheState, Option<String>), ConductError> {
         let of: &Stage = &self.plan.plan.stages[stage];
         let jobs = || self.plan.jobs(stage).map(|(job, _)| job);
         let directories = self.plan.directories_before(stage);
@@ -292,27 +292,27 @@ impl FilesRun {
         let in_memory = places.next().and_then(|path| self.settings.allowed.probe(path).ok());
         if in_memory.is_some_and(|facts| facts.is_memory) {
             let why = "the file system lies in memory".to_owned();
-            return Ok(("cached".to_owned(), of.drop_caches.then_some(why)));
+            return Ok((CacheState::Cached, of.drop_caches.then_some(why)));
         }
-        let kept = if direct { "bypassed" } else { "cached" };
+        let kept = if direct { CacheState::Bypassed } else { CacheState::Cached };
         let of_machine =
             self.settings.drop_machine_caches && !direct && of.kind != StageKind::Prepare;
         if !of.drop_caches && !of_machine && !jobs().any(invalidates) {
-            return Ok((kept.to_owned(), None));
+            return Ok((kept, None));
         }
         let dropped = drop_files(&self.settings.allowed, &paths);
         let of_machine = if of_machine { drop_machine().map(|()| true) } else { Ok(false) };
         Ok(match (direct, of_machine) {
-            (true, _) => (kept.to_owned(), None),
-            (false, Ok(true)) => ("dropped-machine".to_owned(), None),
+            (true, _) => (kept, None),
+            (false, Ok(true)) => (CacheState::DroppedMachine, None),
             // Names and attributes have no pages of their own.
             (false, Ok(false)) if paths.is_empty() => {
-                (kept.to_owned(), of.drop_caches.then(|| NAMES_CACHED.to_owned()))
+                (kept, of.drop_caches.then(|| NAMES_CACHED.to_owned()))
             }
             (false, of_machine) => {
-                let state =
-                    if dropped.missed.is_none() && !paths.is_empty() { "dropped" } else { kept };
-                (state.to_owned(), dropped.missed.or(of_machine.err()))
+                let is_dropped = dropped.missed.is_none() && !paths.is_empty();
+                let state = if is_dropped { CacheState::Dropped } else { kept };
+                (state, dropped.missed.or(of_machine.err()))
             }
         })
     }
@@ -323,21 +323,18 @@ impl FilesRun {
         &self,
         stage: usize,
         jobs: &mut [&mut StageJob],
-        made: Option<(String, Option<String>)>,
+        made: Option<(CacheState, Option<String>)>,
     ) -> FilesStage {
         for (entry, (job, interface)) in jobs.iter_mut().zip(self.plan.jobs(stage)) {
-            let name = match (&job.work, &self.on) {
-                (_, FilesOn::Null) => "null",
-                (_, FilesOn::Scripted(_)) => "scripted",
-                // They say it once they are ready.
-                (_, FilesOn::Agents) => continue,
-                (Work::Names { .. }, FilesOn::Machine) => Interface::Psync.name(),
-                (_, FilesOn::Machine) => interface.unwrap_or(self.config.interface).name(),
+            entry.interface = match (&job.work, &self.on) {
+                // Agents say it once they are ready.
+                (_, FilesOn::Null | FilesOn::Scripted(_) | FilesOn::Agents) => None,
+                (Work::Names { .. }, FilesOn::Machine) => Some(Interface::Psync),
+                (_, FilesOn::Machine) => Some(interface.unwrap_or(self.config.interface)),
             };
-            entry.interface = Some(name.to_owned());
         }
-        let (caches, caches_reason) = made.unwrap_or_else(|| ("unknown".to_owned(), None));
-        FilesStage { caches, caches_reason, ..FilesStage::default() }
+        let (caches, caches_reason) = made.unzip();
+        FilesStage { caches, caches_reason: caches_reason.flatten(), ..FilesStage::default() }
     }
 }
 
@@ -358,7 +355,7 @@ impl FilesRun {
 
     /// Returns what is told of a stage that was made ready.
     pub(crate) fn ready(&self, stage: &FilesStage, jobs: &[StageJob]) -> FilesReady {
-        let interfaces = jobs.iter().map(|job| job.interface.clone()).collect();
+        let interfaces = jobs.iter().map(|job| job.interface).collect();
         FilesReady { stage: stage.clone(), interfaces, unseen: self.unseen() }
     }
 

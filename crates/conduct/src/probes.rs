@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use plimsoll_analysis::load_line::{LoadLineAsked, ProbeAsked, ProbeCounter, ProbeStage, Slo};
 use plimsoll_engine::{OpSink, OpSinkError, PastSink, StageOutcome};
-use plimsoll_model::{EndReason, JobId, Moment, OpRate, PackedOp, per_sec};
+use plimsoll_model::{EndReason, JobId, Moment, OpRate, PackedOp, ProbeRole, per_sec};
 use plimsoll_record::schema;
 use plimsoll_report::format;
-use plimsoll_stats::{LoadLineSearch, ProbeCounts, ProbePart, ProbeRole, Step};
+use plimsoll_stats::{LoadLineSearch, ProbeCounts, ProbePart, Step};
 use plimsoll_workload::plan::{JobPacing, Plan, Search};
 use plimsoll_workload::{OpenLoop, Pacing, RateProfile};
 
@@ -26,7 +26,7 @@ impl ChosenProbe {
     pub(crate) fn noted(&self, search: usize) -> schema::StageProbe {
         schema::StageProbe {
             search_index: search as u8,
-            role: self.role.map(|role| role.name().to_owned()),
+            role: self.role,
             job_index: self.asked.job.0,
             lasts_ns: self.asked.lasts.as_nanos() as u64,
         }

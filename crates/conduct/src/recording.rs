@@ -8,14 +8,16 @@ use std::time::Duration;
 use plimsoll_engine::{
     Live, OpSink, OpSinkError, PastSink, ScheduleOutcome, StageContext, StageOutcome,
 };
-use plimsoll_model::{EndReason, JobId, Moment, PackedOp, RunId, SeriesKey, StageId, StageKind};
+use plimsoll_model::{
+    EndReason, JobId, Moment, PackedOp, RunId, SeriesKey, StageId, StageKind, WrongKind,
+};
 use plimsoll_record::schema::{self, Cleanup, Manifest, RunState};
 use plimsoll_record::{
     OpLogTotals, OpLogWriter, RecordError, RunDirectory, SAVE_AGE, SummaryWriter,
 };
 use plimsoll_stats::Timeline;
 use plimsoll_workload::RateProfile;
-use plimsoll_workload::data::{Generator, WrongKind};
+use plimsoll_workload::data::Generator;
 use plimsoll_workload::plan::{Plan, TargetIndex};
 
 use crate::{
@@ -213,8 +215,7 @@ impl Recording {
         work: &mut dyn Work,
     ) -> Result<Vec<RateProfile>, ConductError> {
         let carried = (next.workers_count, next.threads_count.max(1) as u32);
-        let begun =
-            schema::Stage::begun(stage.0, next.kind.into(), &next.name, next.loop_model, carried);
+        let begun = schema::Stage::begun(stage.0, next.kind, &next.name, next.loop_model, carried);
         let mut entry = schema::Stage {
             iteration: next.iteration,
             planned_index: next.planned.and_then(|at| u16::try_from(at).ok()),
@@ -309,8 +310,8 @@ impl Recording {
         let endpoints: Vec<String> = self.manifest.endpoints().cloned().collect();
         let is_only_job = self.manifest.stages[usize::from(stage.0)].jobs.len() == 1;
         let first_errors = outcome.errors.iter().map(|error| schema::FirstError {
-            class: error.class.name().to_owned(),
-            kind: error.kind.name().to_owned(),
+            class: error.class,
+            kind: error.kind,
             endpoint: endpoints.get(usize::from(error.endpoint.0)).cloned(),
             at_ns: Some(error.at.as_ns()),
             stage_index: Some(stage.0),
@@ -433,10 +434,8 @@ pub fn note_outcome(entry: &mut schema::Stage, outcome: &StageOutcome) {
     entry.stream_hash = Some(format!("{:016x}", outcome.stream_hash));
     entry.uploads_given_up_count = outcome.settled.given_up_count;
     entry.uploads_left_count = outcome.settled.left_count;
-    let count = |(kind, count): (&WrongKind, &u64)| schema::WrongCount {
-        kind: kind.name().to_owned(),
-        count: *count,
-    };
+    let count =
+        |(kind, count): (&WrongKind, &u64)| schema::WrongCount { kind: *kind, count: *count };
     entry.wrong = outcome.wrong.iter().map(count).collect();
     for (job, of) in entry.jobs.iter_mut().enumerate() {
         let id = JobId(job as u8);

@@ -22,8 +22,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use plimsoll_driver::{ByteRange, Completion, DriverError, Operation, Session};
-use plimsoll_model::{ErrorClass, Moment, ObjectId, OpKind, OpRecord, WorkerId};
-use plimsoll_workload::data::{Content, VERSIONS, WrongKind};
+use plimsoll_model::{ErrorClass, Moment, ObjectId, OpKind, OpRecord, WorkerId, WrongKind};
+use plimsoll_workload::data::{Content, VERSIONS};
 use plimsoll_workload::objects::{Below, ObjectRef, ObjectSet, PlannedOp, RemovalOrder, Subject};
 use plimsoll_workload::plan::{OpAct, SetIndex, Work};
 use plimsoll_workload::{Verify, hash_text};

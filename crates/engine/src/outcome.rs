@@ -7,10 +7,9 @@ use std::time::Duration;
 use plimsoll_driver::{DriverError, Settled};
 use plimsoll_model::{
     EndReason, EndpointId, ErrorClass, JobId, Moment, OpKind, OpRecord, PackedOp, SeriesKey,
-    SocketsSeen, StandstillsSeen, ThreadUsage,
+    SocketsSeen, StandstillsSeen, ThreadUsage, WrongKind,
 };
 use plimsoll_stats::{ProbeCounts, Timeline, Totals};
-use plimsoll_workload::data::WrongKind;
 use plimsoll_workload::objects::Change;
 use plimsoll_workload::plan::SetIndex;
 use thiserror::Error;

@@ -9,9 +9,9 @@ use std::time::Duration;
 use plimsoll_driver::{DriverError, Settled};
 use plimsoll_model::{
     EndReason, JobId, Moment, OpKind, OpRecord, PackedOp, SeriesKey, SocketsSeen, WorkerId,
+    WrongKind,
 };
 use plimsoll_stats::{Sample, Timeline};
-use plimsoll_workload::data::WrongKind;
 use plimsoll_workload::mix64;
 use plimsoll_workload::objects::Change;
 use plimsoll_workload::plan::SetIndex;

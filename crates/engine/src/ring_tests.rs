@@ -8,9 +8,9 @@ use std::time::Duration;
 use plimsoll_driver::{DriverError, Handle, OpenMode, Reply, Request, Ring, RingDriver};
 use plimsoll_model::{
     Clock, EndReason, ErrorClass, Interface, Moment, OpKind, OpRecord, SharedClock, StageId,
-    WorkerId,
+    WorkerId, WrongKind,
 };
-use plimsoll_workload::data::{Generator, WrongKind};
+use plimsoll_workload::data::Generator;
 use plimsoll_workload::plan::WorkloadFile;
 use plimsoll_workload::plan::spec::StageSpec;
 

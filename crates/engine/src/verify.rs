@@ -217,7 +217,8 @@ impl EntrySink for FoundEntries<'_> {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_workload::data::{Generator, WrongKind};
+    use plimsoll_model::WrongKind;
+    use plimsoll_workload::data::Generator;
 
     use super::*;
 

@@ -364,7 +364,7 @@ impl Lead {
                 own.ok_or_else(|| "what it says that it changed means nothing".to_owned())
             });
             let fits = doc.fits(bounds) && are_bounded(&(&files, &seen));
-            let outcome = fits.then(|| doc.outcome(offset.into())).flatten();
+            let outcome = fits.then(|| doc.outcome(offset.into()));
             let outcome = outcome.filter(|outcome| bounds.hold(outcome, offset));
             let outcome =
                 outcome.ok_or_else(|| "what it says of the stage means nothing".to_owned());
@@ -403,7 +403,7 @@ impl Lead {
         let outcomes: Vec<_> = parts
             .filter_map(|(part, agent)| {
                 let part = part.as_ref()?;
-                Some((agent, part.doc.outcome(part.clock)?))
+                Some((agent, part.doc.outcome(part.clock)))
             })
             .collect();
         let parts = outcomes.iter().map(|(agent, outcome)| remarks::Part {

@@ -471,10 +471,7 @@ impl Directed {
                     Ok::<_, InvalidField>((job, JobPacing::of(&path, &pacing)?))
                 };
                 let pacing = pacing.map(paced).transpose()?;
-                let known = |doc: ProbeDoc| {
-                    doc.probe().ok_or("what the stage is to a search means nothing")
-                };
-                let probe = probe.map(known).transpose()?;
+                let probe = probe.map(ProbeDoc::probe);
                 let chosen = Chosen { stage, name, pacing, ops, probe };
                 self.allowed.check(&chosen)?;
                 self.next = Some(Some(chosen));

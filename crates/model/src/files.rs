@@ -26,3 +26,18 @@ named! {
         Dsync = "dsync",
     }
 }
+
+named! {
+    /// What lay between the operations and the medium.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum CacheState {
+        /// The stage's own files were dropped from caches before it.
+        Dropped = "dropped",
+        /// All that the machine had cached was dropped before the stage.
+        DroppedMachine = "dropped-machine",
+        /// The page cache was passed by (`O_DIRECT`).
+        Bypassed = "bypassed",
+        /// What was cached before may have been used.
+        Cached = "cached",
+    }
+}

@@ -31,25 +31,16 @@ impl EndpointId {
     pub const LATER_HOSTS: &str = "hosts that came later";
 }
 
-/// What a stage is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum StageKind {
-    /// Makes what the measured stage needs.
-    Prepare,
-    /// The stage whose figures are the result.
-    Measure,
-    /// Removes what the run wrote.
-    Cleanup,
-}
-
-impl StageKind {
-    /// Returns the name used in files and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Prepare => "prepare",
-            Self::Measure => "measure",
-            Self::Cleanup => "cleanup",
-        }
+named! {
+    /// What a stage is for.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum StageKind {
+        /// Makes what the measured stage needs.
+        Prepare = "prepare",
+        /// The stage whose figures are the result.
+        Measure = "measure",
+        /// Removes what the run wrote.
+        Cleanup = "cleanup",
     }
 }
 

@@ -1,7 +1,7 @@
 //! The nouns every room shares: units, ids, operation kinds, outcomes, moments and the operation
 //! record.
 //!
-//! Plain values without IO: no serde, no async, no files, no protocol.
+//! Plain values without IO: no async, no files, no protocol.
 
 #[macro_use]
 mod named;
@@ -12,6 +12,7 @@ mod glob;
 mod ids;
 mod op;
 mod outcome;
+mod probe;
 mod record;
 mod secret;
 mod seen;
@@ -20,12 +21,13 @@ mod time;
 mod units;
 
 pub use ability::Ability;
-pub use files::{Interface, SyncMode};
+pub use files::{CacheState, Interface, SyncMode};
 pub use glob::Glob;
 pub use ids::{EndpointId, JobId, ObjectId, RunId, RunIdError, Seed, StageId, StageKind, WorkerId};
 pub use named::UnknownName;
-pub use op::OpKind;
-pub use outcome::{EndReason, ErrorClass};
+pub use op::{JobWork, OpKind};
+pub use outcome::{EndReason, ErrorClass, WrongKind};
+pub use probe::{ProbeOutcome, ProbeRole};
 pub use record::{OpOutline, OpRecord, PackedOp, Visit};
 pub use secret::Secret;
 pub use seen::{

@@ -8,8 +8,10 @@ macro_rules! named {
         pub enum $type:ident { $($(#[$each:meta])* $value:ident = $name:literal,)+ }
     ) => {
         $(#[$about])*
+        #[derive(serde::Serialize, serde::Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum $type {
-            $($(#[$each])* $value,)+
+            $($(#[$each])* #[serde(rename = $name)] $value,)+
         }
 
         impl $type {

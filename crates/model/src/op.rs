@@ -1,4 +1,4 @@
-//! The kinds of operation.
+//! The kinds of operation, and what a job does by them.
 
 named! {
     /// What one operation does.
@@ -70,5 +70,72 @@ impl OpKind {
                 | Self::Create
                 | Self::Open
         )
+    }
+}
+
+named! {
+    /// What a job does; blocks in fio's words.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum JobWork {
+        /// Operations on whole objects, mixed by weight.
+        Objects = "objects",
+        /// Uploads of objects in parts.
+        PutParts = "put parts",
+        /// Reads of single parts of objects.
+        GetPart = "get part",
+        /// Additions to the ends of objects.
+        Append = "append",
+        /// Reads of members of ZIP archives.
+        GetFromZip = "get from zip",
+        /// Uploads of archives that the store takes apart.
+        PutTar = "put tar",
+        /// Uploads of one content under several names.
+        Fanout = "fanout",
+        /// Settings of how long objects may not be removed.
+        Retention = "retention",
+        /// Blocks read in order.
+        Read = "read",
+        /// Blocks read at random.
+        RandRead = "randread",
+        /// Blocks written in order.
+        Write = "write",
+        /// Blocks written at random.
+        RandWrite = "randwrite",
+        /// Blocks read and written in order.
+        ReadWrite = "rw",
+        /// Blocks read and written at random.
+        RandReadWrite = "randrw",
+        /// A tree of directories made.
+        MakeTree = "make tree",
+        /// Files made.
+        Create = "create",
+        /// Attributes of files read.
+        Stat = "stat",
+        /// Files opened, read and closed.
+        OpenReadClose = "open, read, close",
+        /// Files renamed.
+        Rename = "rename",
+        /// Files or objects removed.
+        Remove = "remove",
+        /// A tree of directories removed.
+        RemoveTree = "remove tree",
+        /// Objects or files written before they are used.
+        Fill = "fill",
+        /// What was written, read back.
+        ReadBack = "read back",
+        /// Buckets made, of which no operation is recorded.
+        MakeBuckets = "make buckets",
+        /// Buckets removed, of which no operation is recorded.
+        RemoveBuckets = "remove buckets",
+        /// Operations of a trace.
+        Replay = "replay",
+    }
+}
+
+impl JobWork {
+    /// Returns it with the shares of what is read and written: `randrw 70/30`.
+    pub fn with_shares(self, read_percent: Option<u8>) -> String {
+        let shares = read_percent.map(|reads| format!(" {reads}/{}", 100_u8.saturating_sub(reads)));
+        format!("{self}{}", shares.unwrap_or_default())
     }
 }

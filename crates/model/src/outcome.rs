@@ -21,6 +21,38 @@ named! {
 }
 
 named! {
+    /// What content that was read is instead of what it should be.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum WrongKind {
+        /// The content of another object of this run.
+        OtherObject = "other-object",
+        /// Another version of the same object.
+        OldVersion = "old-version",
+        /// The same version of the same object, from another offset.
+        Shifted = "shifted",
+        /// Zeros.
+        Zeroed = "zeroed",
+        /// One thing up to a point, another from there on.
+        Torn = "torn",
+        /// Right but for isolated bits or bytes.
+        Flipped = "flipped",
+        /// Too few bytes, all of them right.
+        Short = "short",
+        /// Too many bytes, the first of them right.
+        Long = "long",
+        /// None of these.
+        Foreign = "foreign",
+    }
+}
+
+impl WrongKind {
+    /// Tells whether only the length is wrong.
+    pub const fn is_length(self) -> bool {
+        matches!(self, Self::Short | Self::Long)
+    }
+}
+
+named! {
     /// The class of an operation's outcome.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[repr(u8)]

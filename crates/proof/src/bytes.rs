@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use plimsoll_model::{ErrorClass, OpKind};
+use plimsoll_model::{ErrorClass, OpKind, WrongKind};
 use plimsoll_report::proof::Check;
-use plimsoll_workload::data::WrongKind;
 use plimsoll_workload::plan::WorkloadFile;
 
 use crate::error::Result;

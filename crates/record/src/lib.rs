@@ -4,7 +4,6 @@
 //! Knows neither who makes the operations nor what is concluded from them, and never sees a
 //! credential.
 
-mod by_name;
 mod count;
 mod directory;
 mod error;

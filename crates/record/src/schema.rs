@@ -19,7 +19,7 @@ mod workload;
 
 use std::collections::BTreeMap;
 
-use plimsoll_model::EndReason;
+use plimsoll_model::{EndReason, ErrorClass, OpKind, StageKind, WrongKind};
 use plimsoll_workload::{ArrivalLaw, RateProfile};
 use serde::{Deserialize, Serialize};
 
@@ -288,8 +288,7 @@ pub struct Stage {
     /// When its last worker ended; what the recorder did afterwards is not in it.
     pub ended_ns: Option<u64>,
     /// What ended it: the stop rule that held, the user, or a failure.
-    #[serde(default, with = "crate::by_name")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    #[serde(default)]
     pub ended_by: Option<EndReason>,
     /// In words and figures why a stop rule held; null where none ended it.
     #[serde(default)]
@@ -414,9 +413,8 @@ pub struct Schedule {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WrongCount {
-    /// The way: `other-object`, `old-version`, `shifted`, `zeroed`, `torn`, `flipped`, `short`,
-    /// `long` or `foreign`.
-    pub kind: String,
+    /// The way.
+    pub kind: WrongKind,
     /// How many reads.
     pub count: u64,
 }
@@ -461,35 +459,12 @@ impl Schedule {
 impl WrongCount {
     /// Returns the counts of each kind, added up.
     pub(crate) fn sum<'a>(all: impl Iterator<Item = &'a Self>) -> Vec<Self> {
-        let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut sums: BTreeMap<WrongKind, u64> = BTreeMap::new();
         for Self { kind, count } in all {
-            let sum = sums.entry(kind).or_insert(0);
+            let sum = sums.entry(*kind).or_insert(0);
             *sum = add(*sum, *count);
         }
-        sums.into_iter().map(|(kind, count)| Self { kind: kind.to_owned(), count }).collect()
-    }
-}
-
-/// What a stage is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum StageKind {
-    /// Makes what the measured stage needs.
-    Prepare,
-    /// The stage whose figures are the result.
-    Measure,
-    /// Removes what the run wrote.
-    Cleanup,
-}
-
-impl From<plimsoll_model::StageKind> for StageKind {
-    fn from(kind: plimsoll_model::StageKind) -> Self {
-        match kind {
-            plimsoll_model::StageKind::Prepare => Self::Prepare,
-            plimsoll_model::StageKind::Measure => Self::Measure,
-            plimsoll_model::StageKind::Cleanup => Self::Cleanup,
-        }
+        sums.into_iter().map(|(kind, count)| Self { kind, count }).collect()
     }
 }
 
@@ -556,9 +531,9 @@ pub enum CleanupState {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FirstError {
     /// The class of its outcome, as in the op log.
-    pub class: String,
+    pub class: ErrorClass,
     /// What it did, as in the op log.
-    pub kind: String,
+    pub kind: OpKind,
     /// The address it went to.
     pub endpoint: Option<String>,
     /// When it ended.

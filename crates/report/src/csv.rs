@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_analysis::KindAnalysis;
-use plimsoll_model::Interface;
+use plimsoll_model::{CacheState, Interface};
 
 use crate::format::inert_cell;
 use crate::segments::quoted;
@@ -75,13 +75,13 @@ fn fields(stage: &StageReport, row: &RowReport, kind: &KindAnalysis) -> [String;
         stage.iteration.to_string(),
         stage.is_result.to_string(),
         cell(&row.name),
-        text(row.work.as_deref()),
+        text(row.work().as_deref()),
         text(row.block.as_deref()),
         row.analysis.workers_count.to_string(),
         row.depth.map_or(String::new(), |depth| depth.to_string()),
         row.direct.to_string(),
         text(row.interface.map(Interface::name)),
-        text(row.caches.map(crate::CacheState::name)),
+        text(row.caches.map(CacheState::name)),
         kind.kind.name().to_owned(),
         kind.figures.stage.ops_ok.to_string(),
         kind.figures.stage.failed.count().to_string(),

@@ -168,40 +168,6 @@ pub struct AdviceLine {
     pub text: String,
 }
 
-/// What lay between the operations and the medium.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum CacheState {
-    /// The stage's own files were dropped from caches before it.
-    Dropped,
-    /// All that the machine had cached was dropped before the stage.
-    DroppedMachine,
-    /// The page cache was passed by (`O_DIRECT`).
-    Bypassed,
-    /// What was cached before may have been used.
-    Cached,
-    /// Not known.
-    NotKnown,
-}
-
-impl CacheState {
-    /// Every state.
-    pub const ALL: [Self; 5] =
-        [Self::Dropped, Self::DroppedMachine, Self::Bypassed, Self::Cached, Self::NotKnown];
-
-    /// Returns the name used in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Dropped => "dropped",
-            Self::DroppedMachine => "dropped-machine",
-            Self::Bypassed => "bypassed",
-            Self::Cached => "cached",
-            Self::NotKnown => "not-known",
-        }
-    }
-}
-
 /// What was removed at the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -238,12 +204,8 @@ pub enum CleanupState {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ErrorSample {
     /// Its class.
-    #[serde(serialize_with = "serial::class")]
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub class: ErrorClass,
     /// The operation it ended.
-    #[serde(serialize_with = "serial::kind")]
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub kind: OpKind,
     /// Where it happened.
     #[serde(rename = "endpoint_id", serialize_with = "serial::endpoint_if_known")]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use plimsoll_analysis::{Depth, Question, RowAnalysis, RowAsked, Rows, Span, analyze};
 use plimsoll_model::{
     EndpointId, ErrorClass, Moment, ObjectId, OpKind, OpRate, OpRecord, RunId, Seed, StageId,
-    WallTime, WorkerId,
+    WallTime, WorkerId, WrongKind,
 };
 use plimsoll_workload::ArrivalLaw;
 
@@ -169,7 +169,7 @@ pub(crate) fn failing() -> Report {
     });
     let ops: Vec<_> = ops.collect();
     let mut report = report("s3 get", analysis(&ops, 6_000, 8), 8);
-    let wrong = [("old-version".to_owned(), 1_000), ("torn".to_owned(), 1_400)];
+    let wrong = [(WrongKind::OldVersion, 1_000), (WrongKind::Torn, 1_400)];
     measured(&mut report).wrong = wrong.into_iter().collect();
     report
 }

@@ -4,15 +4,14 @@ use std::time::Duration;
 
 use plimsoll_analysis::{Depth, Question, RowAnalysis, RowAsked, Rows, Span, WorkerRow, analyze};
 use plimsoll_model::{
-    ErrorClass, Interface, Moment, OpKind, OpRate, OpRecord, RunId, Seed, StageId, WallTime,
-    WorkerId,
+    CacheState, ErrorClass, Interface, JobWork, Moment, OpKind, OpRate, OpRecord, RunId, Seed,
+    StageId, WallTime, WorkerId, WrongKind,
 };
 use plimsoll_workload::ArrivalLaw;
 
 use crate::{
-    CacheState, CleanupReport, CleanupState, ErrorSample, JobSchedule, LoopModel, OpLogCheck,
-    Report, RowReport, RunState, ScheduleReport, StageReport, TargetReport, Verification,
-    VerificationMode,
+    CleanupReport, CleanupState, ErrorSample, JobSchedule, LoopModel, OpLogCheck, Report,
+    RowReport, RunState, ScheduleReport, StageReport, TargetReport, Verification, VerificationMode,
 };
 
 /// A success from `start_us` on.
@@ -56,11 +55,16 @@ pub(crate) fn figures(ops: &[OpRecord], workers: &[(u32, u64)]) -> Vec<RowAnalys
     answer.rows
 }
 
-pub(crate) fn row(name: &str, work: &str, block: Option<&str>, analysis: RowAnalysis) -> RowReport {
+pub(crate) fn row(
+    name: &str,
+    work: JobWork,
+    block: Option<&str>,
+    analysis: RowAnalysis,
+) -> RowReport {
     let on_blocks = block.is_some();
     let workers = analysis.workers_count;
     RowReport {
-        work: Some(work.to_owned()),
+        work: Some(work),
         is_on_files: true,
         block: block.map(str::to_owned),
         depth: Some(1),
@@ -141,12 +145,12 @@ pub(crate) fn suite_with_series() -> Report {
     let fill = one(&back_to_back(0, OpKind::Write, 4, 10_000, MIB), &[(0, 0)]);
     let fill = StageReport {
         is_result: false,
-        ..stage("fill", 0, vec![row("fill", "write", Some("1 MiB"), fill)])
+        ..stage("fill", 0, vec![row("fill", JobWork::Write, Some("1 MiB"), fill)])
     };
     // Two workers that each read a MiB in a millisecond, 2 s long.
     let mut ops = back_to_back(0, OpKind::Read, 2_000, 1_000, MIB);
     ops.extend(back_to_back(1, OpKind::Read, 2_000, 1_000, MIB));
-    let reads = row("read-throughput", "read", Some("1 MiB"), one(&ops, &[(0, 0), (0, 0)]));
+    let reads = row("read-throughput", JobWork::Read, Some("1 MiB"), one(&ops, &[(0, 0), (0, 0)]));
     let mut throughput = stage("read-throughput", 1_000, vec![reads]);
     throughput.cpu = Some(Duration::from_millis(400));
     // 300 times 299 reads of 0.1 ms and one of 1 ms: p99 0.1 ms, p99.9 1 ms.
@@ -157,18 +161,18 @@ pub(crate) fn suite_with_series() -> Report {
         ops.push(op(0, OpKind::Read, at, took, 4_096));
         at += took;
     }
-    let latency = row("read-latency", "randread", Some("4 KiB"), one(&ops, &[(0, 0)]));
+    let latency = row("read-latency", JobWork::RandRead, Some("4 KiB"), one(&ops, &[(0, 0)]));
     let latency = stage("read-latency", 4_000, vec![latency]);
     // Worker 0 is done after 100 creates of 1 ms, worker 1 after 150.
     let mut ops = back_to_back(0, OpKind::Create, 100, 1_000, 0);
     ops.extend(back_to_back(1, OpKind::Create, 150, 1_000, 0));
-    let create = row("create", "create", None, one(&ops, &[(0, 0), (0, 0)]));
+    let create = row("create", JobWork::Create, None, one(&ops, &[(0, 0), (0, 0)]));
     let create = stage("create", 5_000, vec![create]);
     // One name of 250 was away.
     let mut ops = back_to_back(0, OpKind::Stat, 125, 1_000, 0);
     ops.extend(back_to_back(1, OpKind::Stat, 125, 1_000, 0));
     ops[0].outcome = ErrorClass::NotFound;
-    let stat = row("stat", "stat", None, one(&ops, &[(0, 0), (0, 0)]));
+    let stat = row("stat", JobWork::Stat, None, one(&ops, &[(0, 0), (0, 0)]));
     let mut stat = stage("stat", 6_000, vec![stat]);
     stat.errors.push(ErrorSample {
         class: ErrorClass::NotFound,
@@ -200,8 +204,10 @@ fn mixed_with_series() -> Report {
         ops.push(OpRecord { intended: Moment::from_ns(i * 10_000_000), ..read });
     }
     let mut rows = figures(&ops, &[(0, 1_000), (1, 0)]);
-    let open = row("open-loop", "randread", Some("4 KiB"), rows.pop().unwrap());
-    let mixed = row("a-job-with-a-long-name", "randrw 75/25", Some("64 KiB"), rows.pop().unwrap());
+    let open = row("open-loop", JobWork::RandRead, Some("4 KiB"), rows.pop().unwrap());
+    let mixed = rows.pop().unwrap();
+    let mixed = row("a-job-with-a-long-name", JobWork::RandReadWrite, Some("64 KiB"), mixed);
+    let mixed = RowReport { read_percent: Some(75), ..mixed };
     let open = RowReport {
         caches: Some(CacheState::Dropped),
         direct: false,
@@ -212,7 +218,7 @@ fn mixed_with_series() -> Report {
     let mixed = RowReport { depth: Some(16), ..mixed };
     let mut both = stage("both", 0, vec![mixed, open]);
     both.iteration = 1;
-    both.wrong = [("torn".to_owned(), 1)].into_iter().collect();
+    both.wrong = [(WrongKind::Torn, 1)].into_iter().collect();
     both.errors.push(ErrorSample {
         class: ErrorClass::Corrupt,
         kind: OpKind::Read,

@@ -40,9 +40,8 @@ pub use agents::{AgentReport, LossReport, lost};
 pub use crimes::crime_line;
 pub use events::EventReport;
 pub use facts::{
-    AdviceLine, CacheState, CertificateLine, CleanupReport, CleanupState, ErrorSample, JobSchedule,
-    LoopModel, OpLogCheck, ProcessUsage, RunState, RunVerdict, TargetReport, Verification,
-    VerificationMode,
+    AdviceLine, CertificateLine, CleanupReport, CleanupState, ErrorSample, JobSchedule, LoopModel,
+    OpLogCheck, ProcessUsage, RunState, RunVerdict, TargetReport, Verification, VerificationMode,
 };
 pub use load_line::{KneeFigure, LineFigure, LoadLineReport, MetastableFigure, ProbeFigure};
 pub use read_back::{ReadBackObject, ReadBackReport};

@@ -6,8 +6,8 @@ mod tests;
 pub(crate) mod text;
 
 use plimsoll_analysis::load_line::{CurvePoint, LoadLineAnalysis, LoadLineAsked};
-use plimsoll_model::OpRate;
-use plimsoll_stats::{Basis, LoadLine, ProbeRole};
+use plimsoll_model::{OpRate, ProbeOutcome, ProbeRole};
+use plimsoll_stats::{Basis, LoadLine};
 use serde::Serialize;
 
 use crate::RunVerdict;
@@ -104,9 +104,8 @@ pub struct MetastableFigure {
 pub struct ProbeFigure {
     /// The number of its stage in the record.
     pub stage_index: u8,
-    /// What it was made for: `gauge` (a closed loop, to find out where to begin), `ramp`, `find`,
-    /// `fit` or `descent`.
-    pub role: String,
+    /// What it was made for; null: a closed loop, to find out where to begin.
+    pub role: Option<ProbeRole>,
     /// The rate that was offered; null for a closed loop.
     pub offered_ops_per_sec: Option<f64>,
     /// For how long operations were due.
@@ -125,9 +124,8 @@ pub struct ProbeFigure {
     pub latency_ns_p99: Option<u64>,
     /// Its 99.9th percentile, from 1,000 on.
     pub latency_ns_p99_9: Option<u64>,
-    /// `kept`, `missed`, `overloaded` where what was waiting grew as long as it lasted, or `cut`
-    /// where it ended before its time; null for a closed loop.
-    pub outcome: Option<String>,
+    /// What came of it; null for a closed loop.
+    pub outcome: Option<ProbeOutcome>,
 }
 
 impl LoadLineReport {
@@ -305,15 +303,15 @@ impl LineFigure {
 impl ProbeFigure {
     fn of(point: &CurvePoint) -> Self {
         let outcome = match point.is_too_high {
-            _ if point.probe.is_cut => Some("cut"),
-            _ if point.is_overloaded => Some("overloaded"),
-            Some(_) if point.is_missed => Some("missed"),
-            Some(_) => Some("kept"),
+            _ if point.probe.is_cut => Some(ProbeOutcome::Cut),
+            _ if point.is_overloaded => Some(ProbeOutcome::Overloaded),
+            Some(_) if point.is_missed => Some(ProbeOutcome::Missed),
+            Some(_) => Some(ProbeOutcome::Kept),
             None => None,
         };
         Self {
             stage_index: point.probe.stage.0,
-            role: point.probe.role.map_or("gauge", ProbeRole::name).to_owned(),
+            role: point.probe.role,
             offered_ops_per_sec: point.probe.rate,
             duration_ns: point.probe.lasts.as_nanos() as u64,
             due_count: point.due_count,
@@ -323,14 +321,19 @@ impl ProbeFigure {
             latency_ns_p50: point.latency_ns[0],
             latency_ns_p99: point.latency_ns[1],
             latency_ns_p99_9: point.latency_ns[2],
-            outcome: outcome.map(str::to_owned),
+            outcome,
         }
     }
 
     /// Tells whether it is a point of the curve: not a closed loop, not one that looked whether the
     /// store was back, not one that was cut.
     pub(crate) fn is_of_curve(&self) -> bool {
-        let is_probe = !matches!(&*self.role, "gauge" | "descent");
-        is_probe && self.outcome.as_deref() != Some("cut") && self.offered_ops_per_sec.is_some()
+        let is_probe = !matches!(self.role, None | Some(ProbeRole::Descent));
+        is_probe && self.outcome != Some(ProbeOutcome::Cut) && self.offered_ops_per_sec.is_some()
+    }
+
+    /// Returns what it is called in tables.
+    pub(crate) fn name(&self) -> &'static str {
+        self.role.map_or("gauge", ProbeRole::name)
     }
 }

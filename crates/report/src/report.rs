@@ -8,12 +8,15 @@ use std::time::Duration;
 
 use plimsoll_analysis::verdict::Verdict;
 use plimsoll_analysis::{FailedShare, KindAnalysis, RowAnalysis, StepFigures};
-use plimsoll_model::{EndReason, EndpointId, Interface, Moment, OpKind, RunId, Seed, WallTime};
+use plimsoll_model::{
+    CacheState, EndReason, EndpointId, Interface, JobWork, Moment, OpKind, RunId, Seed, WallTime,
+    WrongKind,
+};
 use serde::Serialize;
 
 use crate::facts::{
-    AdviceLine, CacheState, CertificateLine, CleanupReport, ErrorSample, JobSchedule, LoopModel,
-    OpLogCheck, ProcessUsage, RunState, RunVerdict, TargetReport, Verification,
+    AdviceLine, CertificateLine, CleanupReport, ErrorSample, JobSchedule, LoopModel, OpLogCheck,
+    ProcessUsage, RunState, RunVerdict, TargetReport, Verification,
 };
 use crate::stage_words::schedules_told;
 use crate::{
@@ -159,8 +162,6 @@ pub struct StageReport {
     /// What ended it: `out-of-work`, `duration`, a stop rule (`steady`, `until`), `failure`, or
     /// `stopped` where somebody stopped it; null where that is not known, or where clients differ
     /// in it.
-    #[serde(serialize_with = "serial::display_if_known")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub ended_by: Option<EndReason>,
     /// Why a stop rule ended it before its time was up, in words and figures; null where none did.
     pub ended_because: Option<String>,
@@ -180,10 +181,9 @@ pub struct StageReport {
     pub op_log: Option<OpLogCheck>,
     /// The hash of all operations as they were planned, 16 hexadecimal digits.
     pub stream_hash: Option<String>,
-    /// How many contents that were read were wrong, by what was wrong with them, such as `torn`;
-    /// those that were too short or too long are `short` and `long`.
+    /// How many contents that were read were wrong, by what was wrong with them.
     #[serde(rename = "wrong_by_kind")]
-    pub wrong: BTreeMap<String, u64>,
+    pub wrong: BTreeMap<WrongKind, u64>,
     /// How many reads could not be checked, as what they should hold is unknown.
     pub unchecked_count: u64,
     /// First errors, a few of each class.
@@ -218,8 +218,11 @@ pub struct RowReport {
     /// The number of the worker in its job, where the row is of one worker.
     #[serde(skip)]
     pub worker: Option<u32>,
-    /// What was done, such as `randread`, `create` or `objects`.
-    pub work: Option<String>,
+    /// What was done.
+    pub work: Option<JobWork>,
+    /// The percentage of reads, where blocks were read and written (`rw`, `randrw`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_percent: Option<u8>,
     /// Whether it worked on files, and not on objects.
     pub is_on_files: bool,
     /// Bytes of one operation on blocks, such as `4 KiB` or `4 KiB–64 KiB`; null where none are
@@ -230,10 +233,8 @@ pub struct RowReport {
     /// Whether the page cache was passed by.
     pub direct: bool,
     /// How operations reached the kernel.
-    #[serde(serialize_with = "serial::interface")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub interface: Option<Interface>,
-    /// What lay between the operations and the medium; null on objects.
+    /// What lay between the operations and the medium; null on objects, and where it is not known.
     pub caches: Option<CacheState>,
     /// How many files or names there were, of all workers.
     pub files_count: Option<u64>,
@@ -282,6 +283,11 @@ pub(crate) struct StageWork {
 }
 
 impl RowReport {
+    /// Returns what was done, in fio's words where that was on blocks.
+    pub(crate) fn work(&self) -> Option<String> {
+        Some(self.work?.with_shares(self.read_percent))
+    }
+
     /// Returns a row on objects of which nothing but its figures is known.
     pub fn of(name: &str, analysis: RowAnalysis) -> Self {
         Self {
@@ -289,6 +295,7 @@ impl RowReport {
             jobs: Vec::new(),
             worker: None,
             work: None,
+            read_percent: None,
             is_on_files: false,
             block: None,
             depth: None,

@@ -4,7 +4,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use plimsoll_model::{EndpointId, ErrorClass, Interface, OpKind, OpRate, Seed};
+use plimsoll_model::{EndpointId, OpRate, Seed};
 use serde::Serializer;
 
 /// Returns a duration in nanoseconds, at most what 64 bits hold.
@@ -62,24 +62,6 @@ pub(crate) fn display_if_known<S: Serializer>(
 
 pub(crate) fn seed<S: Serializer>(seed: &Option<Seed>, to: S) -> Result<S::Ok, S::Error> {
     display_if_known(&seed.map(|seed| seed.0), to)
-}
-
-pub(crate) fn class<S: Serializer>(class: &ErrorClass, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(class.name())
-}
-
-pub(crate) fn kind<S: Serializer>(kind: &OpKind, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(kind.name())
-}
-
-pub(crate) fn interface<S: Serializer>(
-    interface: &Option<Interface>,
-    to: S,
-) -> Result<S::Ok, S::Error> {
-    match interface {
-        Some(interface) => to.serialize_some(interface.name()),
-        None => to.serialize_none(),
-    }
 }
 
 pub(crate) fn endpoint_if_known<S: Serializer>(

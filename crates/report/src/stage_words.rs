@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_analysis::{KindAnalysis, RowAnalysis};
-use plimsoll_model::{ByteRate, EndReason, OpKind, OpRate};
+use plimsoll_model::{ByteRate, CacheState, EndReason, JobWork, OpKind, OpRate};
 
 use crate::format::plural;
 use crate::format::{byte_rate, bytes, count, duration, known, number};
 use crate::schedule::{Observed, stood_still};
 use crate::words::pacing;
-use crate::{CacheState, JobSchedule, LoopModel, RowReport, StageReport, TargetReport};
+use crate::{JobSchedule, LoopModel, RowReport, StageReport, TargetReport};
 
 const GIB: f64 = (1u64 << 30) as f64;
 
@@ -205,11 +205,11 @@ pub(crate) fn work(row: &RowReport) -> String {
         depth => format!(" × depth {}", known(depth.map(u64::from), count)),
     };
     let workers = plural(u64::from(row.analysis.workers_count), "worker");
-    let work = row.work.as_deref().unwrap_or("work that is not known");
+    let work = row.work().unwrap_or_else(|| "work that is not known".to_owned());
     let mut parts = vec![format!("{work}{block}"), format!("{workers}{depth}")];
     parts.extend(row.direct.then(|| "O_DIRECT".to_owned()));
     parts.extend(row.interface.map(|interface| interface.name().to_owned()));
-    parts.push(caches(row.caches.unwrap_or(CacheState::NotKnown)).to_owned());
+    parts.push(row.caches.map_or("caching not known", caches).to_owned());
     parts.extend(pacings(row));
     parts.join(", ")
 }
@@ -238,16 +238,15 @@ pub(crate) fn caches(state: CacheState) -> &'static str {
         CacheState::DroppedMachine => "caches of the machine dropped before",
         CacheState::Bypassed => "caches bypassed",
         CacheState::Cached => "caches in use",
-        CacheState::NotKnown => "caching not known",
     }
 }
 
 /// Returns what a stage did of which no operation is recorded.
 fn idle(stage: &StageReport) -> &'static str {
-    let all = |work: &str| stage.rows.iter().all(|row| row.work.as_deref() == Some(work));
+    let all = |work| stage.rows.iter().all(|row| row.work == Some(work));
     match () {
-        () if all("make buckets") => "made buckets",
-        () if all("remove buckets") => "removed buckets",
+        () if all(JobWork::MakeBuckets) => "made buckets",
+        () if all(JobWork::RemoveBuckets) => "removed buckets",
         () => "nothing",
     }
 }
@@ -310,7 +309,7 @@ pub(crate) fn ramp(stage: &StageReport) -> Option<String> {
 pub(crate) fn wrong(stage: &StageReport) -> Option<String> {
     let kinds = stage.wrong.iter().filter(|(_, times)| **times > 0);
     let kinds: Vec<String> =
-        kinds.map(|(name, times)| format!("{} {name}", count(*times))).collect();
+        kinds.map(|(kind, times)| format!("{} {kind}", count(*times))).collect();
     (!kinds.is_empty()).then(|| kinds.join(", "))
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_model::{ByteRate, OpRate};
+use plimsoll_model::{ByteRate, OpRate, WrongKind};
 
 use super::*;
 use crate::proof::{Certificate, PROOF_SCHEMA, Proof, Verdict};
@@ -238,8 +238,12 @@ fn a_run_in_virtual_time_tells_nothing_of_the_machine() {
 #[test]
 fn wrong_content_is_counted_by_what_is_wrong_with_it() {
     let mut report = fixture::troubled();
-    let wrong = [("old-version", 5), ("torn", 7), ("short", 1_200), ("flipped", 0)];
-    let wrong = wrong.map(|(name, count)| (name.to_owned(), count));
+    let wrong = [
+        (WrongKind::OldVersion, 5),
+        (WrongKind::Torn, 7),
+        (WrongKind::Short, 1_200),
+        (WrongKind::Flipped, 0),
+    ];
     fixture::measured(&mut report).wrong = wrong.into_iter().collect();
     let text = render(&report, &PLAIN);
     assert!(text.contains("\n  corrupt   12 (5 old-version, 7 torn)\n"), "{text}");

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use plimsoll_analysis::{Advice, Figures, SpanRule, Times};
-use plimsoll_model::{ErrorClass, OpKind, OpRate, WallTime, per_sec};
+use plimsoll_model::{ErrorClass, OpKind, OpRate, WallTime, WrongKind, per_sec};
 
 use crate::format::{self, byte_rate, bytes, count, duration, known, number, op_rate, plural};
 use crate::report::{Report, RowView, StageReport, StageWork};
@@ -236,13 +236,12 @@ fn certificate(of: &CertificateLine) -> String {
 /// Returns how many contents that were read were wrong: for each class of failure a name and a
 /// text, `12 (5 old-version, 7 torn)`.
 pub(crate) fn wrong(report: &RowView<'_>) -> Vec<(&'static str, String)> {
-    let of_length = |name: &str| matches!(name, "short" | "long");
     let class = |class: ErrorClass| {
         let is_truncated = class == ErrorClass::Truncated;
-        let of_class = |(name, n): &(&String, &u64)| **n > 0 && of_length(name) == is_truncated;
+        let of_class = |(kind, n): &(&WrongKind, &u64)| **n > 0 && kind.is_length() == is_truncated;
         let kinds: Vec<_> = report.stage.wrong.iter().filter(of_class).collect();
         let all: u64 = kinds.iter().map(|(_, n)| *n).sum();
-        let each = kinds.iter().map(|(name, n)| format!("{} {name}", count(**n)));
+        let each = kinds.iter().map(|(kind, n)| format!("{} {kind}", count(**n)));
         let each = each.collect::<Vec<_>>().join(", ");
         (all > 0).then(|| (class.name(), format!("{} ({each})", count(all))))
     };

@@ -6,8 +6,8 @@ use plimsoll_analysis::{
     Depth, Ledger, OpSource, Question, RowAnalysis, RowAsked, Rows as RowsAsked, Span,
     StageAnalysis, Standstills, Survey, Window, WorkerRow, measure,
 };
-use plimsoll_model::Moment;
-use plimsoll_record::schema::{self, LoopModel, Manifest, StageKind};
+use plimsoll_model::{Moment, StageKind};
+use plimsoll_record::schema::{self, LoopModel, Manifest};
 
 use crate::asked::Asked;
 use crate::clients::{ClientStage, RowJobs, Rows, lay_out};
@@ -297,7 +297,7 @@ impl Record {
         let row = |(index, row): (usize, &RowJobs)| {
             let of_row = workers.iter().flatten().filter(|worker| worker.row as usize == index);
             let jobs = || row.jobs.iter().map(|job| &entry.jobs[*job]);
-            let on_files = jobs().any(|job| job.interface.is_some());
+            let on_files = jobs().any(|job| job.is_on_files);
             RowAsked {
                 workers: of_row.count() as u32,
                 span: if on_files { Span::FromRamps } else { span },
@@ -351,7 +351,7 @@ impl Record {
 
 /// Tells whether the only job of a stage has to be looked at worker by worker.
 fn needs_workers(stage: &schema::Stage, clients: &[ClientStage<'_>], asked: &Asked) -> bool {
-    stage.jobs[0].interface.is_some()
+    stage.jobs[0].is_on_files
         || clients.len() > 1
         || asked.rows != Rows::Jobs
         || clients.iter().any(|client| !client.counts_at_once(0))

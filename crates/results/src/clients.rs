@@ -305,7 +305,7 @@ pub fn lay_out(
                 let shared = match (rows, job.group) {
                     (Rows::Workers, _) => Shared::Worker(index, worker),
                     // Figures of objects and of files do not add up.
-                    (_, Some(group)) => Shared::Group(job.interface.is_some(), group),
+                    (_, Some(group)) => Shared::Group(job.is_on_files, group),
                     (_, None) => Shared::Job(index),
                 };
                 let agent = agents.get(number as usize).copied().filter(|_| rows != Rows::Jobs);

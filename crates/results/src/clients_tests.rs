@@ -11,10 +11,12 @@ use plimsoll_engine::{
     EngineConfig, FilesJobs, KeptOps, Live, RingConfig, StageContext, StageWork, StopFlag,
     VirtualTime, run_stage, start_delay,
 };
-use plimsoll_model::{Interface, Moment, OpRecord, Seed, SharedClock, StageId, WallTime, WorkerId};
+use plimsoll_model::{
+    Interface, Moment, OpRecord, Seed, SharedClock, StageId, StageKind, WallTime, WorkerId,
+};
 use plimsoll_record::schema::{
     self, Agent, FilesStage, LoopModel, Manifest, MergedJob, MergedRun, MergedStage, Schedule,
-    Stage, StageKind,
+    Stage,
 };
 use plimsoll_workload::ArrivalLaw;
 use plimsoll_workload::data::Generator;
@@ -62,7 +64,6 @@ fn of_workload(file: &WorkloadFile, workers: u32, loop_model: LoopModel) -> Mani
     let mut stage = Stage::begun(0, StageKind::Measure, "s", loop_model, (workers, 1));
     stage.planned_index = Some(0);
     stage.describe(manifest.workload.plan().as_ref());
-    stage.jobs.iter_mut().for_each(|job| job.interface = Some("null".to_owned()));
     manifest.stages = vec![stage];
     manifest
 }

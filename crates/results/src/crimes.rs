@@ -1,11 +1,10 @@
 //! What the record says of a run, as far as it bears on whether its figures mislead.
 
 use plimsoll_analysis::{CrimeFacts, crimes, host_of, is_loopback};
-use plimsoll_model::{EndReason, OpKind, SyncMode};
+use plimsoll_model::{CacheState, EndReason, OpKind, SyncMode};
 use plimsoll_record::schema::{Manifest, Target};
 use plimsoll_report::{
-    AdviceLine, CacheState, LoopModel, Report, RowReport, StageReport, VerificationMode,
-    crime_line, format,
+    AdviceLine, LoopModel, Report, RowReport, StageReport, VerificationMode, crime_line, format,
 };
 use plimsoll_workload::data::DataRule;
 use plimsoll_workload::plan::{Members, Plan, Work};
@@ -107,7 +106,7 @@ fn all_local(target: &Target, manifest: &Manifest) -> bool {
 }
 
 fn is_cached(row: &RowReport) -> bool {
-    !row.direct && matches!(row.caches, Some(CacheState::Cached | CacheState::NotKnown) | None)
+    !row.direct && matches!(row.caches, Some(CacheState::Cached) | None)
 }
 
 /// Tells whether content that is read or written compresses or repeats.

@@ -149,7 +149,7 @@ impl Naming {
         let part = after.checked_sub(1).and_then(|at| self.parts.get(at));
         let (first, keys) = part.map_or((0, None), |(first, keys)| (*first, keys.as_ref()));
         // A file has no key.
-        let keys = keys.filter(|_| job(manifest, op).is_none_or(|job| job.interface.is_none()));
+        let keys = keys.filter(|_| job(manifest, op).is_none_or(|job| !job.is_on_files));
         match (keys, object.owner().0.checked_sub(first)) {
             (Some(keys), Some(owner)) => {
                 let owner = plimsoll_model::WorkerId(owner);

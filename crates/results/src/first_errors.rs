@@ -1,6 +1,6 @@
 //! The first errors of a stage, as a record keeps them.
 
-use plimsoll_model::{EndpointId, ErrorClass, OpKind};
+use plimsoll_model::EndpointId;
 use plimsoll_record::schema::{self, Manifest};
 use plimsoll_report::ErrorSample;
 
@@ -12,14 +12,12 @@ pub(crate) fn first_errors(manifest: &Manifest, stage: &schema::Stage) -> Vec<Er
         let position = manifest.endpoints().position(|each| each == name)?;
         Some(EndpointId(u16::try_from(position).ok()?))
     };
-    let sample = |error: &schema::FirstError| {
-        Some(ErrorSample {
-            class: ErrorClass::from_name(&error.class)?,
-            kind: OpKind::from_name(&error.kind)?,
-            endpoint: error.endpoint.as_ref().and_then(endpoint),
-            status: error.status,
-            message: error.message.clone(),
-        })
+    let sample = |error: &schema::FirstError| ErrorSample {
+        class: error.class,
+        kind: error.kind,
+        endpoint: error.endpoint.as_ref().and_then(endpoint),
+        status: error.status,
+        message: error.message.clone(),
     };
-    of_stage.filter_map(sample).collect()
+    of_stage.map(sample).collect()
 }

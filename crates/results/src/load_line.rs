@@ -11,7 +11,6 @@ use plimsoll_record::schema::{Manifest, Stage};
 use plimsoll_report::{
     LoadLineReport, Report, RunVerdict, StageReport, numbered_title, numbers_of_titles, stage_title,
 };
-use plimsoll_stats::ProbeRole;
 use plimsoll_workload::plan::Search;
 
 use crate::asked::Asked;
@@ -129,15 +128,14 @@ fn ran_out(stage: &Stage) -> Option<String> {
 fn probe(stage: &Stage) -> Option<ProbeStage> {
     let probe = stage.probe.as_ref()?;
     let job = stage.jobs.get(usize::from(probe.job_index))?;
-    let role = probe.role.as_deref().map(ProbeRole::from_name);
-    let schedule = job.schedule.as_ref().filter(|_| role.is_some());
+    let schedule = job.schedule.as_ref().filter(|_| probe.role.is_some());
     Some(ProbeStage {
         stage: StageId(stage.index),
         rate: schedule.and_then(|schedule| match &schedule.rates[..] {
             [rate] => Some(rate.peak()),
             _ => None,
         }),
-        role: role.flatten(),
+        role: probe.role,
         job: JobId(probe.job_index),
         started: Moment::from_ns(stage.started_ns?),
         ended: Moment::from_ns(stage.ended_ns?),

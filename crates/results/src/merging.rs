@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use plimsoll_analysis::OpSource;
-use plimsoll_model::{Moment, OpKind, OpRecord, RunId, StageId, WallTime};
+use plimsoll_model::{Moment, OpKind, OpRecord, RunId, StageId, StageKind, WallTime};
 use plimsoll_record::MergePart;
 use plimsoll_record::schema::{
-    self, Cleanup, CleanupState, ClockInfo, Machine, Manifest, RunSchema, RunState, StageKind,
-    Target, Tool,
+    self, Cleanup, CleanupState, ClockInfo, Machine, Manifest, RunSchema, RunState, Target, Tool,
 };
 use plimsoll_workload::{hash_text, mix64};
 use serde_json::Value;

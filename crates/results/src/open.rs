@@ -7,8 +7,8 @@ use plimsoll_analysis::{OpSource, Stages, Survey};
 use plimsoll_foreign::warp::aggregated::{self, Aggregated};
 use plimsoll_foreign::warp::raw::{LossKind, ScanEnd};
 use plimsoll_foreign::warp::{self, FileKind};
-use plimsoll_model::{EndpointId, Moment, OpKind, OpOutline, OpRecord, StageId, Visit};
-use plimsoll_record::schema::{Manifest, RunState as RecordedState, StageKind, sum_known};
+use plimsoll_model::{EndpointId, Moment, OpKind, OpOutline, OpRecord, StageId, StageKind, Visit};
+use plimsoll_record::schema::{Manifest, RunState as RecordedState, sum_known};
 use plimsoll_record::{OpLog, ReadManifest, RecordError, RunDirectory, Salvage, is_alive};
 use plimsoll_report::{
     AgentReport, RunState, lost, numbered_title, numbers_of_titles, stage_title,

@@ -1,8 +1,8 @@
 //! What a run was made with, under names that people know it by: `measure: workers`.
 
 use plimsoll_analysis::compare::Difference;
-use plimsoll_model::OpKind;
-use plimsoll_record::schema::{Manifest, StageKind};
+use plimsoll_model::{OpKind, StageKind};
+use plimsoll_record::schema::Manifest;
 use plimsoll_report::joined;
 use serde_json::Value;
 

@@ -64,8 +64,8 @@ fn named<'a>(stages: &[&'a Stage], id: ObjectId) -> Option<&'a String> {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_model::WorkerId;
-    use plimsoll_record::schema::{LoopModel, StageKind};
+    use plimsoll_model::{StageKind, WorkerId};
+    use plimsoll_record::schema::LoopModel;
 
     use super::*;
 

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use plimsoll_analysis::RowAnalysis;
 use plimsoll_foreign::warp::raw::ScanEnd;
-use plimsoll_model::{ErrorClass, Interface, OpKind, OpRate, RunId, Seed, WallTime};
-use plimsoll_record::schema::{self, Manifest, StageKind};
+use plimsoll_model::{ErrorClass, OpKind, OpRate, RunId, Seed, StageKind, WallTime};
+use plimsoll_record::schema::{self, Manifest};
 use plimsoll_report::proof::Certificate;
 use plimsoll_report::{
-    AgentReport, CacheState, CertificateLine, CleanupReport, CleanupState, ErrorSample, LoopModel,
-    OpLogCheck, ProcessUsage, Report, RowReport, StageReport, TargetReport, Verification,
-    VerificationMode, format,
+    AgentReport, CertificateLine, CleanupReport, CleanupState, ErrorSample, LoopModel, OpLogCheck,
+    ProcessUsage, Report, RowReport, StageReport, TargetReport, Verification, VerificationMode,
+    format,
 };
 use plimsoll_workload::plan::{JobPacing, TargetIndex, title_of};
 use plimsoll_workload::{Pacing, Share};
@@ -187,7 +187,7 @@ impl Record {
             usage: facts.usage.filter(|_| whole).map(usage),
             stream_hash: entry.stream_hash.clone(),
             wrong: match whole {
-                true => entry.wrong.iter().map(|of| (of.kind.clone(), of.count)).collect(),
+                true => entry.wrong.iter().map(|of| (of.kind, of.count)).collect(),
                 false => BTreeMap::new(),
             },
             unchecked_count: match whole {
@@ -219,7 +219,7 @@ impl Record {
         analysis: RowAnalysis,
     ) -> RowReport {
         let job = &entry.jobs[row.jobs[0]];
-        let on_files = job.interface.is_some();
+        let on_files = job.is_on_files;
         let of = described(of_clients, row);
         let paced = |job: &usize| {
             (entry.jobs[*job].name.clone(), loop_model(of_clients, *job, &entry.jobs[*job]))
@@ -234,10 +234,6 @@ impl Record {
             (false, Some(agent)) => named(&agent).into_iter().collect(),
             (false, None) => analysis.clients.iter().filter_map(named).collect(),
         };
-        let caches = entry.files.as_ref().map(|files| {
-            let known = CacheState::ALL.into_iter().find(|state| state.name() == files.caches);
-            known.unwrap_or(CacheState::NotKnown)
-        });
         let schedules = schedules(entry, of_clients, row, took);
         let theory = match of_clients {
             [ClientStage { planned: Some((plan, stage)), .. }] => {
@@ -248,13 +244,14 @@ impl Record {
         RowReport {
             jobs: row.jobs.clone(),
             worker: row.worker,
-            work: job.work.clone(),
+            work: job.work,
+            read_percent: job.read_percent,
             is_on_files: on_files,
             block: of.block,
             depth: of.depth,
             direct: of.direct,
-            interface: job.interface.as_deref().and_then(Interface::from_name),
-            caches: caches.filter(|_| on_files),
+            interface: job.interface,
+            caches: entry.files.as_ref().filter(|_| on_files).and_then(|files| files.caches),
             files_count: of.files_count,
             file_size: of.file_size,
             duration: of.duration,
@@ -374,7 +371,7 @@ fn what(manifest: &Manifest, record: &Record, asked: &Asked, analyzed: &[Analyze
     let is_one_of_several = record.stages.iter().filter(|stage| is_measured(stage)).count() > 1;
     let mut named = what;
     let (row, is_on_objects) = match &only.rows[..] {
-        [row] => (Some(row), entry.jobs[row.jobs[0]].interface.is_none()),
+        [row] => (Some(row), !entry.jobs[row.jobs[0]].is_on_files),
         _ => (None, entry.files.is_none() && asked.stage.is_some()),
     };
     // On files each stage has its heading.

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use plimsoll_analysis::Failures;
 use plimsoll_analysis::compare::{Comparison, Doubt, Gate, Margin, Outcome, judge};
-use plimsoll_model::{ErrorClass, OpKind};
+use plimsoll_model::{ErrorClass, OpKind, StageKind};
 use plimsoll_record::RunDirectory;
-use plimsoll_record::schema::{ClientEvidence, Manifest, SocketsEvidence, StageKind};
+use plimsoll_record::schema::{ClientEvidence, Manifest, SocketsEvidence};
 use plimsoll_report::text::Look;
 use plimsoll_report::{OpLogCheck, Report, RowReport, compare, format, html};
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use plimsoll_analysis::OpSource;
 use plimsoll_analysis::warp::{self, Recording, WarpAnalysis, WarpQuestion, WarpWorker};
-use plimsoll_model::{Moment, OpKind, OpRecord};
-use plimsoll_record::schema::{Manifest, StageKind};
+use plimsoll_model::{Moment, OpKind, OpRecord, StageKind};
+use plimsoll_record::schema::Manifest;
 
 use crate::error::ReadError;
 use crate::open::{Origin, Record, Source};

@@ -28,7 +28,7 @@ pub use goodness::KolmogorovSmirnov;
 pub use histogram::{Bin, CompactHistogram, Histogram, Percentile};
 pub use load_line::{
     Basis, LoadLine, LoadLineGoal, LoadLineSearch, Metastable, PROBE_PARTS, Probe, ProbeCounts,
-    ProbePart, ProbeRole, ProbeStretch, Step,
+    ProbePart, ProbeStretch, Step,
 };
 pub use mser::{WarmUp, mser5};
 pub use queues::{mdc_share_over, mg1_share_over, mmc_share_over, mmc_time_over, rate_carried};

@@ -16,6 +16,7 @@ mod steps;
 
 pub use counts::{PROBE_PARTS, ProbeCounts, ProbeStretch};
 use fit::Counts;
+use plimsoll_model::ProbeRole;
 
 /// Of a probe that looks whether a store is back, the beginning does not count: all but one part of
 /// so many.
@@ -54,39 +55,6 @@ impl ProbePart {
     pub fn share_missed(parts: &[Self]) -> f64 {
         let sum = |of: fn(&Self) -> u64| parts.iter().map(of).sum::<u64>();
         sum(|part| part.missed) as f64 / sum(|part| part.ended).max(1) as f64
-    }
-}
-
-/// Why a probe is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProbeRole {
-    /// To find out which rate is too high.
-    Ramp,
-    /// To find out where between two rates the answer is.
-    Find,
-    /// To know the answer better.
-    Fit,
-    /// To find out whether the store is back after an overload.
-    Descent,
-}
-
-impl ProbeRole {
-    /// Every role.
-    pub const ALL: [Self; 4] = [Self::Ramp, Self::Find, Self::Fit, Self::Descent];
-
-    /// Returns the name used in files and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ramp => "ramp",
-            Self::Find => "find",
-            Self::Fit => "fit",
-            Self::Descent => "descent",
-        }
-    }
-
-    /// Returns the role of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.name() == name)
     }
 }
 

@@ -1,5 +1,7 @@
 //! The search on queues whose answer is known.
 
+use plimsoll_model::ProbeRole;
+
 use super::*;
 use crate::{mdc_share_over, mg1_share_over, mmc_share_over, rate_carried};
 

@@ -12,7 +12,7 @@ mod wrong;
 
 pub use form::{COMPRESS_RATIO_MAX, DEDUPE_RATIO_MAX, DataRule, UNIT_BYTES};
 pub use trace::Origin;
-pub use wrong::{Evidence, Received, Wrong, WrongKind};
+pub use wrong::{Evidence, Received, Wrong};
 
 use self::form::Form;
 use crate::{Random, mix64};

@@ -3,9 +3,7 @@
 
 use std::fmt;
 
-use plimsoll_model::{ErrorClass, Moment, OpKind, WorkerId};
-
-use crate::data::WrongKind;
+use plimsoll_model::{ErrorClass, Moment, OpKind, WorkerId, WrongKind};
 
 /// A key of a history by its number, 0-based. A number is never used for another key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -271,7 +271,7 @@ def _stage(stage: dict[str, Any], ended_before_ns: int) -> Stage:
                 loop_model=job["loop_model"],
                 workers_count=job["workers_count"],
                 group=job.get("group"),
-                on_files=job.get("interface") is not None,
+                on_files=job["is_on_files"],
                 measured_from_ns=job.get("measured_from_ns") or 0,
                 measured_until_ns=job.get("measured_until_ns"),
                 ends_ns=_ends_ns(job),

@@ -1,7 +1,6 @@
 //! Small histories by hand: what is found, what it is called, and which operations prove it.
 
-use plimsoll_model::{ErrorClass, Moment, WorkerId};
-use plimsoll_workload::data::WrongKind;
+use plimsoll_model::{ErrorClass, Moment, WorkerId, WrongKind};
 use plimsoll_workload::history::{Answer, HistoryOp, KeyNumber, ValueId, Witness, WrongContent};
 
 use super::{History, HistoryReport, ViolationKind};

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_model::{JobId, Moment, OpRecord, StageId, per_sec};
+use plimsoll_model::{JobId, Moment, OpRecord, ProbeRole, StageId, per_sec};
 use plimsoll_stats::{
     Histogram, LoadLine, LoadLineGoal, LoadLineSearch, Metastable, PROBE_PARTS, Probe, ProbeCounts,
-    ProbePart, ProbeRole, student_t_quantile,
+    ProbePart, student_t_quantile,
 };
 use plimsoll_workload::plan::Search;
 

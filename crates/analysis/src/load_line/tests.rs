@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_model::{ErrorClass, JobId, Moment, OpKind, OpRecord, StageId};
-use plimsoll_stats::{ProbePart, ProbeRole};
+use plimsoll_model::{ErrorClass, JobId, Moment, OpKind, OpRecord, ProbeRole, StageId};
+use plimsoll_stats::ProbePart;
 use plimsoll_workload::plan::SloSpec;
 
 use super::*;

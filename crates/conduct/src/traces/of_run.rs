@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use plimsoll_model::{OpKind, OpRecord};
-use plimsoll_record::schema::{Manifest, Stage, StageKind};
+use plimsoll_model::{OpKind, OpRecord, StageKind};
+use plimsoll_record::schema::{Manifest, Stage};
 use plimsoll_record::{OpLog, RunDirectory, Salvage};
 use plimsoll_workload::plan::{Job, Length, OpAct, Plan, SetIndex, Work};
 use plimsoll_workload::trace::{Seen, TraceBuilder};

@@ -5,7 +5,7 @@
 //! expected, any value of any key may come back.
 
 use plimsoll_driver::ContentSource;
-use plimsoll_workload::data::WrongKind;
+use plimsoll_model::WrongKind;
 use plimsoll_workload::history::{ValueId, WrongContent};
 use plimsoll_workload::mix64;
 

@@ -1,8 +1,8 @@
 //! What is asked of a ring for each operation on files, and what its reply is worth.
 
 use plimsoll_driver::{DriverError, Place, Request};
-use plimsoll_model::{ErrorClass, ObjectId, OpKind, WorkerId};
-use plimsoll_workload::data::{Generator, Wrong, WrongKind};
+use plimsoll_model::{ErrorClass, ObjectId, OpKind, WorkerId, WrongKind};
+use plimsoll_workload::data::{Generator, Wrong};
 use plimsoll_workload::files::{BlockOp, FileOp, FilePlan, NameOp};
 use plimsoll_workload::mix64;
 

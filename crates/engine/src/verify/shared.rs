@@ -2,7 +2,8 @@
 //! where it is what the run writes.
 
 use plimsoll_driver::ContentSink;
-use plimsoll_workload::data::{Content, Wrong, WrongKind};
+use plimsoll_model::WrongKind;
+use plimsoll_workload::data::{Content, Wrong};
 use plimsoll_workload::objects::SharedSet;
 
 use super::CheckingSink;

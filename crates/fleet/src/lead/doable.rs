@@ -5,14 +5,11 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use plimsoll_conduct::Stop;
-use plimsoll_model::OpRecord;
+use plimsoll_model::{JobWork, OpRecord};
 use plimsoll_record::schema::{LoopModel, Manifest, Stage, StageJob};
 use plimsoll_workload::Share;
 use plimsoll_workload::plan::Job;
 
-/// What the manifest calls the work of a job whose workers each do one operation at a time, which
-/// is told by the worker's own number.
-const PLAIN: &str = "objects";
 /// More bytes than any operation moves: no object of any store is so large.
 const BYTES_MAX: u64 = 1 << 46;
 /// So much earlier or later than its stage an operation may be: an agent that was lost in it goes
@@ -43,7 +40,7 @@ struct Workers {
 impl Workers {
     fn of(job: &StageJob, planned: Option<&Job>) -> Option<Self> {
         // In an open loop it is sessions that are told, as many as there were to be.
-        let is_plain = job.work.as_deref() == Some(PLAIN) && job.loop_model != LoopModel::Open;
+        let is_plain = job.work == Some(JobWork::Objects) && job.loop_model != LoopModel::Open;
         let count = NonZeroU32::new(job.workers_count).filter(|_| is_plain)?;
         let weights = planned.and_then(|job| job.weights.clone());
         Some(Self { first: job.worker_first, count, weights })

@@ -55,10 +55,9 @@ impl Lead {
         let stage = FilesStage::sum(&stages)?;
         let jobs = told.iter().map(|ready| ready.interfaces.len()).min().unwrap_or(0);
         let interface = |job: usize| {
-            let all: BTreeSet<&str> =
-                told.iter().filter_map(|ready| ready.interfaces[job].as_deref()).collect();
-            let names: Vec<&str> = all.into_iter().collect();
-            (!names.is_empty()).then(|| names.join(", "))
+            let mut all = told.iter().map(|ready| ready.interfaces[job]);
+            let first = all.next()?;
+            first.filter(|_| all.all(|interface| interface == first))
         };
         let interfaces = (0..jobs).map(interface).collect();
         let unseen = told.iter().flat_map(|ready| &ready.unseen).copied();

@@ -571,7 +571,7 @@ impl Lead {
         let mut are_told = true;
         for (part, agent) in parts.iter().zip(&mut self.agents) {
             let is_there = agent.rows_count.is_some();
-            let outcome = part.as_ref().and_then(|part| part.doc.outcome(part.clock));
+            let outcome = part.as_ref().map(|part| part.doc.outcome(part.clock));
             agent.cpu_ns.resize(number, None);
             let is_told = part.as_ref().is_some_and(|part| part.is_told);
             are_told &= is_told || part.is_none();
@@ -680,7 +680,7 @@ mod tests {
         assert_eq!(count.outcome(JobId(1), false).schedule, None);
         // As it travels and comes back.
         let doc = OutcomeDoc::of_record((Moment::EPOCH, Moment::from_ns(9)), [job.clone()]);
-        assert_eq!(doc.outcome(SAME.into()).unwrap().jobs, [job]);
+        assert_eq!(doc.outcome(SAME.into()).jobs, [job]);
     }
 
     #[test]

@@ -16,10 +16,10 @@ pub struct LiveDoc {
     /// Which stage of the run it is, 0-based.
     pub stage: u64,
     /// By kind of operation: of all jobs, or of those that are not told apart.
-    kinds: BTreeMap<String, KindDoc>,
+    kinds: BTreeMap<OpKind, KindDoc>,
     /// By job, where there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    jobs: Vec<BTreeMap<String, KindDoc>>,
+    jobs: Vec<BTreeMap<OpKind, KindDoc>>,
     /// By address, of all kinds, where there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     hosts: Vec<KindDoc>,
@@ -43,7 +43,7 @@ pub struct NewSeen {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct KindDoc {
     /// By class: operations ended.
-    ended: BTreeMap<String, u64>,
+    ended: BTreeMap<ErrorClass, u64>,
     bytes: u64,
     objects: u64,
     latency_ns: u64,
@@ -101,14 +101,12 @@ impl LiveDoc {
         Self { kinds, jobs: Vec::new(), hosts: Vec::new(), ..apart }
     }
 
-    /// Has a slot of the counters show it. What this program has no name for is left out.
+    /// Has a slot of the counters show it.
     pub fn show(&self, live: &Live, slot: usize) {
-        let show = |job: Option<usize>, kinds: &BTreeMap<String, KindDoc>| {
-            for (name, of) in kinds {
-                if let Some(kind) = OpKind::from_name(name) {
-                    live.show(slot, job, kind, &of.detail());
-                    live.show_in_flight(slot, job, kind, of.in_flight.min(COUNT_MAX));
-                }
+        let show = |job: Option<usize>, kinds: &BTreeMap<OpKind, KindDoc>| {
+            for (kind, of) in kinds {
+                live.show(slot, job, *kind, &of.detail());
+                live.show_in_flight(slot, job, *kind, of.in_flight.min(COUNT_MAX));
             }
         };
         // Of jobs that are not told apart here there is one sum, which no job may overwrite.
@@ -118,27 +116,27 @@ impl LiveDoc {
         let hosts = self.hosts.iter().enumerate();
         hosts.for_each(|(host, of)| live.show_host(slot, host, &of.detail()));
         let failures = self.failures.iter().take(ErrorClass::ALL.len());
-        live.show_failures(slot, failures.filter_map(ErrorDoc::told).collect());
+        live.show_failures(slot, failures.map(ErrorDoc::told).collect());
     }
 }
 
 /// Returns the kinds of which any operation has ended or is under way.
-fn kinds(of: impl Fn(OpKind) -> (Option<LiveDetail>, u64)) -> BTreeMap<String, KindDoc> {
+fn kinds(of: impl Fn(OpKind) -> (Option<LiveDetail>, u64)) -> BTreeMap<OpKind, KindDoc> {
     let kind = |kind: &OpKind| {
         let (detail, in_flight) = of(*kind);
         let is_there = detail.is_some() || in_flight > 0;
         let doc = KindDoc { in_flight, ..KindDoc::of(&detail.unwrap_or_default()) };
-        is_there.then(|| (kind.name().to_owned(), doc))
+        is_there.then_some((*kind, doc))
     };
     OpKind::ALL.iter().filter_map(kind).collect()
 }
 
 impl KindDoc {
     fn of(detail: &LiveDetail) -> Self {
-        let classes = ErrorClass::ALL.iter().zip(detail.ended);
+        let classes = ErrorClass::ALL.into_iter().zip(detail.ended);
         let classes = classes.filter(|(_, count)| *count > 0);
         Self {
-            ended: classes.map(|(class, count)| (class.name().to_owned(), count)).collect(),
+            ended: classes.collect(),
             bytes: detail.bytes,
             objects: detail.objects,
             latency_ns: detail.latency_ns,
@@ -160,10 +158,8 @@ impl KindDoc {
             delay_ns: self.delay_ns,
             ..LiveDetail::default()
         };
-        for (name, count) in &self.ended {
-            if let Some(class) = ErrorClass::from_name(name) {
-                detail.ended[class as usize] = (*count).min(COUNT_MAX);
-            }
+        for (class, count) in &self.ended {
+            detail.ended[*class as usize] = (*count).min(COUNT_MAX);
         }
         put(&self.cells, &mut *detail.latency_cells);
         put(&self.ttfb_cells, &mut detail.ttfb_cells);
@@ -194,14 +190,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_are_shown_as_they_were_and_what_has_no_name_is_left_out() {
+    fn counters_are_shown_as_they_were_and_unknown_cells_are_left_out() {
         let text = r#"{"stage": 3, "kinds": {
-            "GET": {"ended": {"ok": 3, "throttled": 1, "unheard-of": 9}, "bytes": 30,
+            "GET": {"ended": {"ok": 3, "throttled": 1}, "bytes": 30,
                     "objects": 3, "latency_ns": 4000, "ttfb_ns": 2000,
                     "cells": {"1": 2, "7": 1, "99999": 5},
-                    "delay_ns": 70, "ttfb_cells": {"2": 3, "99": 1}, "delay_cells": {"0": 3}},
-            "unheard-of": {"ended": {}, "bytes": 1, "objects": 1, "latency_ns": 1, "ttfb_ns": 1,
-                           "cells": {}}}}"#;
+                    "delay_ns": 70, "ttfb_cells": {"2": 3, "99": 1}, "delay_cells": {"0": 3}}}}"#;
         let doc: LiveDoc = serde_json::from_str(text).unwrap();
         let live = Live::new(2);
         doc.show(&live, 1);
@@ -211,8 +205,8 @@ mod tests {
         assert_eq!((detail.ttfb_cells[2], detail.delay_cells[0], detail.delay_ns), (3, 3, 70));
         let back = LiveDoc::of(3, &live, None);
         assert_eq!(back.kinds.len(), 1);
-        assert_eq!(back.kinds["GET"].cells, BTreeMap::from([(1, 2), (7, 1)]));
-        assert_eq!(back.kinds["GET"].ttfb_cells, BTreeMap::from([(2, 3)]));
+        assert_eq!(back.kinds[&OpKind::Get].cells, BTreeMap::from([(1, 2), (7, 1)]));
+        assert_eq!(back.kinds[&OpKind::Get].ttfb_cells, BTreeMap::from([(2, 3)]));
     }
 
     #[test]

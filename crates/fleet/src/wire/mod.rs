@@ -9,6 +9,7 @@ mod seen;
 use std::collections::BTreeMap;
 
 use plimsoll_conduct::{FilesReady, FoundObjects};
+use plimsoll_model::Interface;
 use plimsoll_record::schema::{ClientEvidence, FilesStage, FilesTarget};
 use plimsoll_workload::plan::SetIndex;
 use plimsoll_workload::plan::spec::PacingSpec;
@@ -128,7 +129,7 @@ pub struct FilesReadyDoc {
     /// As records have it.
     stage: FilesStage,
     /// By job: how its operations reach the kernel.
-    interfaces: Vec<Option<String>>,
+    interfaces: Vec<Option<Interface>>,
     /// The numbers of the parts whose files do not show there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unseen: Vec<usize>,

@@ -11,11 +11,11 @@ use plimsoll_engine::{
     ErrorSample, JobOutcome, LooksOutcome, ScheduleOutcome, StageOutcome, Unchecked,
 };
 use plimsoll_model::{
-    EndReason, EndpointId, ErrorClass, JobId, Moment, OpKind, SocketsSeen, StageId, StandstillsSeen,
+    EndReason, EndpointId, ErrorClass, JobId, Moment, OpKind, SocketsSeen, StageId,
+    StandstillsSeen, WrongKind,
 };
 use plimsoll_record::schema;
 use plimsoll_stats::{Timeline, Totals};
-use plimsoll_workload::data::WrongKind;
 use serde::{Deserialize, Serialize};
 
 pub use self::vet::StageBounds;
@@ -30,7 +30,7 @@ pub struct OutcomeDoc {
     started_ns: u64,
     began_late_by_ns: u64,
     ended_ns: u64,
-    ended_by: String,
+    ended_by: EndReason,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ended_because: Option<String>,
     jobs: Vec<JobDoc>,
@@ -39,7 +39,7 @@ pub struct OutcomeDoc {
     looks: Option<(u64, u64)>,
     uploads_given_up: u64,
     uploads_left: u64,
-    wrong: BTreeMap<String, u64>,
+    wrong: BTreeMap<WrongKind, u64>,
     failed_statuses: BTreeMap<u16, u64>,
     recorder_waits: u64,
     recorder_wait_ns: u64,
@@ -69,7 +69,7 @@ struct JobDoc {
     measured_ns: Option<(u64, Option<u64>)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     schedule: Option<ScheduleDoc>,
-    ended_by: String,
+    ended_by: EndReason,
     stream_hash: u64,
 }
 
@@ -86,9 +86,9 @@ struct ScheduleDoc {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ErrorDoc {
-    class: String,
+    class: ErrorClass,
     job: u8,
-    kind: String,
+    kind: OpKind,
     endpoint: u16,
     at_ns: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -143,13 +143,13 @@ impl JobDoc {
             unchecked_bytes: job.unchecked.bytes,
             measured_ns: job.measured.map(|(from, until)| (ns(from), until.map(ns))),
             schedule: job.schedule.as_ref().map(ScheduleDoc::of),
-            ended_by: job.ended_by.name().to_owned(),
+            ended_by: job.ended_by,
             stream_hash: job.stream_hash,
         }
     }
 
-    fn job(&self) -> Option<JobOutcome> {
-        Some(JobOutcome {
+    fn job(&self) -> JobOutcome {
+        JobOutcome {
             job: JobId(self.job),
             ops_count: self.ops,
             failed_count: self.failed,
@@ -162,20 +162,20 @@ impl JobDoc {
                 .measured_ns
                 .map(|(from, until)| (Duration::from_nanos(from), until.map(Duration::from_nanos))),
             schedule: self.schedule.as_ref().map(ScheduleDoc::schedule),
-            ended_by: EndReason::from_name(&self.ended_by)?,
+            ended_by: self.ended_by,
             stream_hash: self.stream_hash,
             server_names: None,
             changes: Vec::new(),
-        })
+        }
     }
 }
 
 impl ErrorDoc {
     pub(super) fn of(error: &ErrorSample) -> Self {
         Self {
-            class: error.class.name().to_owned(),
+            class: error.class,
             job: error.job.0,
-            kind: error.kind.name().to_owned(),
+            kind: error.kind,
             endpoint: error.endpoint.0,
             at_ns: error.at.as_ns(),
             status: error.status,
@@ -183,41 +183,35 @@ impl ErrorDoc {
         }
     }
 
-    /// Returns it by the agent's clock; `None` where this program has no name for it.
-    pub(super) fn told(&self) -> Option<ErrorSample> {
-        Some(ErrorSample {
-            class: ErrorClass::from_name(&self.class)?,
+    /// Returns it by the agent's clock.
+    pub(super) fn told(&self) -> ErrorSample {
+        ErrorSample {
+            class: self.class,
             job: JobId(self.job),
-            kind: OpKind::from_name(&self.kind)?,
+            kind: self.kind,
             endpoint: EndpointId(self.endpoint),
             at: Moment::from_ns(self.at_ns),
             status: self.status,
             message: self.message.chars().take(MESSAGE_CHARS_MAX).collect(),
-        })
-    }
-
-    fn error(&self, clock: ClockLine) -> Option<ErrorSample> {
-        let told = self.told()?;
-        Some(ErrorSample { at: clock.to_coordinator(told.at), ..told })
+        }
     }
 }
 
 impl OutcomeDoc {
     /// Returns what came of a stage, to be sent.
     pub fn of(outcome: &StageOutcome) -> Self {
-        let wrong = |(kind, count): (&WrongKind, &u64)| (kind.name().to_owned(), *count);
         Self {
             started_ns: outcome.started.as_ns(),
             began_late_by_ns: ns(outcome.began_late_by),
             ended_ns: outcome.ended.as_ns(),
-            ended_by: outcome.ended_by.name().to_owned(),
+            ended_by: outcome.ended_by,
             ended_because: outcome.ended_because.clone(),
             jobs: outcome.jobs.iter().map(JobDoc::of).collect(),
             errors: outcome.errors.iter().map(ErrorDoc::of).collect(),
             looks: outcome.looks.map(|looks| (ns(looks.gap_max), looks.uncertain_count)),
             uploads_given_up: outcome.settled.given_up_count,
             uploads_left: outcome.settled.left_count,
-            wrong: outcome.wrong.iter().map(wrong).collect(),
+            wrong: outcome.wrong.clone(),
             failed_statuses: outcome.failed_statuses.clone(),
             recorder_waits: outcome.recorder_waits,
             recorder_wait_ns: ns(outcome.recorder_wait),
@@ -236,7 +230,7 @@ impl OutcomeDoc {
             started_ns: started.as_ns(),
             ended_ns: ended.as_ns(),
             jobs: jobs.into_iter().map(|job| JobDoc::of(&job)).collect(),
-            ended_by: EndReason::Stopped.name().to_owned(),
+            ended_by: EndReason::Stopped,
             ..Self::default()
         }
     }
@@ -246,24 +240,23 @@ impl OutcomeDoc {
         self.jobs.iter().fold(0, |sum, job| sum.saturating_add(job.ops))
     }
 
-    /// Returns it by the coordinator's clock; `None` where some name in it is unknown.
-    pub fn outcome(&self, clock: ClockLine) -> Option<StageOutcome> {
+    /// Returns it by the coordinator's clock.
+    pub fn outcome(&self, clock: ClockLine) -> StageOutcome {
         let at = |ns| clock.to_coordinator(Moment::from_ns(ns));
-        let jobs: Vec<JobOutcome> = self.jobs.iter().map(JobDoc::job).collect::<Option<_>>()?;
-        let wrong = |(name, count): (&String, &u64)| {
-            let kind = WrongKind::ALL.into_iter().find(|kind| kind.name() == name)?;
-            Some((kind, *count))
-        };
-        let errors = self.errors.iter().map(|error| error.error(clock));
-        Some(StageOutcome {
+        let jobs: Vec<JobOutcome> = self.jobs.iter().map(JobDoc::job).collect();
+        let errors = self.errors.iter().map(|error| {
+            let told = error.told();
+            ErrorSample { at: clock.to_coordinator(told.at), ..told }
+        });
+        StageOutcome {
             started: at(self.started_ns),
             began_late_by: Duration::from_nanos(self.began_late_by_ns),
             ended: at(self.ended_ns),
-            ended_by: EndReason::from_name(&self.ended_by)?,
+            ended_by: self.ended_by,
             ended_because: self.ended_because.clone(),
             timeline: Timeline::of_seconds(),
             kept: Totals::default(),
-            errors: errors.collect::<Option<_>>()?,
+            errors: errors.collect(),
             ops_count: jobs.iter().map(|job| job.ops_count).sum(),
             failed_count: jobs.iter().map(|job| job.failed_count).sum(),
             schedule: jobs.iter().filter_map(|job| job.schedule).reduce(ScheduleOutcome::merge),
@@ -277,7 +270,7 @@ impl OutcomeDoc {
                 given_up_count: self.uploads_given_up,
                 left_count: self.uploads_left,
             },
-            wrong: self.wrong.iter().map(wrong).collect::<Option<_>>()?,
+            wrong: self.wrong.clone(),
             failed_statuses: self.failed_statuses.clone(),
             recorder_waits: self.recorder_waits,
             recorder_wait: Duration::from_nanos(self.recorder_wait_ns),
@@ -287,7 +280,7 @@ impl OutcomeDoc {
             threads: Vec::new(),
             sockets: SocketsSeen::default(),
             standstills: StandstillsSeen::default(),
-        })
+        }
     }
 }
 
@@ -296,26 +289,25 @@ impl OutcomeDoc {
 pub struct StageEndDoc {
     /// Which stage of the run, 0-based.
     stage: u8,
-    ended_by: String,
+    ended_by: EndReason,
     because: String,
 }
 
 impl StageEndDoc {
     /// Returns it, to be sent.
     pub fn of(stage: StageId, reason: EndReason, because: String) -> Self {
-        Self { stage: stage.0, ended_by: reason.name().to_owned(), because }
+        Self { stage: stage.0, ended_by: reason, because }
     }
 
     /// Notes it in what came of the stage and in its entry of the record, where it ended because
     /// that was asked.
     pub fn note(&self, done: &mut [Done], entries: &mut [schema::Stage]) {
         let stage = usize::from(self.stage);
-        let Some(reason) = EndReason::from_name(&self.ended_by) else { return };
         let (Some(done), Some(entry)) = (done.get_mut(stage), entries.get_mut(stage)) else {
             return;
         };
         if done.outcome.ended_by == EndReason::Stopped {
-            ended_by(&mut done.outcome, reason, Some(self.because.clone()));
+            ended_by(&mut done.outcome, self.ended_by, Some(self.because.clone()));
             note_outcome(entry, &done.outcome);
         }
     }
@@ -348,7 +340,7 @@ mod tests {
             "recorder_waits": 1, "recorder_wait_ns": 9, "cpu_ns": 100}"#;
         let doc: OutcomeDoc = serde_json::from_str(text).unwrap();
         let offset = Offset { at: Moment::EPOCH, ns: 1_000, uncertainty_ns: 1 };
-        let outcome = doc.outcome(offset.into()).unwrap();
+        let outcome = doc.outcome(offset.into());
         assert_eq!((outcome.started.as_ns(), outcome.ended.as_ns()), (4_000, 8_000));
         assert_eq!(outcome.errors[0].at.as_ns(), 5_000);
         assert_eq!((outcome.ops_count, outcome.failed_count), (10, 2));
@@ -356,9 +348,8 @@ mod tests {
         assert_eq!(outcome.stream_hash, u64::MAX);
         // By a clock that agrees it is sent as it came.
         let same = Offset { ns: 0, ..offset };
-        assert_eq!(OutcomeDoc::of(&doc.outcome(same.into()).unwrap()), doc);
-        let unknown: OutcomeDoc =
-            serde_json::from_str(&text.replace("duration", "boredom")).unwrap();
-        assert!(unknown.outcome(offset.into()).is_none());
+        assert_eq!(OutcomeDoc::of(&doc.outcome(same.into())), doc);
+        let unknown = text.replace("duration", "boredom");
+        assert!(serde_json::from_str::<OutcomeDoc>(&unknown).is_err());
     }
 }

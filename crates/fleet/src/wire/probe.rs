@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use plimsoll_analysis::load_line::{ProbeAsked, Slo};
 use plimsoll_conduct::ChosenProbe;
-use plimsoll_model::JobId;
-use plimsoll_stats::{ProbeCounts, ProbePart, ProbeRole};
+use plimsoll_model::{JobId, ProbeRole};
+use plimsoll_stats::{ProbeCounts, ProbePart};
 use plimsoll_workload::plan::SloSpec;
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub struct ProbeDoc {
     /// What it is made for; absent: a closed loop, to find out where to begin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    role: Option<String>,
+    role: Option<ProbeRole>,
     /// What is to be kept, as workload files say it.
     slo: Vec<SloSpec>,
     job: u8,
@@ -26,25 +26,21 @@ impl ProbeDoc {
     /// Returns it, to be sent.
     pub fn of(probe: &ChosenProbe) -> Self {
         Self {
-            role: probe.role.map(|role| role.name().to_owned()),
+            role: probe.role,
             slo: probe.asked.slos.iter().map(|slo| slo.spec()).collect(),
             job: probe.asked.job.0,
             lasts_ns: probe.asked.lasts.as_nanos() as u64,
         }
     }
 
-    /// Returns what was sent; `None` where its role is unknown.
-    pub fn probe(&self) -> Option<ChosenProbe> {
-        let role = match &self.role {
-            Some(name) => Some(ProbeRole::from_name(name)?),
-            None => None,
-        };
+    /// Returns what was sent.
+    pub fn probe(self) -> ChosenProbe {
         let asked = ProbeAsked {
-            slos: self.slo.iter().copied().map(Slo::from).collect::<Arc<[Slo]>>(),
+            slos: self.slo.into_iter().map(Slo::from).collect::<Arc<[Slo]>>(),
             job: JobId(self.job),
             lasts: Duration::from_nanos(self.lasts_ns),
         };
-        Some(ChosenProbe { role, asked })
+        ChosenProbe { role: self.role, asked }
     }
 }
 

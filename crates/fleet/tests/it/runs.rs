@@ -785,7 +785,7 @@ stages:
             assert_eq!(files.unverified_bytes, Some(0), "{}", stage.name);
             assert!(files.usage.is_some());
             let interfaces = |stage: &plimsoll_record::schema::Stage| {
-                stage.jobs.iter().map(|job| job.interface.clone()).collect::<Vec<_>>()
+                stage.jobs.iter().map(|job| job.interface).collect::<Vec<_>>()
             };
             assert_eq!(interfaces(stage), interfaces(alone), "{}", stage.name);
         }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use plimsoll_model::{EndReason, WallTime};
+use plimsoll_model::{EndReason, StageKind, WallTime};
 
 use super::clients::Client;
 use super::{MergeError, MergePart};
 use crate::schema::{
-    FilesStage, MergedJob, MergedStage, STAGES_MAX, Stage, StageJob, StageKind, WrongCount,
-    join_evidence, sum_known,
+    FilesStage, MergedJob, MergedStage, STAGES_MAX, Stage, StageJob, WrongCount, join_evidence,
+    sum_known,
 };
 
 /// What stands for the stage that a run does not have.
@@ -202,7 +202,8 @@ pub(super) fn check_jobs<E: std::error::Error + 'static>(
             let Some(at) = (0..a.len().max(b.len())).find(is_other) else { continue };
             let named = |job: Option<&StageJob>| {
                 job.map_or("no further job".to_owned(), |job| {
-                    let work = job.work.as_deref().unwrap_or("unknown work");
+                    let work = job.work.map(|work| work.with_shares(job.read_percent));
+                    let work = work.as_deref().unwrap_or("unknown work");
                     match job.group {
                         Some(group) => format!("job {} ({work}, group {group})", job.name),
                         None => format!("job {} ({work})", job.name),

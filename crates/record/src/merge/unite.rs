@@ -7,7 +7,8 @@ use serde_json::Value;
 use super::clients::Client;
 use super::stages::Column;
 use super::{MergePart, UNKNOWN, WORKLOAD_SEED, WORKLOAD_VERSION};
-use crate::schema::{ClockInfo, FilesTarget, Machine, Manifest, Stage, StageKind};
+use crate::schema::{ClockInfo, FilesTarget, Machine, Manifest, Stage};
+use plimsoll_model::StageKind;
 
 /// What the parts differ in where one of them has no workload.
 const WHOLE_WORKLOAD: &str = "all of it";
@@ -118,13 +119,12 @@ fn unite_stages<E>(
             stage.ended_by = None;
             differing.push(format!("what ended stage {}", stage.name));
         }
-        let caches = own.clone().filter_map(|each| Some(&each.files.as_ref()?.caches));
-        if stage.files.as_ref().is_some_and(|files| caches.clone().any(|of| *of != files.caches)) {
+        let mut caches = own.clone().filter_map(|each| Some(each.files.as_ref()?.caches));
+        if stage.files.as_ref().is_some_and(|files| caches.any(|of| of != files.caches)) {
             differing.push(format!("caches of stage {}", stage.name));
         }
-        let ways = |stage: &Stage| -> Vec<Option<String>> {
-            stage.jobs.iter().map(|job| job.interface.clone()).collect()
-        };
+        let ways =
+            |stage: &Stage| -> Vec<_> { stage.jobs.iter().map(|job| job.interface).collect() };
         if own.clone().any(|each| ways(each) != ways(stage)) {
             differing.push(format!("interfaces of stage {}", stage.name));
         }

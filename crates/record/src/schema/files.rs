@@ -1,14 +1,14 @@
 //! What the manifest says of a stage on files.
 
+use plimsoll_model::CacheState;
 use serde::{Deserialize, Serialize};
 
 /// What is known of a stage on files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FilesStage {
-    /// What was done about caches: `dropped`, `dropped-machine`, `bypassed`,
-    /// `cached` or `unknown`.
-    pub caches: String,
+    /// What was done about caches; null where that is not known, and where clients differ in it.
+    pub caches: Option<CacheState>,
     /// Why caches could not be dropped as asked, where they could not.
     pub caches_reason: Option<String>,
     /// What the whole process used while the stage lasted.
@@ -41,24 +41,17 @@ pub struct ProcessUsage {
     pub faults_minor_count: u64,
 }
 
-/// What stands where the parts of a merged run differ.
-const DIFFERENT: &str = "unknown";
-
 impl FilesStage {
     /// Returns what is known of a stage that several runs had together; `None` where none of them
     /// was on files. What they differ in is unknown.
     pub fn sum(all: &[&Self]) -> Option<Self> {
         let first = all.first()?;
-        let is_alike = |of: fn(&Self) -> &str| all.iter().all(|each| of(each) == of(first));
         let mut reasons: Vec<&str> =
             all.iter().filter_map(|each| each.caches_reason.as_deref()).collect();
         reasons.sort_unstable();
         reasons.dedup();
         Some(Self {
-            caches: match is_alike(|each| &each.caches) {
-                true => first.caches.clone(),
-                false => DIFFERENT.to_owned(),
-            },
+            caches: first.caches.filter(|_| all.iter().all(|each| each.caches == first.caches)),
             caches_reason: (!reasons.is_empty()).then(|| reasons.join("; ")),
             usage: ProcessUsage::sum(all.iter().map(|each| each.usage)),
             unverified_bytes: sum_known(all.iter().map(|each| each.unverified_bytes)),

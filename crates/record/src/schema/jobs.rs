@@ -1,6 +1,6 @@
 //! What the manifest says of the jobs of a stage.
 
-use plimsoll_model::Interface;
+use plimsoll_model::{Interface, JobWork};
 use plimsoll_workload::files::NameAct;
 use plimsoll_workload::plan::spec::{BlockOrder, TargetSpec};
 use plimsoll_workload::plan::{self, JobPacing, Members, OpAct, Plan, Work};
@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 
 use super::{LoopModel, Manifest, Schedule, Stage, sum_known};
 
-/// What stands where the parts of a merged run differ.
-const DIFFERENT: &str = "unknown";
-
 /// One of the jobs of a stage, which run at once. What is not known is null.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StageJob {
     /// Its name.
     pub name: String,
-    /// What it does, such as `randread`, `create` or `objects`.
-    pub work: Option<String>,
+    /// What it does.
+    pub work: Option<JobWork>,
+    /// The percentage of reads where it reads and writes blocks (`rw`, `randrw`); else absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_percent: Option<u8>,
     /// Jobs of one group are reported in one row; null: it has a row of its own.
     pub group: Option<u32>,
     /// The number of its first worker in the stage. In a merged run each client has its own, under
@@ -45,10 +45,11 @@ pub struct StageJob {
     /// How it kept its schedule; absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Schedule>,
-    /// How its operations reached the kernel: `io_uring`, `libaio`, `psync` or `null`; absent where
-    /// it does not work on files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub interface: Option<String>,
+    /// Whether it works on files, also where a target stands in for them.
+    pub is_on_files: bool,
+    /// How its operations on files reached the kernel; null where none did, where clients differ in
+    /// it, and where it is not known.
+    pub interface: Option<Interface>,
     /// How what it read was checked; absent where it reads nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
@@ -111,6 +112,7 @@ impl StageJob {
         Self {
             name: name.to_owned(),
             work: None,
+            read_percent: None,
             group: None,
             worker_first: 0,
             workers_count,
@@ -119,6 +121,7 @@ impl StageJob {
             measured_until_ns: None,
             planned_until_ns: None,
             schedule: None,
+            is_on_files: false,
             interface: None,
             verification: None,
             unverified_bytes: None,
@@ -146,14 +149,22 @@ impl StageJob {
             group: job.group,
             worker_first: job.worker_first,
             schedule,
-            interface: job.interface.map(|interface: Interface| interface.name().to_owned()),
+            interface: job.interface,
             ..planned
         }
     }
 
     /// Adds what only the plan says of it.
     fn describe(&mut self, plan: &Plan, job: &plan::Job) {
-        self.work = Some(work_name(&job.work));
+        self.work = Some(work_of(&job.work));
+        self.is_on_files = job.is_on_files(plan);
+        self.read_percent = match &job.work {
+            Work::Blocks(blocks) => match blocks.read_percent {
+                0 | 100 => None,
+                percent => u8::try_from(percent).ok(),
+            },
+            _ => None,
+        };
         let is_there = job.work.sets().iter().any(|set| match &plan.set(*set).members {
             Members::Existing(_) => true,
             Members::Files(files) => files.are_there(),
@@ -183,7 +194,6 @@ impl StageJob {
         let own = || all.iter().filter_map(|jobs| jobs.get(at));
         let first = own().next()?;
         let sum = |of: fn(&Self) -> Option<u64>| sum_known(own().map(of));
-        let is_alike = |of: fn(&Self) -> Option<&String>| own().all(|each| of(each) == of(first));
         let alike = own().all(|each| each.verification == first.verification);
         Some(Self {
             workers_count: own().fold(0, |sum, each| sum.saturating_add(each.workers_count)),
@@ -194,10 +204,9 @@ impl StageJob {
                 .reduce(|all, each| Some(all?.max(each?)))
                 .flatten(),
             schedule: Schedule::sum(own().filter_map(|each| each.schedule.as_ref())),
-            interface: match is_alike(|each| each.interface.as_ref()) {
-                true => first.interface.clone(),
-                false => Some(DIFFERENT.to_owned()),
-            },
+            interface: first
+                .interface
+                .filter(|interface| own().all(|each| each.interface == Some(*interface))),
             verification: match alike {
                 true => first.verification,
                 false if own().any(|each| each.verification == Some(Verification::Off)) => {
@@ -224,7 +233,9 @@ impl StageJob {
     /// Tells whether a job of another run is the same one.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         (&self.name, self.group) == (&other.name, other.group)
-            && (self.work.is_none() || other.work.is_none() || self.work == other.work)
+            && (self.work.is_none()
+                || other.work.is_none()
+                || (self.work, self.read_percent) == (other.work, other.read_percent))
     }
 }
 
@@ -246,13 +257,6 @@ impl Schedule {
     }
 }
 
-/// What jobs do that read back what was written.
-const READ_BACK: &str = "read back";
-/// What jobs do that make buckets, of which no operation is recorded.
-const MAKE_BUCKETS: &str = "make buckets";
-/// What jobs do that remove them.
-const REMOVE_BUCKETS: &str = "remove buckets";
-
 impl Stage {
     /// Returns the stage of the workload that it carried out, a search for a probe.
     pub fn planned(&self) -> Option<u16> {
@@ -262,14 +266,15 @@ impl Stage {
 
     /// Tells whether its jobs make or remove buckets, so that it has no operations.
     pub fn is_on_buckets(&self) -> bool {
-        let is_on_buckets =
-            |job: &StageJob| matches!(job.work.as_deref(), Some(MAKE_BUCKETS | REMOVE_BUCKETS));
+        let is_on_buckets = |job: &StageJob| {
+            matches!(job.work, Some(JobWork::MakeBuckets | JobWork::RemoveBuckets))
+        };
         !self.jobs.is_empty() && self.jobs.iter().all(is_on_buckets)
     }
 
     /// Tells whether its jobs read back what earlier ones wrote.
     pub fn is_read_back(&self) -> bool {
-        let is_read_back = |job: &StageJob| job.work.as_deref() == Some(READ_BACK);
+        let is_read_back = |job: &StageJob| job.work == Some(JobWork::ReadBack);
         !self.jobs.is_empty() && self.jobs.iter().all(is_read_back)
     }
 
@@ -331,47 +336,42 @@ fn reads(work: &Work) -> bool {
     }
 }
 
-/// Returns what work does, of blocks in fio's words.
-fn work_name(work: &Work) -> String {
-    let name = match work {
-        Work::Objects(_) => "objects",
-        Work::PutParts { .. } => "put parts",
-        Work::GetPart { .. } => "get part",
-        Work::Append { .. } => "append",
-        Work::GetFromZip { .. } => "get from zip",
-        Work::PutTar { .. } => "put tar",
-        Work::Fanout { .. } => "fanout",
-        Work::Retention { .. } => "retention",
+/// Returns what work does.
+fn work_of(work: &Work) -> JobWork {
+    match work {
+        Work::Objects(_) => JobWork::Objects,
+        Work::PutParts { .. } => JobWork::PutParts,
+        Work::GetPart { .. } => JobWork::GetPart,
+        Work::Append { .. } => JobWork::Append,
+        Work::GetFromZip { .. } => JobWork::GetFromZip,
+        Work::PutTar { .. } => JobWork::PutTar,
+        Work::Fanout { .. } => JobWork::Fanout,
+        Work::Retention { .. } => JobWork::Retention,
         Work::Blocks(blocks) => {
             let random = blocks.order != BlockOrder::Sequential;
-            let name = match (blocks.read_percent, random) {
-                (100, false) => "read",
-                (100, true) => "randread",
-                (0, false) => "write",
-                (0, true) => "randwrite",
-                (_, false) => "rw",
-                (_, true) => "randrw",
-            };
-            return match blocks.read_percent {
-                0 | 100 => name.to_owned(),
-                reads => format!("{name} {reads}/{}", 100 - reads),
-            };
+            match (blocks.read_percent, random) {
+                (100, false) => JobWork::Read,
+                (100, true) => JobWork::RandRead,
+                (0, false) => JobWork::Write,
+                (0, true) => JobWork::RandWrite,
+                (_, false) => JobWork::ReadWrite,
+                (_, true) => JobWork::RandReadWrite,
+            }
         }
         Work::Names { act, .. } => match act {
-            NameAct::MakeTree => "make tree",
-            NameAct::Create { .. } => "create",
-            NameAct::Stat => "stat",
-            NameAct::Open { .. } => "open, read, close",
-            NameAct::Rename => "rename",
-            NameAct::Remove => "remove",
-            NameAct::RemoveTree => "remove tree",
+            NameAct::MakeTree => JobWork::MakeTree,
+            NameAct::Create { .. } => JobWork::Create,
+            NameAct::Stat => JobWork::Stat,
+            NameAct::Open { .. } => JobWork::OpenReadClose,
+            NameAct::Rename => JobWork::Rename,
+            NameAct::Remove => JobWork::Remove,
+            NameAct::RemoveTree => JobWork::RemoveTree,
         },
-        Work::Fill { .. } => "fill",
-        Work::Remove { .. } => "remove",
-        Work::ReadBack(_) => READ_BACK,
-        Work::MakeBuckets(_) => MAKE_BUCKETS,
-        Work::RemoveBuckets(_) => REMOVE_BUCKETS,
-        Work::Replay { .. } => "replay",
-    };
-    name.to_owned()
+        Work::Fill { .. } => JobWork::Fill,
+        Work::Remove { .. } => JobWork::Remove,
+        Work::ReadBack(_) => JobWork::ReadBack,
+        Work::MakeBuckets(_) => JobWork::MakeBuckets,
+        Work::RemoveBuckets(_) => JobWork::RemoveBuckets,
+        Work::Replay { .. } => JobWork::Replay,
+    }
 }

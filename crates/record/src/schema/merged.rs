@@ -45,8 +45,7 @@ pub struct MergedStage {
     /// When the run's last worker ended it.
     pub ended_ns: Option<u64>,
     /// What ended it.
-    #[serde(default, with = "crate::by_name")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    #[serde(default)]
     pub ended_by: Option<EndReason>,
     /// The workers that the run gave each of its jobs, in their order.
     pub jobs: Vec<MergedJob>,

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use plimsoll_model::Moment;
+use plimsoll_model::{Moment, WrongKind};
 use plimsoll_record::schema::{MergedJob, RunState, Schedule, WrongCount};
 use plimsoll_record::{Manifest, OpLog, RecordError, RunDirectory, SummaryWriter};
 use plimsoll_stats::Timeline;
@@ -75,7 +75,7 @@ fn what_is_not_known_is_absent_and_what_is_known_comes_back() {
     });
     whole.stages[0].stream_hash = Some("00c0ffee00c0ffee".to_owned());
     (whole.stages[0].uploads_given_up_count, whole.stages[0].uploads_left_count) = (3, 1);
-    whole.stages[0].wrong = vec![WrongCount { kind: "torn".to_owned(), count: 3 }];
+    whole.stages[0].wrong = vec![WrongCount { kind: WrongKind::Torn, count: 3 }];
     directory.write_manifest(&whole).unwrap();
     assert_eq!(directory.read_manifest().unwrap(), whole);
 }

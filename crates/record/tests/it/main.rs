@@ -15,11 +15,11 @@ mod summary;
 
 use plimsoll_model::{
     EndReason, EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpRecord, RunId, StageId,
-    WallTime, WorkerId,
+    StageKind, WallTime, WorkerId,
 };
 use plimsoll_record::schema::{
     self, Cleanup, CleanupState, ClockInfo, FirstError, LoopModel, Machine, MergedJob, MergedRun,
-    MergedStage, Recorder, RunSchema, RunState, Stage, StageJob, StageKind, Target, Tool,
+    MergedStage, Recorder, RunSchema, RunState, Stage, StageJob, Target, Tool,
 };
 use plimsoll_record::{Manifest, OpLogWriter, RunDirectory};
 
@@ -78,8 +78,8 @@ fn manifest() -> Manifest {
         advice: vec!["the clock is coarse".to_owned()],
         notes: Vec::new(),
         first_errors: vec![FirstError {
-            class: "server".to_owned(),
-            kind: "GET".to_owned(),
+            class: ErrorClass::Server,
+            kind: OpKind::Get,
             endpoint: Some(endpoints()[0].clone()),
             at_ns: Some(5),
             stage_index: Some(0),

@@ -9,12 +9,11 @@ use std::fs;
 use std::path::Path;
 
 use plimsoll_model::{
-    EndReason, EndpointId, Moment, ObjectId, OpKind, OpRecord, RunId, SeriesKey, StageId, WallTime,
-    WorkerId,
+    EndReason, EndpointId, Moment, ObjectId, OpKind, OpRecord, RunId, SeriesKey, StageId,
+    StageKind, WallTime, WorkerId, WrongKind,
 };
 use plimsoll_record::schema::{
-    FilesTarget, LoopModel, RunState, Schedule, ScrapedPage, Stage, StageJob, StageKind, Target,
-    WrongCount,
+    FilesTarget, LoopModel, RunState, Schedule, ScrapedPage, Stage, StageJob, Target, WrongCount,
 };
 use plimsoll_record::{
     Manifest, MergeError, MergePart, OpLog, RecordError, RunDirectory, SummaryWriter, merge,
@@ -204,7 +203,7 @@ fn moments_move_to_the_earliest_epoch_and_measuring_lasts_while_all_measured() {
 #[test]
 fn schedules_and_wrong_content_add_up() {
     let place = tempfile::tempdir().unwrap();
-    let part = |run_id: &str, rate: &str, counts: [u64; 4], wrong: &[(&str, u64)]| {
+    let part = |run_id: &str, rate: &str, counts: [u64; 4], wrong: &[(WrongKind, u64)]| {
         let mut manifest = part_manifest(run_id, 0, &[(StageKind::Measure, 0, 9)]);
         let [offered, late, skipped, delay] = counts.map(Some);
         let stage = &mut manifest.stages[0];
@@ -222,13 +221,13 @@ fn schedules_and_wrong_content_add_up() {
         });
         stage.stream_hash = Some("00c0ffee00c0ffee".to_owned());
         (stage.uploads_given_up_count, stage.uploads_left_count) = (7, wrong.len() as u64);
-        let count = |&(kind, count): &(&str, u64)| WrongCount { kind: kind.to_owned(), count };
+        let count = |&(kind, count): &(WrongKind, u64)| WrongCount { kind, count };
         stage.wrong = wrong.iter().map(count).collect();
         merge_part(manifest, Vec::new(), 1)
     };
     let parts = vec![
-        part("a", "100/s", [900, 5, 1, 70], &[("zeroed", 1), ("torn", 2)]),
-        part("b", "200/s", [1_800, 0, 0, 90], &[("torn", 5)]),
+        part("a", "100/s", [900, 5, 1, 70], &[(WrongKind::Zeroed, 1), (WrongKind::Torn, 2)]),
+        part("b", "200/s", [1_800, 0, 0, 90], &[(WrongKind::Torn, 5)]),
         part("c", "300/s", [2_700, 1, 0, 80], &[]),
     ];
     let whole = merged(parts, &place.path().join("merged")).unwrap().read_manifest().unwrap();
@@ -249,8 +248,8 @@ fn schedules_and_wrong_content_add_up() {
     let uploads = (whole.stages[0].uploads_given_up_count, whole.stages[0].uploads_left_count);
     assert_eq!(uploads, (21, 3));
     let wrong: Vec<_> =
-        whole.stages[0].wrong.iter().map(|wrong| (wrong.kind.as_str(), wrong.count)).collect();
-    assert_eq!(wrong, [("torn", 7), ("zeroed", 1)]);
+        whole.stages[0].wrong.iter().map(|wrong| (wrong.kind, wrong.count)).collect();
+    assert_eq!(wrong, [(WrongKind::Zeroed, 1), (WrongKind::Torn, 7)]);
 }
 
 #[test]
@@ -560,7 +559,7 @@ fn what_cannot_be_is_refused_before_anything_is_written() {
         ),
         (
             |manifest| {
-                let wrong = WrongCount { kind: "torn".to_owned(), count: u64::MAX };
+                let wrong = WrongCount { kind: WrongKind::Torn, count: u64::MAX };
                 manifest.stages[1].wrong = vec![wrong];
             },
             "the manifest of run a contradicts itself: it counts 18446744073709551615 of something",

@@ -10,7 +10,7 @@ use super::live::Live;
 use super::plot::{Mark, Plot, Stroke, Upright, WIDE};
 use super::tables::{self, Table, Tone};
 use super::{figure_as, section};
-use crate::format::{UNKNOWN, count, duration, known, number};
+use crate::format::{count, duration, known, number};
 use crate::load_line::text::{LATENCY, facts};
 use crate::load_line::{LoadLineReport, ProbeFigure};
 use crate::report::Report;
@@ -148,9 +148,9 @@ fn probes(found: &LoadLineReport) -> String {
             time(probe.latency_ns_p99),
             time(probe.latency_ns_p99_9),
             count(probe.ops_failed_count),
-            probe.outcome.clone().unwrap_or_else(|| UNKNOWN.to_owned()),
+            known(probe.outcome, |outcome| outcome.to_string()),
         ];
-        table.row(Tone::Plain, &probe.role, cells);
+        table.row(Tone::Plain, probe.name(), cells);
     }
     table.end()
 }

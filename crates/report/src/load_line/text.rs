@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use plimsoll_analysis::Failures;
-use plimsoll_model::OpRate;
+use plimsoll_model::{OpRate, ProbeOutcome};
 
 use super::{LoadLineReport, plot};
-use crate::format::{UNKNOWN, count, duration, known, number, op_rate};
+use crate::format::{count, duration, known, number, op_rate};
 use crate::ledger;
 use crate::report::{Report, RowView, StageReport};
 use crate::stage_words;
@@ -144,12 +144,11 @@ fn probes(load_line: &LoadLineReport) -> Table {
         Table::new(&["probes", "offered/s", "achieved", either, "p50", "p99", "p99.9", "outcome"]);
     let time = |ns: Option<u64>| Cell::from(known(ns, |ns| duration(Duration::from_nanos(ns))));
     for probe in &load_line.probes {
-        let outcome = probe.outcome.as_deref().unwrap_or(UNKNOWN);
-        let tone = match outcome {
-            "kept" => Tone::Good,
-            "missed" => Tone::Warn,
-            "overloaded" => Tone::Bad,
-            _ => Tone::Dim,
+        let tone = match probe.outcome {
+            Some(ProbeOutcome::Kept) => Tone::Good,
+            Some(ProbeOutcome::Missed) => Tone::Warn,
+            Some(ProbeOutcome::Overloaded) => Tone::Bad,
+            Some(ProbeOutcome::Cut) | None => Tone::Dim,
         };
         let failed = if probe.ops_failed_count > 0 { Tone::Bad } else { Tone::Plain };
         let either = match has_failed {
@@ -163,9 +162,9 @@ fn probes(load_line: &LoadLineReport) -> Table {
             time(probe.latency_ns_p50),
             time(probe.latency_ns_p99),
             time(probe.latency_ns_p99_9),
-            Cell::new(outcome, tone),
+            Cell::new(known(probe.outcome, |outcome| outcome.to_string()), tone),
         ];
-        table.row(&probe.role, Tone::Plain, cells);
+        table.row(probe.name(), Tone::Plain, cells);
     }
     table
 }

@@ -1,6 +1,6 @@
 //! The report as people see it, with every figure worked out by hand.
 
-use plimsoll_model::{EndReason, EndpointId, OpRecord, WorkerId};
+use plimsoll_model::{EndReason, EndpointId, JobWork, OpRecord, WorkerId};
 
 use super::*;
 use crate::StageReport;
@@ -57,7 +57,7 @@ fn one_result_has_its_figures_in_the_first_line() {
 #[test]
 fn a_stage_that_did_nothing_says_so() {
     let figures = fixture::figures(&[], &[(0, 0), (0, 0)]).pop().unwrap();
-    let row = fixture::row("write-iops", "randwrite", Some("4 KiB"), figures);
+    let row = fixture::row("write-iops", JobWork::RandWrite, Some("4 KiB"), figures);
     let report = fixture::report("file iops", vec![fixture::stage("write-iops", 0, vec![row])]);
     let text = render(&report, &PLAIN);
     assert!(text.starts_with("file iops: 1 result · 0 failed\n"), "{text}");
@@ -111,7 +111,7 @@ fn blocks_have_first_done_only_where_workers_end_apart() {
             ops.extend((0..count).map(|i| fixture::op(worker, OpKind::Read, i * 10, 10, 4_096)));
         }
         let figures = fixture::figures(&ops, &[(0, 0), (0, 0)]).pop().unwrap();
-        fixture::stage("p", 0, vec![fixture::row("p", "read", Some("4 KiB"), figures)])
+        fixture::stage("p", 0, vec![fixture::row("p", JobWork::Read, Some("4 KiB"), figures)])
     };
     let shows = |last: u64| {
         let report = fixture::report("file iops", vec![stage(last)]);
@@ -202,7 +202,7 @@ fn what_was_removed_is_told_by_what_it_was() {
 fn a_job_that_was_short_is_named() {
     let ops = [fixture::op(0, OpKind::Read, 0, 10, 4_096)];
     let figures = || fixture::figures(&ops, &[(0, 0)]).pop().unwrap();
-    let row = |name: &str| fixture::row(name, "read", Some("4 KiB"), figures());
+    let row = |name: &str| fixture::row(name, JobWork::Read, Some("4 KiB"), figures());
     let mut report = fixture::report("both", vec![fixture::stage("main", 0, vec![row("a")])]);
     assert_eq!(warnings(&report), ["main took 10.0 µs only: a longer run tells more"]);
     let stage = fixture::stage("main", 0, vec![row("a"), row("b")]);
@@ -218,7 +218,7 @@ fn long_names_stay_within_the_width_and_apart() {
     let figures = || fixture::figures(&ops, &[(0, 0)]).pop().unwrap();
     let row = |end: &str| {
         let name = format!("scanning-job-{end}-of-the-backups-of-the-north-western-region");
-        fixture::row(&name, "read", Some("4 KiB"), figures())
+        fixture::row(&name, JobWork::Read, Some("4 KiB"), figures())
     };
     let name = "the-main-stage-with-a-very-long-name-indeed-of-all-of-its-users";
     let stage = fixture::stage(name, 0, vec![row("one"), row("two")]);
@@ -242,7 +242,7 @@ fn rates_of_jobs_that_never_ran_at_once_are_not_added() {
     let figures = fixture::figures(&ops, &[(0, 0), (1, 2_000)]);
     let named = ["one", "two"].into_iter().zip(figures);
     let rows: Vec<RowReport> =
-        named.map(|(name, of)| fixture::row(name, "randread", Some("4 KiB"), of)).collect();
+        named.map(|(name, of)| fixture::row(name, JobWork::RandRead, Some("4 KiB"), of)).collect();
     let headline = |rows: &[RowReport]| {
         let report = fixture::report("run", vec![fixture::stage("main", 0, rows.to_vec())]);
         brief(&report, &PLAIN).lines().next().unwrap().to_owned()
@@ -254,7 +254,7 @@ fn rates_of_jobs_that_never_ran_at_once_are_not_added() {
     let stats = ops.iter().map(|op| OpRecord { worker: WorkerId(1), kind: OpKind::Stat, ..*op });
     let both: Vec<OpRecord> = ops.iter().copied().chain(stats).collect();
     let mut mixed = fixture::figures(&both, &[(0, 0), (1, 0)]).into_iter();
-    let row = |name: &str, of| fixture::row(name, "randread", Some("4 KiB"), of);
+    let row = |name: &str, of| fixture::row(name, JobWork::RandRead, Some("4 KiB"), of);
     let mixed = [row("one", mixed.next().unwrap()), row("two", mixed.next().unwrap())];
     let text = headline(&mixed);
     assert!(!text.contains("IOPS") && !text.contains("ops/s"), "{text}");
@@ -267,9 +267,10 @@ fn a_job_that_ended_within_its_ramp_takes_no_rate_from_the_others() {
     let figures = fixture::figures(&ops, &[(0, 0), (1, 10_000)]);
     let named = ["one", "two"].into_iter().zip(figures);
     let rows: Vec<RowReport> =
-        named.map(|(name, of)| fixture::row(name, "randread", Some("4 KiB"), of)).collect();
+        named.map(|(name, of)| fixture::row(name, JobWork::RandRead, Some("4 KiB"), of)).collect();
     assert!(rows[1].analysis.total.rates.is_none());
-    let other = vec![fixture::row("one", "randread", Some("4 KiB"), rows[0].analysis.clone())];
+    let other =
+        vec![fixture::row("one", JobWork::RandRead, Some("4 KiB"), rows[0].analysis.clone())];
     let stages = vec![fixture::stage("main", 0, rows), fixture::stage("other", 1, other)];
     let text = brief(&fixture::report("run", stages), &PLAIN);
     assert!(text.starts_with("run: main 1,000 IOPS · other 1,000 IOPS"), "{text}");
@@ -281,7 +282,7 @@ fn what_is_measured_of_a_job_on_files_is_what_its_rates_are_of() {
     let read = |at: u64| fixture::op(0, OpKind::Read, at * 1_000, 1_000, 4_096);
     let ops: Vec<OpRecord> = (0..3_000).map(read).collect();
     let figures = fixture::figures(&ops, &[(0, 1_000)]).pop().unwrap();
-    let row = fixture::row("reads", "randread", Some("4 KiB"), figures);
+    let row = fixture::row("reads", JobWork::RandRead, Some("4 KiB"), figures);
     let report = fixture::report("run", vec![fixture::stage("main", 0, vec![row])]);
     let text = brief(&report, &PLAIN);
     assert!(text.contains("measured    2.00 s of 3.00 s\n"), "{text}");

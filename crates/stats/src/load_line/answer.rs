@@ -1,7 +1,9 @@
 //! What is known of the answer after the probes so far.
 
+use plimsoll_model::ProbeRole;
+
 use super::steps::FOUND;
-use super::{Basis, LoadLine, LoadLineSearch, Probe, ProbePart, ProbeRole};
+use super::{Basis, LoadLine, LoadLineSearch, Probe, ProbePart};
 use crate::load_line::fit::{Counts, Fit, Point, fit_near};
 
 /// A fitted line whose interval is as wide as it is high says nothing, and none does that so few

@@ -1,7 +1,9 @@
 //! What comes next: which rate is probed, for how long, and what for.
 
+use plimsoll_model::ProbeRole;
+
 use super::answer::Best;
-use super::{LoadLineSearch, Probe, ProbeRole, Step};
+use super::{LoadLineSearch, Probe, Step};
 use crate::load_line::fit::Counts;
 
 /// Of a probe of the ramp that misses more than this part of a bound, the rate is too high.

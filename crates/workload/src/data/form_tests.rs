@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 
 use super::*;
+use crate::data::Generator;
 use crate::data::{Evidence, Received};
-use crate::data::{Generator, WrongKind};
 use crate::hash_text;
+use plimsoll_model::WrongKind;
 
 fn shaped(compress_per_mille: u32, dedupe_per_mille: u32) -> Generator {
     let rule = DataRule::Shaped { compress_per_mille, dedupe_per_mille };

@@ -2,65 +2,9 @@
 
 use std::cmp::Ordering;
 
+use plimsoll_model::WrongKind;
+
 use super::{BLOCK_BYTES, Content};
-
-/// What content that was read is instead of what it should be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum WrongKind {
-    /// The content of another object of this run.
-    OtherObject,
-    /// Another version of the same object.
-    OldVersion,
-    /// The same version of the same object, from another offset.
-    Shifted,
-    /// Zeros.
-    Zeroed,
-    /// One thing up to a point, another from there on.
-    Torn,
-    /// Right but for isolated bits or bytes.
-    Flipped,
-    /// Too few bytes, all of them right.
-    Short,
-    /// Too many bytes, the first of them right.
-    Long,
-    /// None of these.
-    Foreign,
-}
-
-impl WrongKind {
-    /// Holds every kind.
-    pub const ALL: [Self; 9] = [
-        Self::OtherObject,
-        Self::OldVersion,
-        Self::Shifted,
-        Self::Zeroed,
-        Self::Torn,
-        Self::Flipped,
-        Self::Short,
-        Self::Long,
-        Self::Foreign,
-    ];
-
-    /// Tells whether only the length is wrong.
-    pub const fn is_length(self) -> bool {
-        matches!(self, Self::Short | Self::Long)
-    }
-
-    /// Returns the kind's name in files and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::OtherObject => "other-object",
-            Self::OldVersion => "old-version",
-            Self::Shifted => "shifted",
-            Self::Zeroed => "zeroed",
-            Self::Torn => "torn",
-            Self::Flipped => "flipped",
-            Self::Short => "short",
-            Self::Long => "long",
-            Self::Foreign => "foreign",
-        }
-    }
-}
 
 /// Bytes kept from the first wrong one on.
 const HEAD_BYTES: usize = 16 << 10;

@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plimsoll_model::WorkerId;
+use plimsoll_model::{WorkerId, WrongKind};
 
 use super::super::{FileOp, FilePlan, FileStream};
 use super::*;
-use crate::data::WrongKind;
 use crate::plan::WorkloadFile;
 use crate::plan::spec::{FilesTarget, OneOrMany, SetSpec, TargetSpec, Targets, TreeSet};
 use crate::testing::{files_of, on_files};

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::data::WrongKind;
+use plimsoll_model::WrongKind;
 
 const KEY: u64 = 77;
 const GRANULE: u64 = 4_096;

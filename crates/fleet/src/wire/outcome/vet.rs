@@ -157,7 +157,7 @@ mod tests {
             let mut outcome = serde_json::from_str::<OutcomeDoc>(GOOD).unwrap();
             outcome.started_ns = started_s * 1_000_000_000;
             outcome.ended_ns = ended_s * 1_000_000_000;
-            bounds.hold(&outcome.outcome(offset.into()).unwrap(), offset)
+            bounds.hold(&outcome.outcome(offset.into()), offset)
         };
         // Both are known to a second, and the clocks may have drifted by another.
         assert!(holds(18, 32) && !holds(17, 32) && !holds(18, 33));

@@ -1,9 +1,10 @@
 //! A run cut into shards, each of some of its workers, and merged again in any order and grouping.
 
 use plimsoll_model::{
-    EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpRecord, RunId, StageId, WorkerId,
+    EndpointId, ErrorClass, JobId, JobWork, Moment, ObjectId, OpKind, OpRecord, RunId, StageId,
+    StageKind, WorkerId,
 };
-use plimsoll_record::schema::{FilesStage, LoopModel, MergedRun, MergedStage, StageJob, StageKind};
+use plimsoll_record::schema::{FilesStage, LoopModel, MergedRun, MergedStage, StageJob};
 use plimsoll_record::{Manifest, MergePart, OpLog, OpLogWriter, RecordError, RunDirectory, merge};
 use proptest::prelude::*;
 
@@ -61,7 +62,7 @@ impl Kind {
 
     fn jobs(self) -> Vec<StageJob> {
         let job = |group: u32| StageJob {
-            work: Some("randread".to_owned()),
+            work: Some(JobWork::RandRead),
             group: Some(group),
             ..StageJob::of(&format!("job-{group}"), 1, LoopModel::Closed)
         };

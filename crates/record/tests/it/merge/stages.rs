@@ -1,8 +1,10 @@
 //! Runs of several stages and jobs: which belong together, and which are refused.
 
-use plimsoll_model::{EndReason, OpRecord, StageId, WorkerId};
+use plimsoll_model::{
+    CacheState, EndReason, Interface, JobWork, OpRecord, StageId, StageKind, WorkerId,
+};
 use plimsoll_record::schema::{
-    FilesStage, LoopModel, MergedRun, MergedStage, ProcessUsage, Schedule, StageJob, StageKind,
+    FilesStage, LoopModel, MergedRun, MergedStage, ProcessUsage, Schedule, StageJob,
 };
 use plimsoll_record::{Manifest, MergePart, RecordError};
 use plimsoll_workload::{ArrivalLaw, RateProfile};
@@ -165,18 +167,19 @@ fn what_is_known_of_stages_on_files_adds_up() {
         held_count: 0,
         delay_max_ns: Some(offered),
     };
-    let of = |run_id: &str, caches: &str, gap: Option<u64>, jobs: &[(usize, &str, u64)]| {
+    let of = |run_id: &str, caches: CacheState, gap: Option<u64>, jobs: &[(usize, &str, u64)]| {
         let mut part = on_files(part(run_id, 0, &[(MEASURE, "read", 0, 10)]));
         let stage = &mut part.manifest.stages[0];
-        let interfaces = ["io_uring", run_id].map(|name| Some(name.to_owned()));
+        let own = if run_id == "a" { Interface::Libaio } else { Interface::Psync };
+        let interfaces = [Interface::IoUring, own].map(Some);
         let job = |interface| StageJob { interface, ..StageJob::of("j", 1, LoopModel::Open) };
         stage.jobs = interfaces.into_iter().map(job).collect();
         for (job, rate, offered) in jobs {
             stage.jobs[*job].schedule = Some(schedule(rate, *offered));
         }
         stage.files = Some(FilesStage {
-            caches: caches.to_owned(),
-            caches_reason: (caches == "cached").then(|| "not root".to_owned()),
+            caches: Some(caches),
+            caches_reason: (caches == CacheState::Cached).then(|| "not root".to_owned()),
             usage: Some(ProcessUsage { user_ns: 5, ..ProcessUsage::default() }),
             unverified_bytes: Some(7),
             look_gap_max_ns: gap,
@@ -185,16 +188,16 @@ fn what_is_known_of_stages_on_files_adds_up() {
         part
     };
     let parts = vec![
-        of("a", "dropped", Some(9), &[(0, "5/s", 50), (1, "1/s", 10)]),
-        of("b", "cached", None, &[(1, "2/s", 20)]),
-        of("c", "dropped", Some(11), &[(1, "1/s", 10)]),
+        of("a", CacheState::Dropped, Some(9), &[(0, "5/s", 50), (1, "1/s", 10)]),
+        of("b", CacheState::Cached, None, &[(1, "2/s", 20)]),
+        of("c", CacheState::Dropped, Some(11), &[(1, "1/s", 10)]),
     ];
     let whole = whole_of(parts);
     let files = whole.stages[0].files.as_ref().unwrap();
     let jobs = &whole.stages[0].jobs;
-    let interfaces: Vec<_> = jobs.iter().map(|job| job.interface.as_deref().unwrap()).collect();
-    assert_eq!(interfaces, ["io_uring", "unknown"]);
-    assert_eq!((&*files.caches, files.caches_reason.as_deref()), ("unknown", Some("not root")));
+    let interfaces: Vec<_> = jobs.iter().map(|job| job.interface).collect();
+    assert_eq!(interfaces, [Some(Interface::IoUring), None]);
+    assert_eq!((files.caches, files.caches_reason.as_deref()), (None, Some("not root")));
     assert_eq!(files.usage.map(|used| used.user_ns), Some(15));
     assert_eq!(files.unverified_bytes, Some(21));
     assert_eq!((files.look_gap_max_ns, files.uncertain_count), (Some(11), Some(4)));
@@ -242,10 +245,10 @@ fn a_workload_that_differs_stays_with_its_run() {
 
 fn with_jobs(
     mut part: MergePart<'static, RecordError>,
-    jobs: &[(&str, &str)],
+    jobs: &[(&str, JobWork)],
 ) -> MergePart<'static, RecordError> {
-    let job = |(name, work): &(&str, &str)| StageJob {
-        work: Some((*work).to_owned()),
+    let job = |(name, work): &(&str, JobWork)| StageJob {
+        work: Some(*work),
         ..StageJob::of(name, 1, LoopModel::Closed)
     };
     for stage in &mut part.manifest.stages {
@@ -295,11 +298,14 @@ fn runs_whose_stages_or_jobs_differ_are_refused_with_both_named() {
             "run a has preparing stage fill where run b has preparing stage make;",
         ),
         (
-            vec![with_jobs(file("a"), &[("x", "read")]), with_jobs(file("b"), &[("x", "write")])],
+            vec![
+                with_jobs(file("a"), &[("x", JobWork::Read)]),
+                with_jobs(file("b"), &[("x", JobWork::Write)]),
+            ],
             "in stage put run a has job x (read) where run b has job x (write);",
         ),
         (
-            vec![with_jobs(file("a"), &[("x", "read")]), with_jobs(file("b"), &[])],
+            vec![with_jobs(file("a"), &[("x", JobWork::Read)]), with_jobs(file("b"), &[])],
             "in stage put run a has job x (read) where run b has no further job;",
         ),
         (
