@@ -1,8 +1,9 @@
 """Holds what the program says of a run in other forms against its report, which `recount.py` holds:
-the exit code, the text, the exports, the SQL views, a comparison, a merge."""
+the exit code, the text, the page, the exports, the SQL views, warp's report, a comparison, a merge."""
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections import Counter
@@ -32,6 +33,8 @@ def hold(differ: Any, place: Path) -> None:
     if "load_lines" in report or not lines_of(report):
         return
     hold_text(differ, (place / "report.txt").read_text(), report)
+    hold_page(differ, read["page"], report)
+    hold_warp(differ, place, json.loads(read["warp"]))
     told = [of["throughput"]["value"] for of in json.loads(read["bencher"]).values()]
     known = [of["rates"]["ops_per_sec"] for *_, of in lines_of(report) if of["rates"]]
     differ.one("bencher: rates", sorted(filter(None, told)), sorted(filter(None, known)))
@@ -72,13 +75,69 @@ def exit_code(report: Json) -> int:
     return int(any(bad))
 
 
+def hold_near(differ: Any, label: str, told: str, value: float | None) -> None:
+    """Hold a figure as people read it, which has three digits."""
+    number, _, unit = told.partition(" ")
+    found = None if told == "–" else float(number.replace(",", "")) * UNITS.get(unit, 1)
+    same = found == value if None in (found, value) else abs(found - value) <= 5.1e-3 * value
+    differ.one(label, told, told if same else value)
+
+
+def hold_page(differ: Any, page: str, report: Json) -> None:
+    """Hold counts, rates and latencies in the tables of the page."""
+    def cells(text: str) -> list[str]:
+        each = re.findall(r"<t[hd].*?</t[hd]>", text, re.DOTALL)
+        return [html.unescape(re.sub("<[^>]+>", "", one)) for one in each]
+
+    told: dict[str, list[Any]] = {"counts": [], "rates": [], "latency": []}
+    for table in re.findall(r"<table.*?</table>", page, re.DOTALL):
+        heading, *rows = map(cells, re.findall(r"<tr.*?</tr>", table, re.DOTALL))
+        named = [dict(zip(heading[1:], row[1:], strict=True)) | {"kind": row[0]} for row in rows
+                 if not row[0].endswith((", first", ", last"))]
+        if "succeeded" in heading:
+            told["counts"] += named
+        if "average" in heading and heading[0] == "rate" or "rate" in heading[1:4]:
+            told["rates"] += [of for of in named if of["kind"]]
+        if heading[0].startswith("latency"):
+            parts = ("service time", "schedule delay")
+            own = [of for of in named if of["kind"].split(", ")[-1] not in parts]
+            told["latency"] += own
+    for what, named in told.items():
+        # On files there are no totals, and jobs are named.
+        lines = [line for line in lines_of(report)
+                 if line[2] != "total" or not line[1]["is_on_files"]]
+        kinds = [of["kind"].removesuffix(" latency").split(", ")[-1] for of in named]
+        differ.one(f"page: {what}", kinds, [kind for *_, kind, _ in lines])
+        for of, (stage, row, kind, known) in zip(named, lines, strict=False):
+            label, total = f"page: {stage['name']}, {row['name']}, {kind}", known["stage_total"]
+            if what == "counts":
+                hold_near(differ, f"{label}, succeeded", of["succeeded"], total["ops_ok_count"])
+                hold_near(differ, f"{label}, failed", of["failed"], total["ops_failed_count"])
+            elif what == "rates":
+                rate = of.get("average", of.get("rate", "–"))
+                hold_near(differ, f"{label}, rate", rate, (known["rates"] or {}).get("ops_per_sec"))
+            else:
+                for name in ("p50", "p99", "p99.9", "max"):
+                    value = known["latency_ns"][name.replace(".", "_")]
+                    hold_near(differ, f"{label}, {name}", of[name], value)
+
+
+def hold_warp(differ: Any, place: Path, told: Json) -> None:
+    """Hold the sums of warp's report against the op log."""
+    stages = json.loads((place / "run" / "run.json").read_text())["stages"]
+    measured = [of["index"] for of in stages if of["kind"] == "measure"]
+    counted = duckdb.sql(f"""SELECT kind, count(*), count(*) FILTER (outcome <> 'ok'),
+        coalesce(sum(bytes) FILTER (outcome = 'ok'), 0) FROM '{place}/run/ops/*.parquet'
+        WHERE measured AND stage IN {measured} GROUP BY kind""").fetchall()
+    names = ("total_requests", "total_errors", "total_bytes")
+    each = {kind: tuple(of[name] for name in names) for kind, of in told["by_op_type"].items()}
+    differ.one("warp's report", each, {kind: tuple(map(int, of)) for kind, *of in counted})
+
+
 def hold_text(differ: Any, text: str, report: Json) -> None:
     """Hold the table, the headline and what was measured."""
     def near(label: str, told: str, value: float | None) -> None:
-        number, _, unit = told.partition(" ")
-        found = None if told == "–" else float(number.replace(",", "")) * UNITS.get(unit, 1)
-        same = found == value if None in (found, value) else abs(found - value) <= 5.1e-3 * value
-        differ.one(f"text: {label}", told, told if same else value)
+        hold_near(differ, f"text: {label}", told, value)
 
     stages = [of for of in report["stages"] if of["is_result"]]
     lines, all_lines = text.splitlines(), lines_of(report)

@@ -205,6 +205,7 @@ def measure(program: Path, place: Path, number: int) -> str | None:
     asked = {"live.json": f"{run} run", "report.json": "analyze run --json"}
     asked |= {"report.txt": "analyze run", "ops.csv": "export run --format csv --output -"}
     asked |= {"bencher.json": "export run --format bencher --output -"}
+    asked |= {"page.html": "report run --output -", "warp.json": "as warp analyze --json run"}
     if number % 4 == 0:
         asked["other.json"] = f"{run} other --seed {number + 1_000_000}"
         asked["compare.json"] = "compare run other --json"
@@ -215,8 +216,8 @@ def measure(program: Path, place: Path, number: int) -> str | None:
                               check=False)
         exits[out] = done.returncode
         (place / out).write_text(done.stdout)
-        # 1: failures, or a schedule that was not kept. 2: nothing to compare, or to merge.
-        if done.returncode > (2 if out in ("compare.json", "merge.json") else 1):
+        # 1: failures, or a schedule that was not kept. 2: nothing to compare, to merge, or to show.
+        if done.returncode > (2 if out in ("compare.json", "merge.json", "warp.json") else 1):
             return f"{place}: `{words}` ended with {done.returncode}: {done.stderr}"
     (place / "exits.json").write_text(json.dumps(exits))
     return None
