@@ -69,6 +69,6 @@ pub use ring::{FilesJob, RingConfig, ring_slots, ring_threads};
 pub use seen::{JobSeen, PartSeen, RuleSeen};
 pub use server_names::ServerNames;
 pub use stage::{FilesJobs, ObjectsJob, StageWork, run_stage, stage_threads};
-pub use timing::{JobTiming, StageLimits, start_delay};
+pub use timing::{JobTiming, StageLimits};
 pub use virtual_time::VirtualTime;
 pub use watch::{StageRules, stop_time_min};

@@ -11,9 +11,9 @@ use plimsoll_workload::files::FileOp;
 use plimsoll_workload::objects::{PlannedOp, Subject};
 use plimsoll_workload::plan::{Cap, JobPacing, Think};
 use plimsoll_workload::trace::TraceTimes;
-use plimsoll_workload::{ArrivalLaw, Arrivals, Pacing, Random, mix64};
+use plimsoll_workload::{ArrivalLaw, Arrivals, Pacing, Random, mix64, start_delay};
 
-use crate::timing::{JobTiming, MeasuredSpan, OpsLeft, share_of, start_delay};
+use crate::timing::{JobTiming, MeasuredSpan, OpsLeft, share_of};
 
 const GAP_DOMAIN: u64 = 0x6761_7073;
 

@@ -8,7 +8,9 @@ use crate::instrument_tests::MS;
 use crate::ring_tests::Answer::{Fail, Right};
 use crate::ring_tests::{FILL, blocks, one_ms, run, run_file, stages, ten_ms, workload};
 use crate::testing::files_of;
-use crate::{JobTiming, ScheduleOutcome, start_delay};
+use plimsoll_workload::start_delay;
+
+use crate::{JobTiming, ScheduleOutcome};
 
 #[test]
 fn a_job_begins_after_its_delay_and_its_ramp_comes_on_top() {

@@ -9,11 +9,9 @@ use std::time::Duration;
 
 use plimsoll_model::{EndReason, ErrorClass, Moment, WorkerId};
 use plimsoll_workload::plan::{self, Amount, JobPacing, Think};
-use plimsoll_workload::{OpenLoop, Pacing, Random, StopRule};
+use plimsoll_workload::{OpenLoop, Pacing, StopRule};
 
 use crate::live::StopFlag;
-
-const DELAY_DOMAIN: u64 = 0x6465_6c61;
 
 /// When the operations of a job start and what ends it.
 #[derive(Clone, Debug)]
@@ -108,14 +106,6 @@ impl JobTiming {
             _ => None,
         }
     }
-}
-
-/// Returns how long after its stage's start the worker of that number begins. It is drawn from the
-/// range by the seed, so that whoever reads the record knows it as well.
-pub fn start_delay(range: &RangeInclusive<Duration>, seed: u64, worker: WorkerId) -> Duration {
-    let (min, max) = (range.start().as_nanos() as u64, range.end().as_nanos() as u64);
-    let mut draw = Random::new(seed, DELAY_DOMAIN, u64::from(worker.0));
-    Duration::from_nanos(min + draw.below(max.saturating_sub(min).saturating_add(1)))
 }
 
 /// Returns what one worker, the one of that number out of so many, is given of a limit.

@@ -7,10 +7,10 @@ use plimsoll_stats::{
     AmountSeries, BATCH_NS_MIN, BATCHES_MIN, BatchMetric, Batches, ConfidenceInterval, Percentile,
     STEADY_PARTS, STEADY_PARTS_COMPARED, Steady, SteadyRule,
 };
-use plimsoll_workload::{Metric, Precision, StopRule};
+use plimsoll_workload::{Metric, Precision, StopRule, start_delay};
 
 use crate::seen::{JobSeen, PartSeen, RuleSeen};
-use crate::timing::{JobTiming, Verdict, start_delay};
+use crate::timing::{JobTiming, Verdict};
 
 /// How often the rules are looked at.
 const CHECK: Duration = Duration::from_secs(1);

@@ -8,10 +8,7 @@ use plimsoll_analysis::WorkerRow;
 use plimsoll_model::{Moment, WorkerId};
 use plimsoll_record::schema::{self, Manifest, MergedJob, MergedRun};
 use plimsoll_workload::plan::{self, Plan};
-use plimsoll_workload::{Random, Share};
-
-/// Tells the draw of a worker's delay from other choices of the seed.
-const DELAY_DOMAIN: u64 = 0x6465_6c61;
+use plimsoll_workload::{Share, start_delay};
 
 /// How the workers of a stage are put into rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -214,7 +211,8 @@ impl ClientStage<'_> {
             let each = (own.workers_count / job.workers).max(1);
             // The delay was drawn for the number that it had in its own run.
             let number = WorkerId(own.worker_first + worker / each * each);
-            started.after(start_delay(job, self.seed, number)).after(job.ramp)
+            let delay = start_delay(&job.start_delay, self.seed, number);
+            started.after(delay).after(job.ramp)
         });
         Some((started, from))
     }
@@ -256,15 +254,6 @@ impl ClientStage<'_> {
         let job = self.planned.and_then(|(_, stage)| stage.jobs.get(job));
         job.map_or_else(Default::default, |job| (job.ramp, job.ramp_down))
     }
-}
-
-/// Returns the delay that was drawn for a worker, by its number in its own run's stage.
-fn start_delay(job: &plan::Job, seed: u64, worker: WorkerId) -> Duration {
-    let ns = |time: &Duration| time.as_nanos() as u64;
-    let (min, max) = (ns(job.start_delay.start()), ns(job.start_delay.end()));
-    let mut draw = Random::new(seed, DELAY_DOMAIN, u64::from(worker.0));
-    let delay = min + draw.below(max.saturating_sub(min).saturating_add(1));
-    Duration::from_nanos(delay)
 }
 
 /// What makes jobs share a row, and of which agent.

@@ -9,7 +9,7 @@ use plimsoll_analysis::{Depth, Question, RowAsked, Rows as RowsAsked, Span, Surv
 use plimsoll_driver::NullRings;
 use plimsoll_engine::{
     EngineConfig, FilesJobs, KeptOps, Live, RingConfig, StageContext, StageWork, StopFlag,
-    VirtualTime, run_stage, start_delay,
+    VirtualTime, run_stage,
 };
 use plimsoll_model::{
     Interface, Moment, OpRecord, Seed, SharedClock, StageId, StageKind, WallTime, WorkerId,
@@ -18,9 +18,9 @@ use plimsoll_record::schema::{
     self, Agent, FilesStage, LoopModel, Manifest, MergedJob, MergedRun, MergedStage, Schedule,
     Stage,
 };
-use plimsoll_workload::ArrivalLaw;
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::plan::{Placing, Plan, WorkloadFile};
+use plimsoll_workload::{ArrivalLaw, start_delay};
 
 use super::*;
 use crate::described;

@@ -22,7 +22,9 @@ pub mod trace;
 pub use keys::{ExistingObject, FileMember, KeyLayout, Keys};
 pub use objects::Verify;
 pub(crate) use pacing::MAX_IN_FLIGHT_MAX;
-pub use pacing::{ArrivalLaw, Arrivals, MAX_IN_FLIGHT_DEFAULT, OpenLoop, Pacing, RateProfile};
+pub use pacing::{
+    ArrivalLaw, Arrivals, MAX_IN_FLIGHT_DEFAULT, OpenLoop, Pacing, RateProfile, start_delay,
+};
 pub use plan::spec::DataFileSpec;
 pub use seed::{Permutation, PrefixHash, Random, hash_text, mix64};
 pub use share::Share;

@@ -4,6 +4,7 @@ mod profile;
 
 use std::fmt;
 use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -16,10 +17,20 @@ pub use profile::RateProfile;
 pub(crate) use profile::{in_units, rate as parse_rate};
 
 const ARRIVAL_DOMAIN: u64 = 0x6172_7276;
+/// Tells the draw of a worker's delay from other choices of the seed.
+const DELAY_DOMAIN: u64 = 0x6465_6c61;
 /// The most operations an open loop may have under way; each needs a session of its own.
 pub(crate) const MAX_IN_FLIGHT_MAX: u32 = 100_000;
 /// So many operations an open loop may have under way where nothing else is said.
 pub const MAX_IN_FLIGHT_DEFAULT: u32 = 1_024;
+
+/// Returns how long after its stage's start the worker of that number begins. It is drawn from the
+/// range by the seed, so that whoever reads the record knows it as well.
+pub fn start_delay(range: &RangeInclusive<Duration>, seed: u64, worker: WorkerId) -> Duration {
+    let (min, max) = (range.start().as_nanos() as u64, range.end().as_nanos() as u64);
+    let mut draw = Random::new(seed, DELAY_DOMAIN, u64::from(worker.0));
+    Duration::from_nanos(min + draw.below(max.saturating_sub(min).saturating_add(1)))
+}
 
 /// When operations start.
 #[derive(Clone, Debug, PartialEq)]
