@@ -71,6 +71,15 @@ pub(crate) struct TouchArgs {
     pub(crate) touch: Vec<BucketGlob>,
 }
 
+/// Permission to send files.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct AllowDirArgs {
+    /// Allow content of files below this directory, and names in them, to be sent to a store; by
+    /// default a workload that would send some is refused. Can be given several times
+    #[arg(long, value_name = "DIR")]
+    pub(crate) allow_dir: Vec<PathBuf>,
+}
+
 /// A storage benchmark that can prove its own numbers.
 #[derive(Debug, Parser)]
 #[command(

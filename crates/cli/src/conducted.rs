@@ -4,12 +4,12 @@
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use plimsoll_conduct::{
     BeforeMeasuring, BegunRun, Chooser, ConductError, Consent, ContentFiles, ContentFrom, Events,
     FileSettings, Observer, Reached, Recorded, Recording, RunRequest, RunSettings, RunTime, Runner,
@@ -24,8 +24,8 @@ use plimsoll_record::schema::Manifest;
 use plimsoll_report::{format, verdict};
 use plimsoll_results::Asked;
 use plimsoll_workload::mix64;
-use plimsoll_workload::plan::spec::{OracleTarget, QueueSpec, TargetSpec};
-use plimsoll_workload::plan::{self, Plan, TargetIndex, TargetSecrets, WorkloadFile};
+use plimsoll_workload::plan::spec::{OracleTarget, QueueSpec, TargetSpec, Targets as TargetSpecs};
+use plimsoll_workload::plan::{self, LocalFile, Plan, TargetIndex, TargetSecrets, WorkloadFile};
 
 use crate::access::AccessDoc;
 use crate::args::file::FileConductArgs;
@@ -39,7 +39,7 @@ use crate::store::{self, Asking, Hosts, Judged, Stores};
 use crate::syncstart::{time_until, wait_for};
 use crate::terminal::Terminal;
 use crate::ui::Ui;
-use crate::{environment, lower, manifest, pins, said, shown, signals};
+use crate::{environment, hosts, lower, manifest, pins, said, shown, signals};
 
 /// After so long an operation is given up where nobody says otherwise.
 const OP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -61,8 +61,6 @@ pub(crate) struct Settings<'a> {
     /// The hosts that may be sent secrets which neither the workload brings nor the command line;
     /// `None`: whichever the workload names.
     pub(crate) lends_to: Option<Hosts>,
-    /// The workload's file: what lies beside it goes wherever the workload says.
-    pub(crate) beside: Option<&'a Path>,
     /// What stands in for stores and files.
     pub(crate) stand_in: StandIn,
     /// How operations on objects are driven; without a number of threads by as many as are free.
@@ -88,8 +86,10 @@ pub(crate) struct Settings<'a> {
     pub(crate) max_error_rate: f64,
     /// How often cleaning is tried.
     pub(crate) clean_tries_max: u32,
-    /// Where the files may lie that the workload names.
+    /// Where files under test may lie, and scripts and keys that the workload names.
     pub(crate) allowed: AllowedDirs,
+    /// Where the files may lie whose content, or the names in them, go to a store.
+    pub(crate) reads: AllowedDirs,
     /// Traces that were read already.
     pub(crate) traces: Traces,
     /// Remarks to be kept with the run.
@@ -107,16 +107,41 @@ pub(crate) struct Settings<'a> {
 }
 
 impl<'a> Settings<'a> {
-    /// Refuses to send files of the user's to hosts that only a workload names.
+    /// Refuses to send a store files of the user's that only a workload names.
     fn check_sent(&self, file: &WorkloadFile) -> Result<()> {
-        match (&self.lends_to, &self.stand_in) {
-            (Some(named), StandIn::Nobody) => {
-                let is_unchecked = self.store.is_some_and(|args| args.tls_trust.insecure);
-                store::check_sent(file, named, self.beside, is_unchecked)
-            }
-            // Nothing is sent, or the user names all hosts.
-            _ => Ok(()),
-        }
+        let (Some(named), StandIn::Nobody) = (&self.lends_to, &self.stand_in) else {
+            // The user names all hosts, or nothing is sent.
+            return Ok(());
+        };
+        let is_store = match &file.targets {
+            TargetSpecs::Given => !named.is_empty(),
+            _ => hosts::specs(file).into_iter().any(|spec| {
+                matches!(spec, TargetSpec::S3(_) | TargetSpec::Swift(_) | TargetSpec::Seaweedfs(_))
+            }),
+        };
+        let is_kept = |of: &LocalFile| {
+            of.is_sent && (self.reads.is_any() || !self.reads.allows(Path::new(&of.path)))
+        };
+        let kept = file.local_files().into_iter().find(|of| is_store && is_kept(of));
+        kept.map_or(Ok(()), |LocalFile { field, path, .. }| {
+            Err(field
+                .refuse(format!(
+                    "this would send what is in `{path}` to a store; to allow it, add --allow-dir \
+                     with its directory or one above"
+                ))
+                .into())
+        })
+    }
+
+    /// Returns it with these as the only directories from which files may go to a store; any, where
+    /// none is named.
+    pub(crate) fn reading(self, allow_dirs: &[PathBuf]) -> Result<Self> {
+        let reads = match allow_dirs {
+            [] => AllowedDirs::ANY,
+            named => AllowedDirs::own(named)
+                .map_err(|error| anyhow!("{}; it has to exist (--allow-dir)", error.message))?,
+        };
+        Ok(Self { traces: Traces::within(reads.clone()), reads, ..self })
     }
 
     /// Returns those of a run that is printed to `output`.
@@ -126,7 +151,6 @@ impl<'a> Settings<'a> {
             secrets: TargetSecrets::default(),
             lends_credentials: true,
             lends_to: None,
-            beside: None,
             stand_in: StandIn::Nobody,
             threads: None,
             op_timeout: OP_TIMEOUT,
@@ -142,6 +166,7 @@ impl<'a> Settings<'a> {
             max_error_rate: 0.0,
             clean_tries_max: 1,
             allowed: AllowedDirs::ANY,
+            reads: AllowedDirs::ANY,
             traces: Traces::default(),
             notes: Vec::new(),
             show: None,
@@ -292,6 +317,7 @@ impl<'a> Settings<'a> {
         RunSettings {
             engine,
             files,
+            reads: self.reads.clone(),
             keeps_data: self.keeps_data,
             clean_tries_max: self.clean_tries_max,
             consent: self.consent.clone(),
@@ -315,7 +341,7 @@ pub(crate) struct Conducted {
 
 /// Judges a workload as a run would before it touches anything, and returns what it means.
 pub(crate) fn judge(file: &WorkloadFile, settings: &Settings<'_>) -> Result<Arc<Plan>> {
-    let file = with_files(file, &settings.allowed)?;
+    let file = with_files(file, &settings.reads)?;
     let mut plan = file.check().map_err(ConductError::from)?;
     settings.traces.clone().learn(&mut plan)?;
     let plan = Arc::new(plan);
@@ -383,7 +409,7 @@ impl Conducted {
         let ui = settings.output.ui();
         let time = settings.time();
         settings.check_sent(file)?;
-        let file = settings.asked_of(with_files(file, &settings.allowed)?.into_owned())?;
+        let file = settings.asked_of(with_files(file, &settings.reads)?.into_owned())?;
         let mut plan = file.check().map_err(ConductError::from)?;
         let (mustered, of_traces) = settings.muster(&mut plan, &ui)?;
         let plan = Arc::new(plan);
@@ -394,7 +420,7 @@ impl Conducted {
         let (seed, id) = (request.seed, request.id.clone());
         let mut reached = settings.stores(&time, seed, mustered.is_some());
         let mut on = Targets::of(&plan, &mut reached, &settings.stand_in, seed, &time)?;
-        let content = content_of(&plan, mustered.as_ref(), &settings.allowed)?;
+        let content = content_of(&plan, mustered.as_ref(), &settings.reads)?;
         if mustered.is_some() {
             on.by_agents();
             request.content = ContentFrom::Here(content.clone());

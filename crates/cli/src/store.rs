@@ -3,9 +3,8 @@
 mod asking;
 mod way;
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::{env, fmt, iter};
+use std::{fmt, iter};
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{
@@ -26,14 +25,12 @@ use plimsoll_http::{
 use plimsoll_model::Bytes;
 use plimsoll_oracle::Script;
 use plimsoll_report::format;
-use plimsoll_workload::plan::{
-    FieldPath, Job, Members, Plan, Secrets, SetIndex, TargetSecrets, WorkloadFile,
-};
+use plimsoll_workload::plan::{Job, Members, Plan, Secrets, SetIndex, TargetSecrets};
 
 use crate::args::requests::{Pair, RequestArgs, SignatureArg};
 use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs, TransportArg};
 use crate::args::{ByteSize, TlsArgs};
-use crate::{environment, hosts};
+use crate::environment;
 
 pub(crate) use self::asking::{Asking, credentials, keys_outlast};
 pub(crate) use self::way::{Way, identity};
@@ -151,55 +148,6 @@ fn check_lent<'e>(
         }
     }
     Ok(())
-}
-
-/// Refuses to send the content of a file of the user's, or the names in it, to hosts that only a
-/// workload names, or less safely than the user names them. What lies beside the workload came with
-/// it. `is_unchecked` tells whether the flags have any certificate accepted.
-pub(crate) fn check_sent(
-    file: &WorkloadFile,
-    named: &Hosts,
-    beside: Option<&Path>,
-    is_unchecked: bool,
-) -> Result<()> {
-    let file_path = beside.and_then(|beside| beside.canonicalize().ok());
-    // Much lies below the user's own directory that came with no workload.
-    let home = environment::variable("HOME").map(PathBuf::from);
-    let file_path = file_path.filter(|_| home.as_ref().is_some_and(|home| home.is_absolute()));
-    let homes = home.into_iter().chain([env::temp_dir()]);
-    let homes = homes.filter_map(|home| home.canonicalize().ok());
-    let beside = file_path.as_deref().and_then(Path::parent);
-    let beside = beside.filter(|beside| !homes.clone().any(|home| home.starts_with(beside)));
-    let is_hidden = |part: &OsStr| part.as_encoded_bytes().starts_with(b".");
-    let is_below = |path: &Path| {
-        let below = beside.and_then(|beside| path.strip_prefix(beside).ok());
-        below.is_some_and(|below| !below.iter().any(is_hidden))
-    };
-    let came_with_it = |path: &str| {
-        // What is not there is refused when it is read; what is and has no name is somebody's.
-        let path = Path::new(path);
-        let Ok(path) = path.canonicalize() else { return path.metadata().is_err() };
-        // What is no directory holds no names; of one that does, each may be a link.
-        let names = input::names_in(&AllowedDirs::ANY, &path).unwrap_or_default();
-        let mut entries = names.iter().map(|name| path.join(name));
-        let is_own = |entry: PathBuf| entry.canonicalize().map_or(true, |to| is_below(&to));
-        is_below(&path) && entries.all(is_own)
-    };
-    let own = |(field, path): &(FieldPath, String)| {
-        !field.to_string().starts_with("targets") && !came_with_it(path)
-    };
-    let Some((field, path)) = file.local_files().into_iter().find(own) else { return Ok(()) };
-    let Some(hosts) = hosts::named_in(file) else {
-        let why = "its content would go to hosts that cannot be told before; put the file beside \
-                   the workload";
-        return Err(field.refuse(why).into());
-    };
-    let sent = format!("what is in {path} ({field})");
-    let variables = [&S3_VARIABLES[..], &SWIFT_VARIABLES].concat();
-    let or = ", or put the file beside the workload";
-    let is_unchecked = !is_unchecked && hosts::takes_any_certificate(file);
-    let hosts = hosts.iter().map(|(host, is_plain)| (host, !is_plain));
-    check_lent(named, (&sent, &variables, or), is_unchecked, hosts)
 }
 
 /// Returns the hosts that the user names beside a file, by `--host` or its variable.
@@ -537,6 +485,13 @@ fn pairs(flag: &str, pairs: &[Pair]) -> Result<Vec<(String, String)>> {
 pub(crate) struct Hosts {
     endpoints: Vec<Endpoint>,
     tls: bool,
+}
+
+impl Hosts {
+    /// Tells whether none is named.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.endpoints.is_empty()
+    }
 }
 
 /// Reads `--host`; `https://` before its hosts means TLS as the flag does.

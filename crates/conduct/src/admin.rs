@@ -449,7 +449,7 @@ fn listed(
     let shown = path.display();
     let text = input::read_text_allowed(allowed, path, input::LIST_BYTES_MAX);
     let text = text.map_err(|error| format!("cannot read {shown}: {error}"))?;
-    if !allowed.is_any() && text.lines().nth(input::FOREIGN_NAMES_MAX).is_some() {
+    if allowed.is_foreign() && text.lines().nth(input::FOREIGN_NAMES_MAX).is_some() {
         return Err(format!("{shown} has more than {} lines", input::FOREIGN_NAMES_MAX));
     }
     let lines = text.lines().map(str::trim).enumerate();

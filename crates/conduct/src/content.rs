@@ -124,7 +124,9 @@ pub(crate) fn generators(
     allowed: &AllowedDirs,
 ) -> Result<Generators, ConductError> {
     let size_bytes = ContentFiles::size_bytes(&placed.plan);
-    if matches!(content, ContentFrom::Files) && !allowed.is_any() && size_bytes > FOREIGN_BYTES_MAX
+    if matches!(content, ContentFrom::Files)
+        && allowed.is_foreign()
+        && size_bytes > FOREIGN_BYTES_MAX
     {
         return refused(format!(
             "the files that content is made of hold {}, and at most {} are read here",

@@ -5,6 +5,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use plimsoll_driver_file::allowed_dirs::{AllowedDirs, LINK};
@@ -19,7 +20,8 @@ use plimsoll_workload::plan::Position;
 /// A directory, a pipe or a device is refused: what has no end would be read without end, and who
 /// opens a pipe waits for somebody to write to it.
 pub fn read_bounded(allowed: &AllowedDirs, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let bytes_max = if allowed.is_any() { bytes_max } else { bytes_max.min(FOREIGN_BYTES_MAX) };
+    let foreign_max = if allowed.is_foreign() { FOREIGN_BYTES_MAX } else { u64::MAX };
+    let bytes_max = bytes_max.min(foreign_max);
     bounded(open_regular(allowed, path)?, bytes_max)
 }
 
@@ -125,11 +127,16 @@ pub fn read_text_allowed(allowed: &AllowedDirs, path: &Path, bytes_max: u64) -> 
     text_of(read_bounded(allowed, path, bytes_max)?)
 }
 
+/// Opens a directory.
+pub(crate) fn open_directory(allowed: &AllowedDirs, path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    allowed.open(path, flags, Mode::empty()).map_err(in_words)
+}
+
 /// Returns the names of what is in a directory, in order; one that is not a string is left out.
 pub fn names_in(allowed: &AllowedDirs, path: &Path) -> io::Result<Vec<String>> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory = allowed.open(path, flags, Mode::empty()).map_err(in_words)?;
-    let entries = rustix::fs::Dir::read_from(directory)?.collect::<Result<Vec<_>, _>>()?;
+    let entries = rustix::fs::Dir::read_from(open_directory(allowed, path)?)?
+        .collect::<Result<Vec<_>, _>>()?;
     let names = entries.iter().filter_map(|entry| entry.file_name().to_str().ok());
     let names = names.filter(|name| ![".", ".."].contains(name));
     let mut names: Vec<String> = names.map(str::to_owned).collect();

@@ -58,6 +58,8 @@ pub struct RunSettings {
     pub engine: EngineConfig,
     /// How those on files are.
     pub files: FileSettings,
+    /// Where the files may lie whose content, or the names in them, go to a store.
+    pub reads: AllowedDirs,
     /// Whether what the run wrote stays.
     pub keeps_data: bool,
     /// How often cleaning is tried while a store sheds load or drops connections, at least 1.
@@ -82,6 +84,7 @@ impl Default for RunSettings {
                 keeps_data: false,
                 part: None,
             },
+            reads: AllowedDirs::ANY,
             keeps_data: false,
             clean_tries_max: 1,
             consent: Consent::by("--yes", false),
@@ -136,7 +139,7 @@ impl RunRequest {
     pub fn lay_out(mut self) -> Result<OpenRun, ConductError> {
         let mut placed = self.place(&BTreeMap::new())?;
         check_offers(&self.plan, &self.targets)?;
-        let allowed = &self.settings.files.allowed;
+        let allowed = &self.settings.reads;
         // They are held by what makes content, and nowhere else.
         let generators = generators(&placed, &std::mem::take(&mut self.content), allowed)?;
         let run = self.id.as_str();
@@ -342,7 +345,7 @@ impl OpenRun {
             |set: &plimsoll_workload::plan::Set| matches!(set.members, Members::Existing(_));
         let mut found = FoundObjects::new();
         if request.plan.sets.iter().any(is_there) {
-            let allowed = &request.settings.files.allowed;
+            let allowed = &request.settings.reads;
             found = stores.survey(&request.plan, &request.targets, allowed)?;
             self.placed = Arc::new(request.place(&found)?);
         }

@@ -3,6 +3,7 @@
 mod of_run;
 
 use std::io::Read;
+use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -68,11 +69,18 @@ fn read(of: &TraceOf, allowed: &AllowedDirs) -> Result<Trace, ConductError> {
     let mut builder = TraceBuilder::default();
     let kind = input::look_at(allowed, path).map(|(_, kind)| kind);
     let is_directory = matches!(kind, Ok(FileType::Directory));
-    if is_directory && !allowed.is_any() {
+    if is_directory && allowed.is_foreign() {
         return refused(format!("{} is a directory; here only files are replayed", of.file));
     }
     match (is_directory, of.format.as_deref()) {
-        (true, None | Some(OF_RUN)) => of_run::read(path, &mut builder)?,
+        (true, None | Some(OF_RUN)) => {
+            // Held, so that no link can take its place.
+            let held = input::open_directory(allowed, path);
+            let held =
+                held.map_err(|source| ConductError::Content { path: path.into(), source })?;
+            let opened = format!("/proc/self/fd/{}", held.as_raw_fd());
+            of_run::read(if allowed.is_any() { path } else { Path::new(&opened) }, &mut builder)?;
+        }
         (true, Some(_)) => {
             return refused(format!("{} is a directory, which no trace of that form is", of.file));
         }
@@ -101,7 +109,7 @@ fn of_file(
     let mut lines = 0u64;
     let scanned = scan(file, format, &mut |line, found| {
         lines += 1;
-        if lines > FOREIGN_LINES_MAX && !allowed.is_any() {
+        if lines > FOREIGN_LINES_MAX && allowed.is_foreign() {
             return Err(format!("at most {FOREIGN_LINES_MAX} lines of a trace are read here"));
         }
         take(builder, line, found);

@@ -21,7 +21,11 @@ pub const LINK: &str = "a symbolic link is in the way and is not followed";
 
 /// Where files may be opened: in these directories, or anywhere.
 #[derive(Clone, Debug, Default)]
-pub struct AllowedDirs(Option<Arc<[AllowedDir]>>);
+pub struct AllowedDirs {
+    /// `None`: anywhere.
+    dirs: Option<Arc<[AllowedDir]>>,
+    is_foreign: bool,
+}
 
 #[derive(Debug)]
 struct AllowedDir {
@@ -40,11 +44,11 @@ struct Located<'a> {
 
 impl AllowedDirs {
     /// Files are opened wherever they lie, as for the user who typed the command line.
-    pub const ANY: Self = Self(None);
+    pub const ANY: Self = Self { dirs: None, is_foreign: false };
 
     /// No file is opened.
     pub fn none() -> Self {
-        Self(Some(Arc::default()))
+        Self { dirs: Some(Arc::default()), is_foreign: true }
     }
 
     /// Opens the directories; what lies in them, and nothing else, can be opened from now on. A
@@ -63,22 +67,33 @@ impl AllowedDirs {
             let fd = fd.map_err(|errno| trouble::failed(what(), errno))?;
             Ok(AllowedDir { path: real, top, fd })
         };
-        Ok(Self(Some(paths.iter().map(open).collect::<Result<_, _>>()?)))
+        let dirs = Some(paths.iter().map(open).collect::<Result<_, _>>()?);
+        Ok(Self { dirs, is_foreign: true })
+    }
+
+    /// Like `only`, without limits on how much is read: for the user's own command line.
+    pub fn own(paths: &[PathBuf]) -> Result<Self, DriverError> {
+        Ok(Self { is_foreign: false, ..Self::only(paths)? })
+    }
+
+    /// Returns whether somebody else says what is opened, so that only so much of it is read.
+    pub const fn is_foreign(&self) -> bool {
+        self.is_foreign
     }
 
     /// Returns whether files can be opened wherever they lie.
     pub const fn is_any(&self) -> bool {
-        self.0.is_none()
+        self.dirs.is_none()
     }
 
     /// Returns whether a path lies in one of the directories now.
     pub fn allows(&self, path: &Path) -> bool {
-        self.0.as_ref().is_none_or(|all| locate(all, path).is_ok())
+        self.dirs.as_ref().is_none_or(|all| locate(all, path).is_ok())
     }
 
     /// Opens a path. What has become a link since it was looked at fails with [`Errno::LOOP`].
     pub fn open(&self, path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
-        match &self.0 {
+        match &self.dirs {
             None => rustix::fs::openat(CWD, path, flags, mode),
             Some(all) => locate(all, path)?.open(flags, mode),
         }
@@ -186,7 +201,7 @@ mod tests {
                 let place = place();
                 let link = place.inside.join("link");
                 symlink(place.outside.join(exchanged), &link).unwrap();
-                let all = place.allowed.0.as_ref().unwrap();
+                let all = place.allowed.dirs.as_ref().unwrap();
                 let located = locate(all, &place.inside.join(path)).unwrap();
                 let opened = || open(located.top, &located.below, READ, Mode::empty());
                 assert!(opened().is_ok(), "{path}");

@@ -29,6 +29,7 @@ pub use checked::{
     Amount, Change, Consent, FileNames, Files, Job, JobPacing, Members, NamedObjects, Objects,
     Plan, Search, Set, SetIndex, SharedContent, Stage, Target, TargetIndex, Think, Traced, Tree,
 };
+pub use local::LocalFile;
 pub use on_files::{FilesIn, OnFiles};
 pub use owed::Owed;
 pub use path::{FieldPath, InvalidField, Segment};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{CredentialArgs, Duration, OutputArgs, TlsArgs, TouchArgs};
+use super::{AllowDirArgs, CredentialArgs, Duration, OutputArgs, TlsArgs, TouchArgs};
 
 #[derive(Args, Debug)]
 pub(crate) struct CosbenchArgs {
@@ -17,6 +17,8 @@ pub(crate) struct CosbenchArgs {
     pub(crate) archive: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) touched: TouchArgs,
+    #[command(flatten)]
+    pub(crate) sent: AllowDirArgs,
     /// Write into and delete from every container that the workload names
     #[arg(long)]
     pub(crate) yes: bool,

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::file::{FileConductArgs, InterfaceArg, JobFileArgs};
 use super::s3::{ConductArgs, ServerProfileArgs, StoreArgs};
-use super::{OutputArgs, TouchArgs, YES};
+use super::{AllowDirArgs, OutputArgs, TouchArgs, YES};
 use plimsoll_conduct::Consent;
 
 #[derive(Args, Debug)]
@@ -34,6 +34,8 @@ pub(crate) struct RunArgs {
     pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) touched: TouchArgs,
+    #[command(flatten)]
+    pub(crate) sent: AllowDirArgs,
     /// Print the equivalent workload file (YAML) and exit
     #[arg(long, help_heading = "Output")]
     pub(crate) explain: bool,

@@ -109,15 +109,15 @@ pub(crate) fn as_cosbench(args: &CosbenchArgs) -> Result<ExitCode> {
         ..StoreArgs::of(args.credentials.clone(), args.tls.clone())
     };
     let ui = args.output.ui();
-    let settings = understood.settings(Settings {
+    let settings = Settings {
         store: Some(&store),
         lends_to: Some(store::named_hosts(&store)?),
-        beside: Some(&args.file),
         threads: args.threads,
         op_timeout: args.op_timeout.0,
         keeps_going: true,
         ..Settings::plain(&args.output, consent(args))
-    });
+    };
+    let settings = understood.settings(settings.reading(&args.sent.allow_dir)?);
     if args.check || args.explain {
         let plan = conducted::judge(&understood.lowered.file, &settings)
             .map_err(|error| understood.in_its_words(error))?;

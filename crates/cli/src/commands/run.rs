@@ -120,16 +120,16 @@ fn carry_out(args: &RunArgs, search: Option<&SearchArgs>) -> Result<ExitCode> {
 }
 
 fn settings<'a>(args: &'a RunArgs, conduct: &'a FileConductArgs) -> Result<Settings<'a>> {
-    Ok(Settings {
+    let settings = Settings {
         store: Some(&args.store),
         lends_to: Some(store::named_hosts(&args.store)?),
-        beside: Some(&args.file),
         serverprof: args.profile.serverprof.as_ref(),
         stand_in: stand_in(args)?,
         files: Some(conduct),
         keeps_data: args.keep_data,
         ..Settings::plain(&args.output, args.consent()).conducting(&args.conduct)
-    })
+    };
+    settings.reading(&args.sent.allow_dir)
 }
 
 /// Returns an error with its place in the file, where it is about a field of it.
@@ -187,6 +187,9 @@ fn refuse_reading(args: &RunArgs) -> Result<()> {
 
 /// Runs a job file of fio's.
 fn run_job_file(args: &RunArgs, text: &str, conduct: &FileConductArgs) -> Result<ExitCode> {
+    if !args.sent.allow_dir.is_empty() {
+        bail!("--allow-dir is for files that go to a store, and a fio job file names none");
+    }
     let settings = fio::Settings {
         reading: &args.reading,
         conduct,

@@ -378,129 +378,77 @@ fn a_file_makes_no_connection_less_safe_that_carries_a_secret_of_the_user() {
 }
 
 #[test]
-fn a_file_of_the_user_goes_to_no_host_that_only_a_workload_names() {
+fn what_is_in_a_file_of_the_user_goes_to_a_store_only_with_leave() {
+    let workload = |host: &str, set: &str, op: &str| {
+        format!(
+            "schema: plimsoll.workload/2\nname: t\ntargets: {{s3: {{hosts: '{host}'}}}}\n\
+             sets: {{s: {set}}}\n\
+             stages: [{{duration: 100ms, jobs: [{{work: {{objects: [{{{op}: s}}]}}}}]}}]\n"
+        )
+    };
+    let cosbench = |host: &str, files: &str| {
+        format!(
+            "<workload name='w'><storage type='s3' config='accesskey=k;secretkey=s;\
+             endpoint=http://{host}'/><workflow><workstage name='m'><work name='m' workers='1' \
+             totalOps='1'><operation type='filewrite' ratio='100' \
+             config='containers=c(1);files={files};fileselection=s'/></work></workstage>\
+             </workflow></workload>"
+        )
+    };
     for set in [
         "{existing: {list: FILE}}",
         "{count: 1, size: 10B, content: {files: [{path: FILE, bytes: 10}]}}",
+        "{named: {bucket: c, files: DIR}, shared: true, touch: true}",
+        "cosbench",
     ] {
         let stranger = Stranger::start();
         let host = &stranger.host;
         let directory = tempfile::tempdir().unwrap();
         let place = |name: &str| directory.path().join(name);
-        std::fs::create_dir(place("theirs")).unwrap();
-        for name in ["own.txt", "theirs/brought.txt"] {
-            std::fs::write(place(name), "OWNER-hush").unwrap();
+        for name in ["own", "theirs"] {
+            std::fs::create_dir(place(name)).unwrap();
+            std::fs::write(place(name).join("f.txt"), "OWNER-hush").unwrap();
         }
-        let op = if set.contains("list") { "get" } else { "put" };
-        let run_with = |file: &str, args: &[&str]| {
-            let workload = format!(
-                "schema: plimsoll.workload/2\nname: t\ntargets: {{s3: {{hosts: '{host}'}}}}\n\
-                 sets: {{s: {}}}\n\
-                 stages: [{{duration: 100ms, jobs: [{{work: {{objects: [{{{op}: s}}]}}}}]}}]\n",
-                set.replace("FILE", file)
-            );
-            std::fs::write(place("theirs/w.yaml"), workload).unwrap();
+        // A link in the directory that is allowed leads out of it.
+        std::os::unix::fs::symlink(place("own"), place("theirs/link")).unwrap();
+        let is_whole = set.contains("DIR") || set == "cosbench";
+        let run_with = |from: &str, args: &[&str]| {
+            let file = if is_whole { from.to_owned() } else { format!("{from}/f.txt") };
+            let op = if set.contains("list") { "get" } else { "put" };
+            let text = match set {
+                "cosbench" => cosbench(host, &file),
+                set => workload(host, &set.replace("FILE", &file).replace("DIR", &file), op),
+            };
+            std::fs::write(place("theirs/w"), text).unwrap();
             let mut command = plimsoll(directory.path());
-            command.args(["run", "theirs/w.yaml", "--access-key", ""]).args(args);
+            match set {
+                "cosbench" => command.args(["as", "cosbench", "theirs/w"]),
+                _ => command.args(["run", "theirs/w", "--access-key", ""]),
+            };
+            command.args(args).env("AWS_ENDPOINT_URL", format!("http://{host}"));
             let output = run(command);
             assert_ne!(output.status.code(), Some(0));
             stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ")
         };
-        std::os::unix::fs::symlink(place("own.txt"), place("theirs/link.txt")).unwrap();
-        std::fs::create_dir(place("theirs/.ssh")).unwrap();
-        std::fs::write(place("theirs/.ssh/id"), "OWNER-hush").unwrap();
-        std::os::unix::fs::symlink(place("theirs/.ssh/id"), place("theirs/shown.txt")).unwrap();
-        let files = [
-            "own.txt",
-            "theirs/../own.txt",
-            "theirs/link.txt",
-            "theirs/.ssh/id",
-            "theirs/shown.txt",
-        ];
-        for file in files {
-            let said = run_with(file, &[]);
-            let refused = format!("what is in {file} (sets.s.");
-            assert!(said.contains(&refused) && said.contains("--host"), "{set}: {said}");
-            assert_eq!(stranger.heard(), "", "{set}: {file}");
+        // Whether the host is named or not, and wherever the workload lies.
+        for (from, args) in [
+            ("own", &[][..]),
+            ("theirs", &[]),
+            ("theirs/../own", &["--allow-dir", "theirs"]),
+            ("theirs/link", &["--allow-dir", "theirs"]),
+            ("own", &["--allow-dir", "theirs", "--allow-dir", "theirs/f.txt"]),
+        ] {
+            let said = run_with(from, args);
+            assert!(said.contains("this would send what is in"), "{set}: {from}: {said}");
+            assert_eq!(stranger.heard(), "", "{set}: {from}");
         }
-        // What came with the workload goes where it says, and whatever is there to hosts that the
-        // user names.
-        let said = run_with("theirs/brought.txt", &[]);
+        let said = run_with("own", &["--allow-dir", "nowhere"]);
+        assert!(said.contains("cannot open the directory nowhere"), "{set}: {said}");
+        assert!(said.contains("it has to exist (--allow-dir)"), "{set}: {said}");
+        let said = run_with("own", &["--allow-dir", "theirs", "--allow-dir", "own"]);
+        assert!(!said.contains("this would send what is in"), "{set}: {said}");
         assert_ne!(stranger.heard(), "", "{set}: {said}");
-        // What lies beside it in the user's own directory need not have come with it.
-        let mut at_home = plimsoll(directory.path());
-        at_home.args(["run", "theirs/w.yaml", "--access-key", ""]).env("HOME", place("theirs"));
-        let said = stderr(&run(at_home));
-        assert!(said.contains("what is in theirs/brought.txt"), "{set}: {said}");
-        at_home = plimsoll(directory.path());
-        at_home.args(["run", "theirs/w.yaml", "--access-key", ""]).env_remove("HOME");
-        let said = stderr(&run(at_home));
-        assert!(said.contains("what is in theirs/brought.txt"), "{set}: {said}");
-        let said = run_with("own.txt", &["--host", host]);
-        assert!(!said.contains("would send"), "{set}: {said}");
-        let heard = stranger.heard();
-        let said = run_with("own.txt", &["--host", &format!("https://{host}")]);
-        assert!(said.contains("without TLS"), "{set}: {said}");
-        assert_eq!(stranger.heard(), heard, "{set}");
     }
-}
-
-#[test]
-fn a_file_without_a_name_came_with_no_workload() {
-    use std::io::{Seek as _, Write as _};
-
-    let stranger = Stranger::start();
-    let directory = tempfile::tempdir().unwrap();
-    let workload = format!(
-        "schema: plimsoll.workload/2\nname: t\ntargets: {{s3: {{hosts: '{}'}}}}\n\
-         sets: {{s: {{existing: {{list: /dev/stdin}}}}}}\n\
-         stages: [{{duration: 100ms, jobs: [{{work: {{objects: [{{get: s}}]}}}}]}}]\n",
-        stranger.host
-    );
-    std::fs::write(directory.path().join("w.yaml"), workload).unwrap();
-    let mut unlinked = tempfile::tempfile().unwrap();
-    unlinked.write_all(b"OWNER-hush\n").unwrap();
-    unlinked.rewind().unwrap();
-    let mut command = plimsoll(directory.path());
-    command.args(["run", "w.yaml", "--access-key", ""]).stdin(unlinked);
-    let said = stderr(&command.output().unwrap());
-    assert!(said.contains("what is in /dev/stdin (sets.s.existing.list)"), "{said}");
-    assert_eq!(stranger.heard(), "");
-}
-
-#[test]
-fn a_link_and_a_hidden_file_in_a_directory_that_a_workload_names_are_not_sent() {
-    let stranger = Stranger::start();
-    let directory = tempfile::tempdir().unwrap();
-    let place = |name: &str| directory.path().join(name);
-    std::fs::create_dir_all(place("theirs/d")).unwrap();
-    std::fs::write(place("own.txt"), "OWNER-hush").unwrap();
-    std::os::unix::fs::symlink(place("own.txt"), place("theirs/d/f1")).unwrap();
-    std::fs::create_dir(place("theirs/h")).unwrap();
-    std::fs::write(place("theirs/h/.env"), "OWNER-hush").unwrap();
-    let workload = format!(
-        "schema: plimsoll.workload/2\nname: t\n\
-         targets: {{e: {{s3: {{hosts: '{}', bucket: bench}}}}}}\n\
-         sets:\n\
-         \x20 o: {{on: e, shared: true, touch: true, named: {{bucket: bench, files: theirs/d}}}}\n\
-         stages:\n\
-         - {{jobs: [{{work: {{buckets: {{make: o}}}}}}]}}\n\
-         - {{jobs: [{{work: {{fill: o}}}}]}}\n",
-        stranger.host
-    );
-    for named in ["theirs/h", "theirs/d"] {
-        std::fs::write(place("theirs/w.yaml"), workload.replace("theirs/d", named)).unwrap();
-        let mut command = plimsoll(directory.path());
-        command.args(["run", "theirs/w.yaml", "--access-key", ""]);
-        let said = stderr(&run(command));
-        assert!(said.contains(&format!("what is in {named} (sets.o.named.files)")), "{said}");
-        assert_eq!(stranger.heard(), "");
-    }
-    // Nothing is sent where the workload is only explained, or run in virtual time.
-    let mut explain = plimsoll(directory.path());
-    explain.args(["run", "theirs/w.yaml", "--explain"]);
-    let output = run(explain);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 }
 
 #[test]

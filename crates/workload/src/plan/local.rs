@@ -1,9 +1,9 @@
 //! Local files that a workload names.
 //!
 //! A field that names a local file is marked where it is declared (`serialize_with =
-//! "names_a_file"`). [`WorkloadFile::local_files`] finds all of them by walking the workload as it
-//! is serialised, so whoever takes workloads from a network needs no list of fields, which could
-//! lack one.
+//! "names_a_file"`, or `"names_what_is_sent"`). [`WorkloadFile::local_files`] finds all of them by
+//! walking the workload as it is serialised, so whoever takes workloads from a network needs no
+//! list of fields, which could lack one.
 
 use serde::de::value::Error;
 use serde::ser::{self, Serialize, Serializer};
@@ -13,6 +13,19 @@ use super::spec::WorkloadFile;
 
 /// Marks such a field. It is the name of a newtype, which no format writes.
 const MARK: &str = "file of this machine";
+/// Marks one that names a file whose content, or the names in it, go to a store.
+const MARK_SENT: &str = "file of this machine that is sent";
+
+/// A local file or directory that a workload names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalFile {
+    /// The field that names it.
+    pub field: FieldPath,
+    /// Where it lies.
+    pub path: String,
+    /// Whether its content, or the names in it, go to a store.
+    pub is_sent: bool,
+}
 
 /// Serialises a field that names local files.
 pub(super) fn names_a_file<T: Serialize, S: Serializer>(
@@ -22,11 +35,19 @@ pub(super) fn names_a_file<T: Serialize, S: Serializer>(
     to.serialize_newtype_struct(MARK, field)
 }
 
+/// Serialises a field that names local files whose content, or the names in them, go to a store.
+pub(super) fn names_what_is_sent<T: Serialize, S: Serializer>(
+    field: &T,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    to.serialize_newtype_struct(MARK_SENT, field)
+}
+
 impl WorkloadFile {
-    /// Returns every local file and directory that the workload names, with its field.
-    pub fn local_files(&self) -> Vec<(FieldPath, String)> {
+    /// Returns every local file and directory that the workload names.
+    pub fn local_files(&self) -> Vec<LocalFile> {
         let mut found = Vec::new();
-        let walk = Walk { at: FieldPath::root(), is_file: false, found: &mut found };
+        let walk = Walk { at: FieldPath::root(), mark: None, found: &mut found };
         Self::serialize(self, walk).expect("nothing of it cannot be walked through");
         found
     }
@@ -34,11 +55,11 @@ impl WorkloadFile {
 
 type Walked = Result<(), Error>;
 
-/// Walks a value and keeps the texts within [`MARK`].
+/// Walks a value and keeps the texts within a mark.
 struct Walk<'f> {
     at: FieldPath,
-    is_file: bool,
-    found: &'f mut Vec<(FieldPath, String)>,
+    mark: Option<&'static str>,
+    found: &'f mut Vec<LocalFile>,
 }
 
 /// Walks a list or a map.
@@ -60,8 +81,8 @@ impl<'f> Walk<'f> {
 
 impl Inside<'_> {
     fn go<T: Serialize + ?Sized>(&mut self, at: FieldPath, value: &T) -> Walked {
-        let Walk { is_file, found, .. } = &mut self.walk;
-        value.serialize(Walk { at, is_file: *is_file, found })
+        let Walk { mark, found, .. } = &mut self.walk;
+        value.serialize(Walk { at, mark: *mark, found })
     }
 
     fn next<T: Serialize + ?Sized>(&mut self, value: &T) -> Walked {
@@ -114,8 +135,9 @@ impl<'f> Serializer for Walk<'f> {
     }
 
     fn serialize_str(self, text: &str) -> Walked {
-        if self.is_file {
-            self.found.push((self.at, text.to_owned()));
+        if let Some(mark) = self.mark {
+            let is_sent = mark == MARK_SENT;
+            self.found.push(LocalFile { field: self.at, path: text.to_owned(), is_sent });
         }
         Ok(())
     }
@@ -141,7 +163,8 @@ impl<'f> Serializer for Walk<'f> {
         name: &'static str,
         value: &T,
     ) -> Walked {
-        value.serialize(Self { is_file: self.is_file || name == MARK, ..self })
+        let mark = self.mark.or(Some(name).filter(|name| [MARK, MARK_SENT].contains(name)));
+        value.serialize(Self { mark, ..self })
     }
 
     fn serialize_newtype_variant<T: Serialize + ?Sized>(
@@ -267,7 +290,10 @@ mod tests {
     fn every_file_that_a_workload_names_is_found_with_its_field() {
         let file = WorkloadFile::from_yaml("all", ALL).unwrap();
         let found = file.local_files();
-        let found: Vec<String> = found.iter().map(|(at, path)| format!("{at} {path}")).collect();
+        let found: Vec<String> = found
+            .iter()
+            .map(|of| format!("{} {}{}", of.field, of.path, if of.is_sent { ", sent" } else { "" }))
+            .collect();
         assert_eq!(
             found,
             [
@@ -276,13 +302,13 @@ mod tests {
                 "targets.one.files.directory /one",
                 "targets.two.files.directory[0] /a",
                 "targets.two.files.directory[1] /b",
-                "sets.listed.existing.list keys.txt",
-                "sets.names.named.files /photos",
-                "sets.these.named.files[0].path /p/1",
-                "sets.made.content.files[0].path /c/1",
+                "sets.listed.existing.list keys.txt, sent",
+                "sets.names.named.files /photos, sent",
+                "sets.these.named.files[0].path /p/1, sent",
+                "sets.made.content.files[0].path /c/1, sent",
                 "sets.paths.paths[0] /dev/x",
                 "sets.paths.paths[1] /dev/y",
-                "sets.traced.trace.file t.log",
+                "sets.traced.trace.file t.log, sent",
             ]
         );
     }
@@ -327,8 +353,8 @@ mod tests {
         let known: BTreeSet<String> = file
             .local_files()
             .iter()
-            .flat_map(|(at, _)| {
-                at.form().replace("[]", "").split('.').map(str::to_owned).collect::<Vec<_>>()
+            .flat_map(|of| {
+                of.field.form().replace("[]", "").split('.').map(str::to_owned).collect::<Vec<_>>()
             })
             .collect();
         let unseen: Vec<&String> = like_a_file

@@ -52,7 +52,7 @@ pub use work_sets::{
     RemoveTree, RenameNames, StatNames,
 };
 
-use super::local::names_a_file;
+use super::local::{names_a_file, names_what_is_sent};
 use super::rules::{SloSpec, UntilSpec};
 use super::tree::{Tree, TreeError};
 use super::units::{Percent, RateRange, Time};

@@ -10,7 +10,7 @@ use plimsoll_conduct::{BucketGlob, ConductError, with_files};
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_http::Endpoint;
 use plimsoll_workload::plan::spec::TargetSpec;
-use plimsoll_workload::plan::{Members, Plan, WorkloadFile};
+use plimsoll_workload::plan::{LocalFile, Members, Plan, WorkloadFile};
 
 use crate::hosts;
 
@@ -54,9 +54,9 @@ impl Deref for Admitted {
 
 fn check_files(file: &WorkloadFile, allowed: &AllowedDirs) -> Result<(), ConductError> {
     let mut named = file.local_files().into_iter();
-    match named.find(|(_, path)| !is_allowed(path, allowed)) {
+    match named.find(|file| !is_allowed(&file.path, allowed)) {
         None => Ok(()),
-        Some((field, path)) => Err(field
+        Some(LocalFile { field, path, .. }) => Err(field
             .refuse(format!(
                 "the console does not allow work on `{path}`: start it with --allow-dir and a \
                  directory above it"

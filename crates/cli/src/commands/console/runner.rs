@@ -172,6 +172,7 @@ impl LocalRunner {
             // Other tools' workloads go on whatever fails.
             keeps_going: prepared.kind != SourceKind::Plimsoll,
             allowed: prepared.file.opens(),
+            reads: prepared.file.opens(),
             traces: Traces::within(prepared.file.opens()),
             ..Settings::plain(output, Consent::by(LEAVE, false).touching(touch))
         }

@@ -240,7 +240,7 @@ pub struct SizeSteps {
 #[serde(deny_unknown_fields)]
 pub struct DataFileSpec {
     /// Where it lies.
-    #[serde(serialize_with = "super::names_a_file")]
+    #[serde(serialize_with = "super::names_what_is_sent")]
     pub path: String,
     /// How large it is.
     pub bytes: u64,

@@ -107,7 +107,7 @@ impl NamesOf {
 #[serde(untagged)]
 pub enum FilesOf {
     /// All files of this directory, in the order of their names; it has no other directory in it.
-    #[serde(serialize_with = "super::names_a_file")]
+    #[serde(serialize_with = "super::names_what_is_sent")]
     In(String),
     /// These.
     These(Vec<DataFileSpec>),

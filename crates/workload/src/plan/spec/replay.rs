@@ -38,7 +38,7 @@ pub struct TraceSet {
 #[serde(deny_unknown_fields)]
 pub struct TraceOf {
     /// The file with the trace, or the directory of a run of plimsoll.
-    #[serde(serialize_with = "super::names_a_file")]
+    #[serde(serialize_with = "super::names_what_is_sent")]
     pub file: String,
     /// Its form: `s3-access-log`, `rgw-ops-log`, `rgw-access-log`, `minio-trace`, `warp`,
     /// `fio-iolog`, `ibm-cos`, `csv` or `plimsoll`; told by its content when left out.

@@ -170,7 +170,7 @@ pub struct ExistingOf {
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
-        serialize_with = "super::names_a_file"
+        serialize_with = "super::names_what_is_sent"
     )]
     pub list: Option<String>,
 }
