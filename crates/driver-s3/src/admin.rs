@@ -19,7 +19,7 @@ use crate::listing::{Listing, Walk};
 use crate::s3_request::{Property, S3Request};
 use crate::session::{BucketRequest, S3Session};
 use crate::xml::{self, Listed};
-use crate::{Credentials, error};
+use crate::{Credentials, error, request};
 
 mod bucket;
 mod mark;
@@ -168,7 +168,7 @@ impl Admin for S3Admin {
     }
 
     fn mark<'a>(&'a mut self, run: &'a str) -> Step<'a, ()> {
-        Box::pin(async move { self.put_made(format!("{run}\n").as_bytes()).await })
+        Box::pin(self.put_made(run))
     }
 
     fn is_marked(&mut self) -> Step<'_, Option<bool>> {
@@ -270,7 +270,8 @@ impl S3Admin {
         if self.versioning().await == Ok(Versioning::Enabled) {
             return Ok(());
         }
-        let result = self.call(BucketRequest::EnableVersioning).await;
+        let result =
+            self.call(BucketRequest::Put(Property::Versioning, request::VERSIONING_BODY)).await;
         result.map_err(|error| self.explained("cannot have versioning enabled", error))
     }
 
@@ -435,7 +436,7 @@ impl S3Admin {
     }
 
     /// Does a request about the bucket itself.
-    async fn call(&mut self, call: BucketRequest) -> Result<(), DriverError> {
+    async fn call(&mut self, call: BucketRequest<'_>) -> Result<(), DriverError> {
         let result = self.session.call_bucket(call).await.result;
         result.map_err(|error| self.overdue("asking for", error))
     }

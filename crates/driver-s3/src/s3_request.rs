@@ -79,7 +79,8 @@ pub(crate) enum S3Request<'a> {
     },
     DeleteBucket,
     GetBucket(Property),
-    EnableVersioning {
+    PutBucket {
+        property: Property,
         body_len: usize,
     },
 }
@@ -116,11 +117,12 @@ pub(crate) struct MarkedPage<'a> {
     pub(crate) id_marker: &'a str,
 }
 
-/// A property of the bucket that can be asked for.
+/// A property of the bucket that can be asked for, and some of them changed.
 #[derive(Clone, Copy)]
 pub(crate) enum Property {
     Versioning,
     ObjectLock,
+    Tagging,
 }
 
 /// Which of the headers that the options ask for a request carries.
@@ -135,6 +137,16 @@ pub(crate) enum HeaderSet {
     Extract,
 }
 
+impl Property {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Versioning => "versioning",
+            Self::ObjectLock => "object-lock",
+            Self::Tagging => "tagging",
+        }
+    }
+}
+
 impl S3Request<'_> {
     pub(crate) fn method(&self) -> &'static str {
         match self {
@@ -142,7 +154,7 @@ impl S3Request<'_> {
             | Self::PutPart { .. }
             | Self::Retain { .. }
             | Self::CreateBucket { .. }
-            | Self::EnableVersioning { .. } => "PUT",
+            | Self::PutBucket { .. } => "PUT",
             Self::Get { .. }
             | Self::GetPart { .. }
             | Self::GetMember { .. }
@@ -181,7 +193,7 @@ impl S3Request<'_> {
             | Self::CreateBucket { .. }
             | Self::DeleteBucket
             | Self::GetBucket(_)
-            | Self::EnableVersioning { .. } => None,
+            | Self::PutBucket { .. } => None,
         }
     }
 
@@ -196,7 +208,7 @@ impl S3Request<'_> {
             | Self::Retain { body_len, .. }
             | Self::CompleteUpload { body_len, .. }
             | Self::CreateBucket { body_len, .. }
-            | Self::EnableVersioning { body_len } => Some(*body_len as u64),
+            | Self::PutBucket { body_len, .. } => Some(*body_len as u64),
             _ => None,
         }
     }
@@ -209,7 +221,7 @@ impl S3Request<'_> {
             Self::DeleteMany { .. }
             | Self::Retain { .. }
             | Self::CompleteUpload { .. }
-            | Self::EnableVersioning { .. } => Some(b"application/xml"),
+            | Self::PutBucket { .. } => Some(b"application/xml"),
             Self::CreateBucket { body_len, .. } if *body_len > 0 => Some(b"application/xml"),
             Self::Form { content_type, .. } => Some(content_type.as_bytes()),
             _ => None,
@@ -279,10 +291,9 @@ impl S3Request<'_> {
             Self::ListUploads(page) => {
                 page.push_query(query, "max-uploads", "upload-id-marker", "uploads")
             }
-            Self::GetBucket(Property::Versioning) | Self::EnableVersioning { .. } => {
-                push_parameter(query, "versioning", "");
+            Self::GetBucket(property) | Self::PutBucket { property, .. } => {
+                push_parameter(query, property.name(), "");
             }
-            Self::GetBucket(Property::ObjectLock) => push_parameter(query, "object-lock", ""),
             _ => {}
         }
     }

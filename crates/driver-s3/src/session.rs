@@ -33,12 +33,15 @@ pub struct S3Session {
 
 /// A request about the bucket itself.
 #[derive(Clone, Copy)]
-pub(crate) enum BucketRequest {
+pub(crate) enum BucketRequest<'a> {
     Head,
-    Create { lock: bool },
+    Create {
+        lock: bool,
+    },
     Delete,
     Get(Property),
-    EnableVersioning,
+    /// Changes a property to what is in this document.
+    Put(Property, &'a [u8]),
 }
 
 impl Session for S3Session {
@@ -184,7 +187,7 @@ impl S3Session {
     }
 
     /// Does a request about the bucket itself, outside of what is measured.
-    pub(crate) async fn call_bucket(&mut self, call: BucketRequest) -> Completion {
+    pub(crate) async fn call_bucket(&mut self, call: BucketRequest<'_>) -> Completion {
         let lease = &self.lease();
         let connection = &mut self.connection;
         connection.body.clear();
@@ -205,9 +208,9 @@ impl S3Session {
                 let call = S3Request::CreateBucket { body_len: connection.body.len(), lock };
                 connection.call_with_document(lease, &call, DOCUMENT_BYTES_MAX).await
             }
-            BucketRequest::EnableVersioning => {
-                connection.body.extend_from_slice(request::VERSIONING_BODY);
-                let call = S3Request::EnableVersioning { body_len: connection.body.len() };
+            BucketRequest::Put(property, document) => {
+                connection.body.extend_from_slice(document);
+                let call = S3Request::PutBucket { property, body_len: document.len() };
                 connection.call_with_document(lease, &call, DOCUMENT_BYTES_MAX).await
             }
         }

@@ -14,11 +14,12 @@ const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// The parameters of a query that are part of what is signed, of those that this driver sends.
-const SUB_RESOURCES: [&str; 9] = [
+const SUB_RESOURCES: [&str; 10] = [
     "delete",
     "object-lock",
     "partNumber",
     "retention",
+    "tagging",
     "uploadId",
     "uploads",
     "versionId",
@@ -228,6 +229,11 @@ mod tests {
         assert_eq!(signer.resource, b"/b/k?uploadId=a/b&uploads");
         signer.begin("GET", "b", b"/", b"max-keys=5");
         assert_eq!(signer.resource, b"/b/");
+        // Each property of a bucket that is asked for.
+        for property in ["object-lock", "tagging", "versioning"] {
+            signer.begin("GET", "b", b"/", property.as_bytes());
+            assert_eq!(signer.resource, format!("/b/?{property}").as_bytes());
+        }
     }
 
     #[test]

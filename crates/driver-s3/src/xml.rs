@@ -187,15 +187,20 @@ impl ListedPage {
 /// Returns the text of the element at `path`, or `None` if the document has none there or breaks
 /// off before.
 pub(crate) fn parse_value(xml: &[u8], path: &str) -> Option<String> {
-    let mut value = None;
+    parse_values(xml, path)?.pop()
+}
+
+/// Returns the texts of all elements at `path`, or `None` if the document breaks off.
+pub(crate) fn parse_values(xml: &[u8], path: &str) -> Option<Vec<String>> {
+    let mut values = Vec::new();
     walk(xml, |at, text| {
         if at == path {
-            value = Some(text.trim().to_owned());
+            values.push(text.trim().to_owned());
         }
         Ok(())
     })
     .ok()?;
-    value
+    Some(values)
 }
 
 /// Returns what an answer's body says if it is an `<Error>` document, whole or not.

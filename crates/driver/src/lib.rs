@@ -409,10 +409,6 @@ pub struct Dates {
     pub modified: String,
 }
 
-/// The object that says of the bucket in which it lies that a run of plimsoll made it; its content
-/// names the run.
-pub const MADE_MARK: &str = "plimsoll/made";
-
 /// Administration of a target, outside of what is measured: one bucket, directory or collection of
 /// it, which is its root here.
 pub trait Admin {
@@ -485,8 +481,8 @@ pub trait Admin {
         Box::pin(std::future::ready(Ok(Some(false))))
     }
 
-    /// Removes the bucket with the mark in it, and tells whether it was there. A bucket that holds
-    /// anything else is refused and left as it is.
+    /// Removes the bucket, and tells whether it was there. One that holds anything is refused and
+    /// left as it is.
     fn remove_bucket(&mut self) -> Step<'_, bool> {
         Box::pin(std::future::ready(Err(DriverError::unsupported())))
     }

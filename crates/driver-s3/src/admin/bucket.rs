@@ -1,59 +1,36 @@
-//! Buckets that runs make and remove: the mark in them, and removing one that holds nothing else.
+//! Buckets that runs make and remove: how they are marked, and removing one that is empty.
 
-use plimsoll_driver::{
-    ContentSink, ContentSource, CreatedRoot, DriverError, MADE_MARK, MissingRoot, Operation,
-    Session,
-};
+use plimsoll_driver::{CreatedRoot, DriverError, MissingRoot};
 use plimsoll_model::ErrorClass;
 
-use super::{S3Admin, Versioning, optional, unless_silent};
-use crate::s3_request::S3Request;
+use super::{S3Admin, optional};
+use crate::s3_request::{Property, S3Request};
 use crate::session::BucketRequest;
+use crate::xml;
 
 /// How a server names itself that deletes buckets that are not empty
 /// (`weed s3 -allowDeleteBucketNotEmpty`, which is the default).
 const DELETES_WHAT_IS_IN_IT: &str = "SeaweedFS";
 /// Why a bucket stays that the run created.
 const IN_USE: &str = "somebody else uses it";
-/// No mark has more of a text.
-const TEXT_BYTES_MAX: usize = 1 << 10;
-
-/// A short text.
-struct Text<'a>(&'a [u8]);
-
-impl ContentSource for Text<'_> {
-    fn size(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn fill(&mut self, offset: u64, buffer: &mut [u8]) {
-        let from = offset as usize;
-        buffer.copy_from_slice(&self.0[from..from + buffer.len()]);
-    }
-}
-
-/// Keeps a short text.
-#[derive(Default)]
-struct Kept(Vec<u8>);
-
-impl ContentSink for Kept {
-    fn restart(&mut self) {
-        self.0.clear();
-    }
-
-    fn accept(&mut self, bytes: &[u8]) {
-        let room = TEXT_BYTES_MAX.saturating_sub(self.0.len());
-        self.0.extend_from_slice(&bytes[..bytes.len().min(room)]);
-    }
-}
+/// The tag that says of a bucket that a run of plimsoll made it; its value names the run.
+/// Credentials that may only write objects cannot set it.
+const MADE_TAG: &str = "plimsoll-made";
 
 impl S3Admin {
-    /// Notes in the bucket that a run made it, in that text.
-    pub(super) async fn put_made(&mut self, text: &[u8]) -> Result<(), DriverError> {
-        let content = &mut Text(text);
-        let put = Operation::Put { key: MADE_MARK, content };
-        let result = self.session.execute(None, put).await.result;
-        result.map_err(|error| self.explained("cannot be marked as made by this run", error))
+    /// Notes in the bucket that a run made it, where the store takes tags.
+    pub(super) async fn put_made(&mut self, run: &str) -> Result<(), DriverError> {
+        let tags = format!(
+            "<Tagging xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><TagSet><Tag>\
+             <Key>{MADE_TAG}</Key><Value>{run}</Value></Tag></TagSet></Tagging>"
+        );
+        match self.call(BucketRequest::Put(Property::Tagging, tags.as_bytes())).await {
+            // The store has no tags of buckets.
+            Err(error) if matches!(error.status, Some(404 | 405 | 501)) => Ok(()),
+            put => {
+                put.map_err(|error| self.explained("cannot be marked as made by this run", error))
+            }
+        }
     }
 
     /// Tells whether the bucket is there, and whether a run made it.
@@ -67,15 +44,15 @@ impl S3Admin {
             // A list says why.
             Err(error) => drop(self.explain(error).await?),
         }
-        let stat = Operation::Stat { key: MADE_MARK, version: None };
-        match self.session.execute(None, stat).await.result {
-            Ok(()) => Ok(Some(true)),
-            Err(error) if matches!(error.status, Some(403 | 404)) => Ok(Some(false)),
-            Err(error) => Err(self.explained("cannot be listed", error)),
-        }
+        // One without tags is answered with 404, a store without them with others.
+        let asked = optional(self.call(BucketRequest::Get(Property::Tagging)).await);
+        let asked = asked.map_err(|error| self.explained("cannot be read", error))?;
+        let tags = xml::parse_values(self.session.answer_body(), "Tagging/TagSet/Tag/Key");
+        let is_made = |tags: Vec<String>| tags.iter().any(|tag| tag == MADE_TAG);
+        Ok(Some(asked.is_some() && tags.is_some_and(is_made)))
     }
 
-    /// Removes the bucket if it holds nothing but the mark.
+    /// Removes the bucket if it is empty.
     pub(super) async fn remove_empty(&mut self) -> Result<bool, DriverError> {
         match self.call(BucketRequest::Head).await {
             Ok(()) => {}
@@ -83,9 +60,9 @@ impl S3Admin {
             // A list says why.
             Err(error) => drop(self.explain(error).await?),
         }
-        let found = self.survey_objects("", Some(2), true).await;
+        let found = self.survey_objects("", Some(1), true).await;
         let found = found.map_err(|error| self.explained("cannot be read", error))?;
-        if let Some(other) = found.iter().find(|object| object.key != MADE_MARK) {
+        if let Some(other) = found.first() {
             let message = format!(
                 "bucket `{}` is not removed: it holds other objects, such as `{}`",
                 self.bucket(),
@@ -93,28 +70,10 @@ impl S3Admin {
             );
             return Err(DriverError::new(ErrorClass::Precondition, message));
         }
-        let cannot = "cannot be removed";
-        let mut mark = None;
-        if !found.is_empty() {
-            let mut kept = Kept::default();
-            let (key, sink) = (MADE_MARK, &mut kept);
-            let get = Operation::Get { key, range: None, version: None, sink };
-            let read = self.session.execute(None, get).await.result;
-            read.map_err(|error| self.explained(cannot, error))?;
-            let removed = self.remove_made().await;
-            removed.map_err(|error| self.explained(cannot, error))?;
-            mark = Some(kept.0);
-        }
         match self.call(BucketRequest::Delete).await {
             Ok(()) => Ok(true),
             Err(error) if error.status == Some(404) => Ok(true),
-            Err(error) => {
-                if let Some(mark) = mark {
-                    // The bucket stays, so it is to say whose it is.
-                    let _ = self.put_made(&mark).await;
-                }
-                Err(self.explained(cannot, error))
-            }
+            Err(error) => Err(self.explained("cannot be removed", error)),
         }
     }
 
@@ -148,20 +107,5 @@ impl S3Admin {
         }
         self.has_created = false;
         Ok(Some(CreatedRoot::Removed))
-    }
-
-    /// Removes the mark with all of its versions.
-    async fn remove_made(&mut self) -> Result<(), DriverError> {
-        let versioning = unless_silent(self.versioning().await)?;
-        if matches!(versioning, Ok(Versioning::Never)) || versioning.is_err() {
-            return self.remove_one(MADE_MARK).await;
-        }
-        let mut versions = self.survey_versions(MADE_MARK, None).await?;
-        versions.retain(|found| found.key == MADE_MARK);
-        if versions.is_empty() {
-            return Ok(());
-        }
-        let versions = versions.iter().map(|found| (&*found.key, Some(&*found.version)));
-        self.session.remove(versions, false).await.result
     }
 }

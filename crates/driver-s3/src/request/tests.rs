@@ -72,7 +72,11 @@ fn request_lines() {
         (S3Request::CreateBucket { body_len: 0, lock: false }, "PUT /examplebucket"),
         (S3Request::GetBucket(Property::Versioning), "GET /examplebucket?versioning="),
         (S3Request::GetBucket(Property::ObjectLock), "GET /examplebucket?object-lock="),
-        (S3Request::EnableVersioning { body_len: 1 }, "PUT /examplebucket?versioning="),
+        (S3Request::GetBucket(Property::Tagging), "GET /examplebucket?tagging="),
+        (
+            S3Request::PutBucket { property: Property::Versioning, body_len: 1 },
+            "PUT /examplebucket?versioning=",
+        ),
         (
             S3Request::Retain { key: "k", version: Some("1"), body_len: 1 },
             "PUT /examplebucket/k?retention=&versionId=1",

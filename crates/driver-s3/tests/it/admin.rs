@@ -181,8 +181,16 @@ fn a_bucket_tells_by_its_mark_who_made_it() {
     let error = told(vec![head(403), denied]).0.unwrap_err();
     let sentence = "bucket `bucket` cannot be read with these credentials: AccessDenied";
     assert!(error.message.starts_with(sentence), "{error}");
-    assert_eq!(told(vec![head(200), head(404)]), (Ok(Some(false)), 2));
-    assert_eq!(told(vec![head(200), head(200)]), (Ok(Some(true)), 2));
+    let tagged = |key: &str| {
+        let tag = format!("<Tag><Key>{key}</Key><Value>a-run</Value></Tag>");
+        let other = "<Tag><Key>owner</Key><Value>plimsoll-made</Value></Tag>";
+        answer(200, &format!("<Tagging><TagSet>{other}{tag}</TagSet></Tagging>"))
+    };
+    let none = || answer(404, &error_xml("NoSuchTagSet"));
+    assert_eq!(told(vec![head(200), none()]), (Ok(Some(false)), 2));
+    assert_eq!(told(vec![head(200), answer(501, &error_xml("NotImplemented"))]).0, Ok(Some(false)));
+    assert_eq!(told(vec![head(200), tagged("else")]), (Ok(Some(false)), 2));
+    assert_eq!(told(vec![head(200), tagged("plimsoll-made")]), (Ok(Some(true)), 2));
     for answers in [vec![head(503), head(503)], vec![head(200), head(503)]] {
         let error = told(answers).0.unwrap_err();
         assert!(error.message.starts_with("bucket `bucket` cannot be "), "{error}");
@@ -200,37 +208,33 @@ fn a_bucket_tells_by_its_mark_who_made_it() {
     let fake = Fake::answering(vec![head(200)]);
     block_on(admin(&fake, None).mark("a-run")).unwrap();
     let request = &fake.requests()[0];
-    assert!(request.starts_with("PUT /bucket/plimsoll/made HTTP/1.1\r\n"), "{request}");
-    assert!(request.ends_with("\r\n\r\na-run\n"), "{request}");
+    assert!(request.starts_with("PUT /bucket?tagging= HTTP/1.1\r\n"), "{request}");
+    let tag = "<Tag><Key>plimsoll-made</Key><Value>a-run</Value></Tag>";
+    assert!(request.contains(tag), "{request}");
 }
 
 #[test]
-fn a_bucket_is_removed_with_its_mark_alone() {
+fn a_bucket_is_removed_only_while_it_is_empty() {
     let removed = |answers| {
         let fake = Fake::answering(answers);
         let removed = block_on(admin(&fake, None).remove_bucket());
         let asked = fake.requests();
         let verbs = asked.iter().map(|request| request.split(' ').next().unwrap());
-        (removed, verbs.collect::<Vec<_>>().join(" "), asked.last().cloned())
+        (removed, verbs.collect::<Vec<_>>().join(" "))
     };
     let no_content = || head(204);
     assert_eq!(removed(vec![head(404)]).0, Ok(false));
-    let (empty, verbs, _) = removed(vec![head(200), page(&[]), no_content()]);
+    let (empty, verbs) = removed(vec![head(200), page(&[]), no_content()]);
     assert_eq!((empty, &*verbs), (Ok(true), "HEAD GET DELETE"));
-    let marked = || vec![head(200), page(&["plimsoll/made"]), answer(200, "a-run"), unversioned()];
-    let deleted = || answer(200, "<DeleteResult/>");
-    let (ours, verbs, _) = removed([marked(), vec![deleted(), no_content()]].concat());
-    assert_eq!((ours, &*verbs), (Ok(true), "HEAD GET GET GET POST DELETE"));
-    // What came in between keeps the bucket, and the bucket its mark.
+    // What came in between keeps the bucket.
     let full = answer(409, &error_xml("BucketNotEmpty"));
-    let (kept, verbs, last) = removed([marked(), vec![deleted(), full, head(200)]].concat());
+    let (kept, verbs) = removed(vec![head(200), page(&[]), full]);
     let error = kept.unwrap_err();
     let told = "bucket `bucket` cannot be removed: BucketNotEmpty";
     assert!(error.message.starts_with(told), "{error}");
-    assert_eq!(verbs, "HEAD GET GET GET POST DELETE PUT");
-    assert!(last.unwrap().ends_with("\r\n\r\na-run"));
-    // One with anything else in it is not touched.
-    let (foreign, verbs, _) = removed(vec![head(200), page(&["a", "plimsoll/made"])]);
+    assert_eq!(verbs, "HEAD GET DELETE");
+    // One with anything in it is not touched.
+    let (foreign, verbs) = removed(vec![head(200), page(&["a"])]);
     let told = "bucket `bucket` is not removed: it holds other objects, such as `a`";
     assert_eq!((foreign.unwrap_err().message.as_str(), &*verbs), (told, "HEAD GET"));
 }
