@@ -124,12 +124,13 @@ pub struct Job<'a> {
 }
 
 /// How a run that came to its end went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// All is as it should be.
     Good,
-    /// Something about the result is not, such as too many failures.
-    Flawed,
+    /// Something about the result is not, such as too many failures; with what is to be said of it
+    /// wherever the run is named.
+    Flawed(Option<String>),
 }
 
 /// Who carries workloads out.

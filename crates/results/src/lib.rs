@@ -56,7 +56,7 @@ pub use export::{Export, ExportFormat};
 pub use export_trace::{Trace, TraceAsked, TraceWritten};
 pub use flaws::flaws;
 pub use merging::{RawWritten, parts, write_raw};
-pub use open::{Opened, Origin, Record, RecordStage, Source, only_sums, open, runs};
+pub use open::{Opened, Origin, Record, RecordStage, Source, degraded, only_sums, open, runs};
 pub use report::typed_again;
 pub use verdict::client_facts;
 pub use warp_file::WarpFile;

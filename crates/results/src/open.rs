@@ -144,6 +144,12 @@ impl OpSource for Source {
     }
 }
 
+/// Says what is missing of a run that lost agents.
+pub fn degraded(manifest: &Manifest) -> Option<String> {
+    let lost = lost(&agents(manifest))?;
+    Some(format!("DEGRADED: {lost}, so its rates are partial"))
+}
+
 impl Record {
     /// Returns what a stage is called in a report; nothing of one that the record does not have.
     pub(crate) fn stage_title(&self, id: StageId) -> &str {
@@ -174,8 +180,7 @@ impl Record {
 
     /// Says what is missing of a run that lost agents, where whoever shows it has no place for it.
     pub fn degraded(&self) -> Option<String> {
-        let lost = lost(&agents(self.manifest()?))?;
-        Some(format!("DEGRADED: {lost}, so its rates are partial"))
+        degraded(self.manifest()?)
     }
 
     /// Refuses a record of which no operation is left, though there were some.

@@ -110,6 +110,8 @@ fn a_console_goes_on_without_an_agent_that_dies() {
     fleet.agents[1].signal(Signal::KILL);
     let run = served.wait("w1", &["failed", "finished", "terminated", "cancelled"]);
     assert_eq!(run["state"], "failed", "{run}");
+    let why = run["error"].as_str().unwrap_or_default();
+    assert!(why.starts_with("DEGRADED: ") && why.contains("driver2"), "{run}");
     assert_eq!(lost(&served), ("degraded".into(), vec![false, true]));
     // The one that is left carries out what comes next.
     until(&served, "/agents", |doc| {

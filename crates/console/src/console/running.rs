@@ -210,7 +210,7 @@ fn carry_out(
         Err(_) | Ok(_) if is_cancelled => Outcome { state: State::Cancelled, error: None },
         Err(_) | Ok(_) if is_closing => failed("the console was ended while this ran".to_owned()),
         Ok(Verdict::Good) => Outcome { state: State::Finished, error: None },
-        Ok(Verdict::Flawed) => Outcome { state: State::Failed, error: None },
+        Ok(Verdict::Flawed(error)) => Outcome { state: State::Failed, error },
         Err(error) => failed(error),
     }
 }
@@ -239,7 +239,9 @@ fn finish(
     }
     running.watch.remark("info", &format!("{number} is {}", outcome.state.name()));
     // Whoever sees that it has ended sees how its stages have.
-    running.watch.end_stages(under_way, waiting, error.as_deref());
+    // Of a run that came to its end it is no stage's.
+    let of_stage = error.as_deref().filter(|_| outcome.state != State::Failed);
+    running.watch.end_stages(under_way, waiting, of_stage);
     // Read before its file may go.
     let text = disk::read_text(&console.sealed(number)).unwrap_or_default();
     let settled =

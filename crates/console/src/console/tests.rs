@@ -78,7 +78,7 @@ impl Runner for Fake {
         }
         assert!(!text.contains("panics"), "as it was told");
         match text {
-            text if text.contains("flawed") => Ok(Verdict::Flawed),
+            text if text.contains("flawed") => Ok(Verdict::Flawed(None)),
             text if text.contains("fails") => Err("the store is away".to_owned()),
             _ => Ok(Verdict::Good),
         }

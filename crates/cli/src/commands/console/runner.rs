@@ -14,6 +14,8 @@ use plimsoll_console::{
 use plimsoll_dialects::fio::is_job_file;
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_http::{Endpoint, PORT_PLAIN, PORT_TLS, Scheme, expand_hosts, split_scheme};
+use plimsoll_record::RunDirectory;
+use plimsoll_results::degraded;
 use plimsoll_workload::plan::spec::TargetSpec;
 use plimsoll_workload::plan::{Plan, ReadError, Source, Stage, WorkloadFile};
 
@@ -361,7 +363,11 @@ impl Runner for LocalRunner {
         }
         match finished.map_err(in_words)? {
             true => Ok(Verdict::Good),
-            false => Ok(Verdict::Flawed),
+            false => {
+                let record = RunDirectory::open(job.run_directory);
+                let manifest = record.and_then(|record| record.read_manifest());
+                Ok(Verdict::Flawed(manifest.ok().as_ref().and_then(degraded)))
+            }
         }
     }
 
