@@ -227,12 +227,17 @@ impl AccessDoc {
             access.password.clone_from(&login.password);
             access.token.clone_from(&login.token);
         }
-        access.tls.ca_file = ca_file;
+        // Its own password goes to nobody whom only the coordinator trusts.
+        access.tls.ca_file = match self.own_credentials {
+            true => environment::variable(SWIFT_CA).map(PathBuf::from),
+            false => ca_file,
+        };
         access.tls.identity = match (&self.swift_identity, self.own_credentials) {
             (None, true) => own_identity().or_else(|| store::swift_identity(environment::variable)),
             (told, _) => told.as_ref().map(TlsIdentity::from),
         };
-        access.tls.insecure = self.store.as_ref().is_some_and(|args| args.tls_trust.insecure);
+        let is_insecure = self.store.as_ref().is_some_and(|args| args.tls_trust.insecure);
+        access.tls.insecure = is_insecure && !self.own_credentials;
         access
     }
 

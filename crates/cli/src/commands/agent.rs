@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{
-    AskedStore, CallerError, FileSettings, FilesPart, Observer, Reach, Reached, RunSettings,
+    AskedStore, CallerError, FileSettings, FilesPart, Lent, Observer, Reach, Reached, RunSettings,
     RunTime, StandIn, Targets, input, machine,
 };
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
@@ -24,7 +24,7 @@ use plimsoll_fleet::protocol::{About, AgentId, MachineState, NAME_BYTES_MAX, Pla
 use plimsoll_fleet::station::{Identity, Input, Station};
 use plimsoll_fleet::token::Token;
 use plimsoll_fleet::wire::{ConductDoc, FilesConductDoc};
-use plimsoll_http::{AllowedHosts, NamedHosts, Transport};
+use plimsoll_http::{AllowedHosts, Endpoint, NamedHosts, Transport};
 use plimsoll_model::{Bytes, Interface, RunId, Seed, SharedClock};
 use plimsoll_record::{RunDirectory, is_alive};
 use plimsoll_workload::Share;
@@ -235,6 +235,18 @@ impl Reach for Told<'_> {
         Ok(self.access.swift_access(target, self.swift_ca_file.clone()))
     }
 
+    fn lend(
+        &self,
+        _: Lent,
+        is_unchecked: bool,
+        _: &[(&Endpoint, bool)],
+    ) -> Result<(), CallerError> {
+        match is_unchecked && self.access.own_credentials {
+            true => Err("an agent's own password goes only where certificates are checked".into()),
+            false => Ok(()),
+        }
+    }
+
     /// The coordinator sends what files hold, so none is read here that a plan names.
     fn files(&self) -> AllowedDirs {
         AllowedDirs::none()
@@ -402,6 +414,8 @@ impl Workplace for Machine {
                 keeps_data: true,
                 part: Some(part),
             },
+            // The coordinator sends what they hold.
+            reads: AllowedDirs::none(),
             keeps_data: true,
             ..RunSettings::default()
         })

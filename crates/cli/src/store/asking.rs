@@ -107,7 +107,7 @@ pub(super) fn by_whom(
         web_token,
         store: first_of(&config).clone(),
         store_tls: config.tls.is_some(),
-        trust: way.trust(),
+        trust: way.asking_trust(),
         services_trust: way.services_trust(),
         proxies,
         clock: time.clock.clone(),

@@ -151,12 +151,18 @@ impl Way {
         }
     }
 
-    /// Returns whom to trust where credentials are asked for of anybody but the store: `--insecure`
-    /// is about the store, and so are certificates that somebody else has sent.
+    /// Returns whom to trust where credentials are asked for of other services than the store:
+    /// `--insecure` does not count there, nor do certificates that a coordinator sent.
     pub(super) fn services_trust(&self) -> TlsOptions {
         let trust = self.trust();
         let ca_file = trust.ca_file.filter(|_| !self.is_told);
         TlsOptions { insecure: false, ca_file, ..trust }
+    }
+
+    /// Returns whom to trust where the user's secrets go to the store itself, or to a proxy of the
+    /// environment: where a coordinator describes the store, as for other services.
+    pub(super) fn asking_trust(&self) -> TlsOptions {
+        if self.is_told { self.services_trust() } else { self.trust() }
     }
 
     /// Refuses hosts that may not be connected to, before anything is sent to any of them.
@@ -169,7 +175,7 @@ impl Way {
         match (&self.proxy, self.args.requests.proxy) {
             (Some(proxy), _) => Proxies::all(proxy, &self.trust()).map(Some).context("`proxy`"),
             (None, ProxyArg::None) => Ok(None),
-            (None, ProxyArg::Env) => environment::proxies(&self.trust()),
+            (None, ProxyArg::Env) => environment::proxies(&self.asking_trust()),
         }
     }
 
