@@ -412,9 +412,7 @@ impl Mustered {
     ) -> Result<()> {
         let Self { fleet, recruits } = self;
         let files = files.map(|files| FilesConductDoc {
-            interface: files
-                .interface
-                .map(|interface| Interface::from(interface).name().to_owned()),
+            interface: files.interface.map(Interface::from),
             threads: files.threads,
             drop_machine_caches: files.drop_machine_caches,
         });

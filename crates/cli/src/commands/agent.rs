@@ -25,7 +25,7 @@ use plimsoll_fleet::station::{Identity, Input, Station};
 use plimsoll_fleet::token::Token;
 use plimsoll_fleet::wire::{ConductDoc, FilesConductDoc};
 use plimsoll_http::{AllowedHosts, Endpoint, NamedHosts, Transport};
-use plimsoll_model::{Bytes, Interface, RunId, Seed, SharedClock};
+use plimsoll_model::{Bytes, RunId, Seed, SharedClock};
 use plimsoll_record::{RunDirectory, is_alive};
 use plimsoll_workload::Share;
 use plimsoll_workload::plan::{FileNames, Job, Members, Plan, Stage};
@@ -399,14 +399,10 @@ impl Workplace for Machine {
         let engine =
             EngineConfig { threads: cores(conduct.threads), op_timeout, retries: conduct.retries };
         let FilesConductDoc { interface, threads, drop_machine_caches } = &conduct.files;
-        let known = |name: &String| {
-            let unknown = || format!("it knows no interface to files `{name}`");
-            Interface::from_name(name).ok_or_else(unknown)
-        };
         Ok(RunSettings {
             engine,
             files: FileSettings {
-                interface: interface.as_ref().map(known).transpose()?,
+                interface: *interface,
                 threads: cores(*threads),
                 allowed: self.limited.directories.clone(),
                 drop_machine_caches: *drop_machine_caches,

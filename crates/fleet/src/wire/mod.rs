@@ -116,7 +116,7 @@ pub struct ConductDoc {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilesConductDoc {
     /// How they reach the kernel, by name; `None`: by the best that the agent's machine has.
-    pub interface: Option<String>,
+    pub interface: Option<Interface>,
     /// Threads that drive jobs whose interface does not block; `None`: as many as there are cores.
     pub threads: Option<usize>,
     /// Whether all caches of the machine are emptied before stages that go through them.
