@@ -122,15 +122,15 @@ impl<'a> Settings<'a> {
         let is_kept = |of: &LocalFile| {
             of.is_sent && (self.reads.is_any() || !self.reads.allows(Path::new(&of.path)))
         };
-        let kept = file.local_files().into_iter().find(|of| is_store && is_kept(of));
-        kept.map_or(Ok(()), |LocalFile { field, path, .. }| {
-            Err(field
+        match file.local_files().into_iter().find(|of| is_store && is_kept(of)) {
+            None => Ok(()),
+            Some(LocalFile { field, path, .. }) => Err(field
                 .refuse(format!(
                     "this would send what is in `{path}` to a store; to allow it, add --allow-dir \
                      with its directory or one above"
                 ))
-                .into())
-        })
+                .into()),
+        }
     }
 
     /// Returns it with these as the only directories from which files may go to a store; any, where
