@@ -1,4 +1,4 @@
-//! What the probes of a search are for, and what comes of them.
+//! The purposes and the outcomes of the probes of a search.
 
 named! {
     /// Why a probe is made.
@@ -16,7 +16,7 @@ named! {
 }
 
 named! {
-    /// What came of a probe.
+    /// The outcome of a probe.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum ProbeOutcome {
         /// It kept what was asked.

@@ -124,7 +124,7 @@ pub struct ProbeFigure {
     pub latency_ns_p99: Option<u64>,
     /// Its 99.9th percentile, from 1,000 on.
     pub latency_ns_p99_9: Option<u64>,
-    /// What came of it; null for a closed loop.
+    /// Its outcome; null for a closed loop.
     pub outcome: Option<ProbeOutcome>,
 }
 

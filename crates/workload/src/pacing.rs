@@ -24,8 +24,8 @@ pub(crate) const MAX_IN_FLIGHT_MAX: u32 = 100_000;
 /// So many operations an open loop may have under way where nothing else is said.
 pub const MAX_IN_FLIGHT_DEFAULT: u32 = 1_024;
 
-/// Returns how long after its stage's start the worker of that number begins. It is drawn from the
-/// range by the seed, so that whoever reads the record knows it as well.
+/// Returns how long after its stage's start the worker of that number begins. The seed draws it
+/// from the range, so a reader of the record can compute it.
 pub fn start_delay(range: &RangeInclusive<Duration>, seed: u64, worker: WorkerId) -> Duration {
     let (min, max) = (range.start().as_nanos() as u64, range.end().as_nanos() as u64);
     let mut draw = Random::new(seed, DELAY_DOMAIN, u64::from(worker.0));

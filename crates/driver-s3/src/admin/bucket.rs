@@ -13,7 +13,7 @@ use crate::xml;
 const DELETES_WHAT_IS_IN_IT: &str = "SeaweedFS";
 /// Why a bucket stays that the run created.
 const IN_USE: &str = "somebody else uses it";
-/// The tag that says of a bucket that a run of plimsoll made it; its value names the run.
+/// The tag of a bucket that a run of plimsoll created; its value is the id of the run.
 /// Credentials that may only write objects cannot set it.
 const MADE_TAG: &str = "plimsoll-made";
 

@@ -2,8 +2,8 @@
 //!
 //! A field that names a local file is marked where it is declared (`serialize_with =
 //! "names_a_file"`, or `"names_what_is_sent"`). [`WorkloadFile::local_files`] finds all of them by
-//! walking the workload as it is serialised, so whoever takes workloads from a network needs no
-//! list of fields, which could lack one.
+//! walking the workload as it is serialised, so code that takes workloads from a network needs no
+//! list of fields that could miss one.
 
 use serde::de::value::Error;
 use serde::ser::{self, Serialize, Serializer};
