@@ -12,7 +12,7 @@ use hyper::http::Extensions;
 use plimsoll_model::ErrorClass;
 use s3s::{S3Result, s3_error};
 
-pub(crate) use self::lies::Wanted;
+pub(crate) use self::lies::{Found, Wanted, class_of_page, told_page};
 pub use self::timer::{OracleClock, Timer};
 pub use self::wire::{BoxError, Serving, Socket, converse};
 use crate::behaviour::{Act, Behaviour, Lie, Request, Verdict};

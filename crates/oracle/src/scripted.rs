@@ -3,48 +3,44 @@
 //! It keeps real bytes. Every call returns at once with a [`Completion`] whose moments lie in the
 //! future of the clock; who calls waits until then. Calls must come in order of time.
 
-mod objects;
-
 use std::borrow::Cow;
-use std::iter;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use bytes::Bytes;
 use plimsoll_driver::{
     ByteRange, Completion, ContentSink, ContentSource, Driver, DriverError, EntrySink, Operation,
     Session,
 };
-use plimsoll_model::{Ability, EndpointId, ErrorClass, Moment, OpKind, SharedClock};
+use plimsoll_model::{Ability, EndpointId, ErrorClass, Moment, OpKind, SharedClock, WallTime};
+use s3s::dto::Range;
 
-use self::objects::{Bytes, Objects};
-use crate::behaviour::{Act, Behaviour, Lie, Request, Verdict, WRONG_LENGTH_EXTRA, spoil};
+use crate::behaviour::{Act, Behaviour, Lie, Request, Verdict, WRONG_LENGTH_EXTRA};
+use crate::digests::Tag;
+use crate::extent::Extent;
 use crate::ledger::Ledger;
+use crate::listing::ListQuery;
+use crate::misbehave::{Found, Wanted, class_of_page, told_page};
+use crate::store::{Condition, Object, Store, VersionId};
 
 const ENDPOINT: EndpointId = EndpointId(0);
 
+/// The bucket that all objects lie in; keys of other buckets begin with their names.
+const BUCKET: &str = "";
+
+/// When everything was written: the driver tells nobody.
+const THEN: WallTime = WallTime::from_unix_ns(0);
+
 /// A scripted store in virtual time; a clone is the same store.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ScriptedDriver {
-    store: Arc<Mutex<Store>>,
+    behaviour: Arc<Mutex<Behaviour>>,
+    store: Arc<Store>,
 }
 
 /// A session of [`ScriptedDriver`].
 pub struct ScriptedSession {
-    store: Arc<Mutex<Store>>,
+    driver: ScriptedDriver,
     clock: SharedClock,
-}
-
-#[derive(Debug)]
-struct Store {
-    behaviour: Behaviour,
-    objects: Arc<Mutex<Objects>>,
-}
-
-/// What a lie will say, made ready while it is decided whether it is told.
-enum Reply {
-    Nothing,
-    Content(Vec<u8>),
-    /// The state before the last write.
-    Before(Option<Bytes>),
 }
 
 impl ScriptedDriver {
@@ -62,26 +58,30 @@ impl ScriptedDriver {
 
     /// Returns an empty store that behaves so.
     pub fn new(behaviour: Behaviour) -> Self {
-        let objects = Arc::new(Mutex::new(Objects::new(behaviour.tells_lies())));
-        Self { store: Arc::new(Mutex::new(Store { behaviour, objects })) }
+        let store = Store::new(u64::MAX, behaviour.tells_lies());
+        store.create_bucket(BUCKET, THEN, false).expect("the store is empty");
+        Self { behaviour: Arc::new(Mutex::new(behaviour)), store: Arc::new(store) }
     }
 
     /// Returns another way to the same objects, with a behaviour of its own: for who has a clock of
     /// his own, as calls must come in order of time. Neither may tell lies.
     #[must_use]
     pub fn beside(&self, behaviour: Behaviour) -> Self {
-        let objects = Arc::clone(&lock(&self.store).objects);
-        Self { store: Arc::new(Mutex::new(Store { behaviour, objects })) }
+        Self { behaviour: Arc::new(Mutex::new(behaviour)), store: Arc::clone(&self.store) }
     }
 
     /// Begins with the script; see [`Behaviour::resting`].
     pub fn begin(&self, now: Moment) {
-        lock(&self.store).behaviour.begin(now);
+        self.behaviour().begin(now);
     }
 
     /// Returns what was truly done so far.
     pub fn ledger(&self) -> Ledger {
-        lock(&self.store).behaviour.ledger().clone()
+        self.behaviour().ledger().clone()
+    }
+
+    fn behaviour(&self) -> MutexGuard<'_, Behaviour> {
+        self.behaviour.lock().expect("nobody panics while asking the script")
     }
 }
 
@@ -90,16 +90,11 @@ fn in_bucket<'k>(bucket: Option<&str>, key: &'k str) -> Cow<'k, str> {
     bucket.map_or(Cow::Borrowed(key), |bucket| format!("{bucket}/{key}").into())
 }
 
-fn lock<T>(store: &Mutex<T>) -> MutexGuard<'_, T> {
-    store.lock().expect("nobody panics while holding the scripted store")
-}
-
 impl Driver for ScriptedDriver {
     type Session = ScriptedSession;
 
     fn open_sessions(&self, clock: &SharedClock, count: usize) -> Vec<ScriptedSession> {
-        let session =
-            || ScriptedSession { store: Arc::clone(&self.store), clock: Arc::clone(clock) };
+        let session = || ScriptedSession { driver: self.clone(), clock: Arc::clone(clock) };
         (0..count).map(|_| session()).collect()
     }
 
@@ -115,8 +110,7 @@ impl Driver for ScriptedDriver {
 impl Session for ScriptedSession {
     async fn execute(&mut self, bucket: Option<&str>, operation: Operation<'_>) -> Completion {
         let now = self.clock.now();
-        let mut store = lock(&self.store);
-        // Keys of other buckets begin with these.
+        let store = &self.driver;
         let whole = |key| in_bucket(bucket, key);
         match operation {
             Operation::Put { key, content } => {
@@ -148,23 +142,23 @@ impl Session for ScriptedSession {
     }
 }
 
-impl Store {
-    fn put(&mut self, now: Moment, key: &str, content: &mut dyn ContentSource) -> Completion {
+impl ScriptedDriver {
+    fn put(&self, now: Moment, key: &str, content: &mut dyn ContentSource) -> Completion {
         let size = content.size();
-        let Self { behaviour, objects } = self;
-        let objects = &mut *lock(objects);
         let len = usize::try_from(size).expect("what is written fits into memory");
-        let mut bytes: Bytes = iter::repeat_n(0, len).collect();
-        content.fill(0, Arc::get_mut(&mut bytes).expect("nobody else has it yet"));
+        let mut bytes = vec![0; len];
+        content.fill(0, &mut bytes);
+        let bytes = Bytes::from(bytes);
         let honest = ErrorClass::Ok;
         let request = Request { kind: OpKind::Put, key, content_bytes: size, honest };
-        let verdict = behaviour.decide(now, &request, &mut |lie, _| {
-            let changes = objects.current(key) != Some(&bytes);
-            (lie == Lie::LostWrite && changes).then_some(ErrorClass::Ok)
+        let verdict = self.behaviour().decide(now, &request, &mut |lie, _| {
+            let held = || self.store.get(BUCKET, key);
+            let changes = || held().map_or(true, |held| held.content.whole() != bytes);
+            (lie == Lie::LostWrite && changes()).then_some(ErrorClass::Ok)
         });
         match verdict.act {
-            Act::Serve => objects.write(key, Some(bytes)),
-            Act::Lie(_) => objects.lose_write(key),
+            Act::Serve => self.keep(key, bytes),
+            Act::Lie(_) => self.store.lose_write(BUCKET, key),
             _ => {}
         }
         let sent = Some(now.min(verdict.done));
@@ -172,204 +166,142 @@ impl Store {
         Completion { last_byte_sent: sent, ..done }
     }
 
+    fn keep(&self, key: &str, content: Bytes) {
+        let room = self.store.reserve(key, content.len() as u64, None);
+        // No client of this driver sees a tag, so it costs no pass over the content.
+        let tag = Tag::Crc64 { crc: [0; 8], size_bytes: content.len() as u64 };
+        let object = Object {
+            content: content.into(),
+            tag,
+            modified: THEN,
+            attributes: None,
+            part_ends: None,
+            version: VersionId::NULL,
+        };
+        let kept =
+            room.and_then(|room| self.store.put(BUCKET, key, object, Condition::Always, room));
+        kept.expect("the bucket is there, and has room for all");
+    }
+
+    /// Decides about a read, and returns what it is told to have found.
+    fn read(&self, now: Moment, kind: OpKind, wanted: &Wanted<'_>) -> (Verdict, Found) {
+        let found = self.store.get(BUCKET, wanted.key);
+        let mut told = None;
+        let request = wanted.request(kind, &found);
+        let verdict = self.behaviour().decide(now, &request, &mut |lie, salt| {
+            let (tale, class) = wanted.tale(kind, &found, lie, salt)?;
+            told = Some(tale);
+            Some(class)
+        });
+        match verdict.act {
+            Act::Lie(_) => (verdict, told.expect("a lie is told only after it was made ready")),
+            _ => (verdict, found),
+        }
+    }
+
+    fn wanted<'a>(&'a self, key: &'a str, extent: Extent) -> Wanted<'a> {
+        Wanted { store: &self.store, bucket: BUCKET, key, version: None, extent }
+    }
+
     fn get(
-        &mut self,
+        &self,
         now: Moment,
         key: &str,
         range: Option<ByteRange>,
         sink: &mut dyn ContentSink,
     ) -> Completion {
-        let Self { behaviour, objects } = self;
-        let objects = &mut *lock(objects);
-        let found = objects.look_up(key);
-        let object = found.map(|(object, _)| &object[..]);
-        let part = object.and_then(|object| part_of(object.len(), range));
-        let honest = match (found, part) {
-            (None, _) => ErrorClass::NotFound,
-            (Some(_), None) => ErrorClass::Client,
-            // A write that was acknowledged and lost shows as soon as the object is read.
-            (Some((_, lost_write)), _) if lost_write => ErrorClass::Corrupt,
-            _ => ErrorClass::Ok,
-        };
-        let (from, until) = part.unwrap_or((0, 0));
-        let content_bytes = (until - from) as u64;
-        let request = Request { kind: OpKind::Get, key, content_bytes, honest };
-        let mut told = Reply::Nothing;
-        let verdict = behaviour.decide(now, &request, &mut |lie, salt| {
-            let class;
-            (told, class) = objects.prepare_get(lie, salt, key, (from, until), range)?;
-            Some(class)
-        });
+        let wanted = self.wanted(key, range.map_or(Extent::Whole, extent));
+        let (verdict, found) = self.read(now, OpKind::Get, &wanted);
+        let span = found.as_ref().ok().and_then(|object| wanted.span_of(object));
+        let whole = found.as_ref().map_or_else(|_| Bytes::new(), |object| object.content.whole());
+        let part = &whole[span.clone().unwrap_or_default()];
         match verdict.act {
-            Act::Serve => match (object, part) {
-                (Some(object), Some((from, until))) => {
-                    give(&verdict, sink, &object[from..until], object.len())
-                }
-                (Some(_), None) => completed(&verdict, Err(beyond_the_end())),
-                (None, _) => completed(&verdict, Err(not_there(key))),
+            Act::Serve | Act::Lie(_) => match (found, span) {
+                (Ok(_), Some(_)) => give(&verdict, sink, part, whole.len()),
+                (Ok(_), None) => completed(&verdict, Err(beyond_the_end())),
+                (Err(_), _) => completed(&verdict, Err(not_there(key))),
             },
             Act::HalfBody => {
-                let half = &object.unwrap_or_default()[from..from + (until - from) / 2];
-                let given = give(&verdict, sink, half, object.map_or(0, <[u8]>::len));
+                let given = give(&verdict, sink, &part[..part.len() / 2], whole.len());
                 Completion { objects_count: 0, result: fault(verdict.act), ..given }
             }
             Act::WrongLength => {
-                let mut long = object.unwrap_or_default()[from..until].to_vec();
+                let mut long = part.to_vec();
                 let extra = 1 + verdict.salt % WRONG_LENGTH_EXTRA;
                 long.extend(verdict.salt.to_le_bytes().iter().cycle().take(extra as usize));
                 let given = give(&verdict, sink, &long, long.len());
                 Completion { objects_count: 0, result: fault(verdict.act), ..given }
             }
-            Act::Lie(_) => match told {
-                Reply::Content(bytes) => {
-                    give(&verdict, sink, &bytes, object.map_or(0, <[u8]>::len))
-                }
-                Reply::Before(Some(before)) => match part_of(before.len(), range) {
-                    Some((from, until)) => give(&verdict, sink, &before[from..until], before.len()),
-                    None => completed(&verdict, Err(beyond_the_end())),
-                },
-                _ => completed(&verdict, Err(not_there(key))),
-            },
             act => completed(&verdict, fault(act)),
         }
     }
 
-    fn stat(&mut self, now: Moment, key: &str) -> Completion {
-        let Self { behaviour, objects } = self;
-        let objects = &mut *lock(objects);
-        let size = objects.current(key).map(|object| object.len() as u64);
-        let honest = if size.is_some() { ErrorClass::Ok } else { ErrorClass::NotFound };
-        let request = Request { kind: OpKind::Stat, key, content_bytes: 0, honest };
-        let mut told = None;
-        let verdict = behaviour.decide(now, &request, &mut |_, _| {
-            let before = objects.before(key)?.map(|before| before.len() as u64);
-            told = before;
-            match before {
-                _ if before == size => None,
-                None => Some(ErrorClass::NotFound),
-                Some(_) if size.is_none() => Some(ErrorClass::Ok),
-                // The size is not the one that was written.
-                Some(_) => Some(ErrorClass::Corrupt),
+    fn stat(&self, now: Moment, key: &str) -> Completion {
+        let (verdict, found) = self.read(now, OpKind::Stat, &self.wanted(key, Extent::Whole));
+        match (verdict.act, found) {
+            (Act::Serve | Act::Lie(_), Ok(object)) => {
+                let object_size = Some(object.content.len() as u64);
+                Completion { object_size, ..completed(&verdict, Ok(())) }
             }
-        });
-        let stated = match verdict.act {
-            Act::Serve => size,
-            Act::Lie(_) => told,
-            act => return completed(&verdict, fault(act)),
-        };
-        match stated {
-            Some(_) => Completion { object_size: stated, ..completed(&verdict, Ok(())) },
-            None => completed(&verdict, Err(not_there(key))),
+            (Act::Serve | Act::Lie(_), Err(_)) => completed(&verdict, Err(not_there(key))),
+            (act, _) => completed(&verdict, fault(act)),
         }
     }
 
-    fn delete(&mut self, now: Moment, keys: &[String]) -> Completion {
-        let Self { behaviour, objects } = self;
-        let objects = &mut *lock(objects);
+    fn delete(&self, now: Moment, keys: &[String]) -> Completion {
         let key = keys.first().map_or("", String::as_str);
         let honest = ErrorClass::Ok;
         let request = Request { kind: OpKind::Delete, key, content_bytes: 0, honest };
-        let verdict = behaviour.decide(now, &request, &mut |_, _| {
-            keys.iter().any(|key| objects.current(key).is_some()).then_some(ErrorClass::Ok)
+        let verdict = self.behaviour().decide(now, &request, &mut |_, _| {
+            let is_there = |key: &String| self.store.get(BUCKET, key).is_ok();
+            keys.iter().any(is_there).then_some(ErrorClass::Ok)
         });
         if verdict.act == Act::Serve {
-            keys.iter().for_each(|key| objects.write(key, None));
+            for key in keys {
+                let deleted = self.store.delete(BUCKET, key, Condition::Always, THEN);
+                deleted.expect("the bucket is there, and keeps no versions");
+            }
         }
         let done = completed(&verdict, fault(verdict.act));
         let objects_count = if done.result.is_ok() { keys.len() as u32 } else { 0 };
         Completion { objects_count, ..done }
     }
 
-    /// Lists the first `max` objects below `prefix`, without the first `cut` bytes of each key. A
+    /// Lists the first `limit` objects below `prefix`, without the first `cut` bytes of each key. A
     /// lie is about one of these.
     fn list(
-        &mut self,
+        &self,
         now: Moment,
-        (prefix, cut, max): (&str, usize, usize),
+        (prefix, cut, limit): (&str, usize, usize),
         sink: &mut dyn EntrySink,
     ) -> Completion {
-        let Self { behaviour, objects } = self;
-        let objects = &mut *lock(objects);
+        let query = ListQuery { prefix, delimiter: "", from: "", limit };
+        let page = self.store.list(BUCKET, &query).expect("the bucket is there");
         let honest = ErrorClass::Ok;
         let request = Request { kind: OpKind::List, key: prefix, content_bytes: 0, honest };
-        let (mut omitted, mut ghost) = (None, None);
-        let verdict = behaviour.decide(now, &request, &mut |lie, salt| {
-            match lie {
-                Lie::ListOmission => {
-                    omitted =
-                        Some(salt.checked_rem(objects.below(prefix).take(max).count() as u64)?);
-                }
-                _ => ghost = Some(objects.ghost(prefix, salt)),
+        let verdict =
+            self.behaviour().decide(now, &request, &mut |lie, _| class_of_page(Some(&page), lie));
+        let told = match verdict.act {
+            Act::Serve => page,
+            Act::Lie(lie) => told_page(&self.store, BUCKET, &query, page, (lie, verdict.salt))
+                .expect("the bucket is there"),
+            act => {
+                sink.restart();
+                return completed(&verdict, fault(act));
             }
-            Some(ErrorClass::Corrupt)
-        });
-        sink.restart();
-        if !matches!(verdict.act, Act::Serve | Act::Lie(_)) {
-            return completed(&verdict, fault(verdict.act));
-        }
-        let mut given = 0;
-        for (number, (key, size)) in (0..).zip(objects.below(prefix).take(max)) {
-            if let Some(ghost) = ghost.take_if(|ghost| ghost.as_str() < key) {
-                sink.entry(&ghost[cut..], 0);
-                given += 1;
-            }
-            if Some(number) != omitted {
-                sink.entry(&key[cut..], size);
-                given += 1;
-            }
-        }
-        if let Some(ghost) = ghost {
-            sink.entry(&ghost[cut..], 0);
-            given += 1;
-        }
-        Completion { objects_count: given, ..completed(&verdict, Ok(())) }
-    }
-}
-
-impl Objects {
-    /// Returns what a lie about a read of `[from, until)` will say and what a right client then
-    /// sees; `None` if it cannot be told or would be the truth.
-    fn prepare_get(
-        &self,
-        lie: Lie,
-        salt: u64,
-        key: &str,
-        (from, until): (usize, usize),
-        range: Option<ByteRange>,
-    ) -> Option<(Reply, ErrorClass)> {
-        let current = self.current(key);
-        if lie == Lie::StaleRead {
-            let before = self.before(key)?;
-            let class = match (before, current) {
-                (None, None) => return None,
-                (None, Some(_)) => ErrorClass::NotFound,
-                (Some(before), _) if part_of(before.len(), range).is_none() => ErrorClass::Client,
-                (Some(_), None) => ErrorClass::Ok,
-                (Some(before), Some(current)) => {
-                    let (from, until) = part_of(before.len(), range)?;
-                    let here = part_of(current.len(), range).map(|(a, b)| &current[a..b]);
-                    spoil::class_of_content(&before[from..until], here?)?
-                }
-            };
-            return Some((Reply::Before(before.cloned()), class));
-        }
-        let object = &current?[..];
-        let other = match lie {
-            Lie::OtherKey | Lie::Torn => self.other(key, until),
-            _ => None,
         };
-        let older = self.before(key).flatten().map(|before| &before[..]);
-        let source = spoil::Source { object, offset: from, len: until - from, older, other };
-        Some((Reply::Content(spoil::spoil(lie, salt, &source)?), ErrorClass::Corrupt))
+        sink.restart();
+        for (key, object) in &told.objects {
+            sink.entry(&key[cut..], object.content.len() as u64);
+        }
+        let objects_count = told.objects.len() as u32;
+        Completion { objects_count, ..completed(&verdict, Ok(())) }
     }
 }
 
-/// Returns first byte and end of what is asked for of `size` bytes, `None` if it is beyond them.
-fn part_of(size: usize, range: Option<ByteRange>) -> Option<(usize, usize)> {
-    let Some(ByteRange { offset, len }) = range else { return Some((0, size)) };
-    let from = usize::try_from(offset).ok().filter(|from| *from < size)?;
-    let len = usize::try_from(len).unwrap_or(usize::MAX);
-    Some((from, from.saturating_add(len).min(size)))
+fn extent(range: ByteRange) -> Extent {
+    let ByteRange { offset: first, len } = range;
+    Extent::Range(Range::Int { first, last: Some(first.saturating_add(len - 1)) })
 }
 
 fn completed(verdict: &Verdict, result: Result<(), DriverError>) -> Completion {

@@ -28,10 +28,10 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum ReportSchema {
-    /// The second version: one for every kind of run.
+    /// The first version: one for every kind of run.
     #[default]
     #[serde(rename = "plimsoll.report/1")]
-    V2,
+    V1,
 }
 
 /// The result of a run, or of the stages of it that were asked for. What is not known is null.
@@ -440,7 +440,7 @@ impl Report {
     /// Returns a report of which nothing but its stages is known.
     pub fn of(what: &str, epoch: WallTime, stages: Vec<StageReport>) -> Self {
         let mut report = Self {
-            schema: ReportSchema::V2,
+            schema: ReportSchema::V1,
             tool_version: None,
             run_id: None,
             what: what.to_owned(),

@@ -28,31 +28,15 @@ pub(crate) struct Wanted<'a> {
     pub(crate) extent: Extent,
 }
 
-type Found = Result<Object, StoreError>;
+/// What is under a key, or told to be.
+pub(crate) type Found = Result<Object, StoreError>;
 
 impl Ruling {
     /// Returns what a GET or HEAD is to be told it has found, where `found` is the truth.
     pub(crate) fn read(&self, kind: OpKind, wanted: &Wanted<'_>, found: Found) -> S3Result<Found> {
-        let span = found.as_ref().ok().and_then(|object| wanted.span_of(object));
-        let honest = match (&found, &span) {
-            (Err(StoreError::NamedMarker { .. }), _) => ErrorClass::Client,
-            (Err(_), _) => ErrorClass::NotFound,
-            (Ok(_), None) => ErrorClass::Client,
-            // A write that was acknowledged and lost shows as soon as the object is read.
-            (Ok(_), Some(_)) if kind == OpKind::Get && wanted.is_lost() => ErrorClass::Corrupt,
-            (Ok(_), Some(_)) => ErrorClass::Ok,
-        };
-        let content_bytes = match kind {
-            OpKind::Get => span.as_ref().map_or(0, |span| span.len() as u64),
-            _ => 0,
-        };
-        let request = Request { kind, key: wanted.key, content_bytes, honest };
         let mut told = None;
-        let lie = self.ask(&request, &mut |lie, salt| {
-            let (tale, class) = match lie {
-                Lie::StaleRead => wanted.before(kind, found.as_ref().ok())?,
-                _ => wanted.spoiled(lie, salt, found.as_ref().ok()?, span.clone()?)?,
-            };
+        let lie = self.ask(&wanted.request(kind, &found), &mut |lie, salt| {
+            let (tale, class) = wanted.tale(kind, &found, lie, salt)?;
             told = Some(tale);
             Some(class)
         })?;
@@ -112,31 +96,83 @@ impl Ruling {
         let page = store.list(bucket, query);
         let honest = if page.is_ok() { ErrorClass::Ok } else { ErrorClass::NotFound };
         let request = Request { kind: OpKind::List, key: query.prefix, content_bytes: 0, honest };
-        let count = page.as_ref().map_or(0, |page| page.objects.len());
-        let lie = self.ask(&request, &mut |lie, _| {
-            (lie == Lie::ListGhost || count > 0).then_some(ErrorClass::Corrupt)
-        })?;
-        let Some((lie, salt)) = lie else { return Ok(page) };
-        if lie == Lie::ListOmission {
-            return Ok(page.map(|mut page| {
-                page.objects.remove(salt as usize % count);
-                page
-            }));
-        }
-        // The page must not grow beyond what was asked for.
-        let query = ListQuery { limit: (query.limit - 1).max(1), ..*query };
-        let ghost = ghost(store, bucket, &query, salt);
-        Ok(store.list(bucket, &query).map(|mut page| {
-            let at = page.objects.partition_point(|(key, _)| *key < ghost.0);
-            page.objects.insert(at, ghost);
-            page
-        }))
+        let lie = self.ask(&request, &mut |lie, _| class_of_page(page.as_ref().ok(), lie))?;
+        Ok(match lie {
+            None => page,
+            Some((lie, salt)) => {
+                page.and_then(|page| told_page(store, bucket, query, page, (lie, salt)))
+            }
+        })
     }
 }
 
-impl Wanted<'_> {
+/// Returns how a right client classes a page that is told with that lie, where `page` is the truth;
+/// `None` if it cannot be told.
+pub(crate) fn class_of_page(page: Option<&ObjectPage>, lie: Lie) -> Option<ErrorClass> {
+    let has_any = page.is_some_and(|page| !page.objects.is_empty());
+    (lie == Lie::ListGhost || has_any).then_some(ErrorClass::Corrupt)
+}
+
+/// Returns a page with one entry less or one too many, where `page` is the truth.
+pub(crate) fn told_page(
+    store: &Store,
+    bucket: &str,
+    query: &ListQuery<'_>,
+    mut page: ObjectPage,
+    (lie, salt): (Lie, u64),
+) -> Result<ObjectPage, StoreError> {
+    if lie == Lie::ListOmission {
+        page.objects.remove(salt as usize % page.objects.len());
+        return Ok(page);
+    }
+    // The page must not grow beyond what was asked for.
+    let query = ListQuery { limit: (query.limit - 1).max(1), ..*query };
+    let ghost = ghost(store, bucket, &query, salt);
+    let mut page = store.list(bucket, &query)?;
+    let at = page.objects.partition_point(|(key, _)| *key < ghost.0);
+    page.objects.insert(at, ghost);
+    Ok(page)
+}
+
+impl<'a> Wanted<'a> {
+    /// Returns what is asked for, where `found` is the truth.
+    pub(crate) fn request(&self, kind: OpKind, found: &Found) -> Request<'a> {
+        let span = found.as_ref().ok().and_then(|object| self.span_of(object));
+        let honest = match (found, &span) {
+            (Err(StoreError::NamedMarker { .. }), _) => ErrorClass::Client,
+            (Err(_), _) => ErrorClass::NotFound,
+            (Ok(_), None) => ErrorClass::Client,
+            // A write that was acknowledged and lost shows as soon as the object is read.
+            (Ok(_), Some(_)) if kind == OpKind::Get && self.is_lost() => ErrorClass::Corrupt,
+            (Ok(_), Some(_)) => ErrorClass::Ok,
+        };
+        let content_bytes = match kind {
+            OpKind::Get => span.map_or(0, |span| span.len() as u64),
+            _ => 0,
+        };
+        Request { kind, key: self.key, content_bytes, honest }
+    }
+
+    /// Returns what a lie tells, and what a right client makes of it; `None` if it cannot be told
+    /// or is the truth.
+    pub(crate) fn tale(
+        &self,
+        kind: OpKind,
+        found: &Found,
+        lie: Lie,
+        salt: u64,
+    ) -> Option<(Found, ErrorClass)> {
+        match lie {
+            Lie::StaleRead => self.before(kind, found.as_ref().ok()),
+            _ => {
+                let object = found.as_ref().ok()?;
+                self.spoiled(lie, salt, object, self.span_of(object)?)
+            }
+        }
+    }
+
     /// Returns which bytes of an object are asked for, `None` if it has none of them.
-    fn span_of(&self, object: &Object) -> Option<Span<usize>> {
+    pub(crate) fn span_of(&self, object: &Object) -> Option<Span<usize>> {
         self.extent.span(object).ok()
     }
 

@@ -8,6 +8,7 @@ use plimsoll_testkit::ManualClock;
 use plimsoll_workload::Random;
 
 use super::*;
+use crate::behaviour::spoil;
 use crate::script::Script;
 
 const SEED: u64 = 3;
@@ -114,8 +115,10 @@ impl Client {
         let expected = self.written.get(key);
         let judge = |()| {
             let expected = expected.ok_or(ErrorClass::Ok)?;
-            let (from, until) = part_of(expected.len(), range).ok_or(ErrorClass::Ok)?;
-            match spoil::class_of_content(&taken.0, &expected[from..until]) {
+            let (offset, len) = range.map_or((0, u64::MAX), |range| (range.offset, range.len));
+            let asked = expected.get(offset as usize..).ok_or(ErrorClass::Ok)?;
+            let right = &asked[..asked.len().min(len as usize)];
+            match spoil::class_of_content(&taken.0, right) {
                 Some(class) => Err(class),
                 None => Ok(()),
             }
@@ -238,12 +241,12 @@ lies: {other_key: 0.02, old_version: 0.02, shifted: 0.02, zeroed: 0.02, torn: 0.
 /// Tells the client whether a write was done that failed or was lost; only of an object whose
 /// replacement was lost it goes on to expect what it wrote.
 fn learn(client: &mut Client, driver: &ScriptedDriver, key: &str) {
-    let store = lock(&driver.store);
-    let objects = lock(&store.objects);
-    match objects.current(key) {
-        None => drop(client.written.remove(key)),
-        Some(_) if objects.look_up(key).is_some_and(|(_, lost_write)| lost_write) => {}
-        Some(content) => drop(client.written.insert(key.to_owned(), content.to_vec())),
+    match driver.store.get(BUCKET, key) {
+        Err(_) => drop(client.written.remove(key)),
+        Ok(_) if driver.store.lost_write(BUCKET, key) => {}
+        Ok(object) => {
+            drop(client.written.insert(key.to_owned(), object.content.whole().to_vec()));
+        }
     }
 }
 
