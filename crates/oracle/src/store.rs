@@ -453,6 +453,9 @@ impl Store {
 
     /// Tells whether the last write of `key` was acknowledged and lost.
     pub(crate) fn lost_write(&self, bucket: &str, key: &str) -> bool {
+        if !self.remembers {
+            return false;
+        }
         let buckets = read(&self.buckets);
         let memory = buckets.get(bucket).and_then(|bucket| bucket.memory.as_ref());
         memory.is_some_and(|memory| lock(memory).lost.contains(key))

@@ -1,12 +1,12 @@
 //! One bucket: its objects by hash with their versions, and their keys in order.
 
-use std::collections::hash_map::RandomState;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, RwLock, RwLockWriteGuard};
 
+use foldhash::fast::RandomState;
 use plimsoll_model::WallTime;
 
 use super::uploads::Uploads;
@@ -19,7 +19,7 @@ use crate::digests::Tag;
 const SHARDS: usize = 64;
 
 /// Objects by key.
-type Shard = HashMap<Arc<str>, Entry>;
+type Shard = HashMap<Arc<str>, Entry, RandomState>;
 
 /// The objects of a bucket by hash, and their keys in order.
 ///
@@ -28,6 +28,7 @@ type Shard = HashMap<Arc<str>, Entry>;
 /// keys, hidden; listing lets go of the keys before it reads a shard.
 pub(super) struct Bucket {
     pub(super) created: WallTime,
+    /// Not that of the maps: within a shard they would see hashes that are alike.
     hasher: RandomState,
     shards: Vec<RwLock<Shard>>,
     pub(super) keys: RwLock<BTreeSet<Arc<str>>>,
@@ -137,7 +138,7 @@ impl Bucket {
         let versioning = if locks { Versioning::Enabled } else { Versioning::Never };
         Self {
             created,
-            hasher: RandomState::new(),
+            hasher: RandomState::default(),
             shards: (0..SHARDS).map(|_| RwLock::default()).collect(),
             keys: RwLock::default(),
             hidden: RwLock::default(),
