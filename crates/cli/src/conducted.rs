@@ -124,12 +124,13 @@ impl<'a> Settings<'a> {
         };
         match file.local_files().into_iter().find(|of| is_store && is_kept(of)) {
             None => Ok(()),
-            Some(LocalFile { field, path, .. }) => Err(field
-                .refuse(format!(
+            Some(LocalFile { field, path, .. }) => {
+                let refused = field.refuse(format!(
                     "this would send what is in `{path}` to a store; to allow it, add --allow-dir \
                      with its directory or one above"
-                ))
-                .into()),
+                ));
+                Err(ConductError::from(refused).into())
+            }
         }
     }
 
