@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use plimsoll_driver_file::allowed_dirs::{AllowedDirs, LINK};
-use plimsoll_record::exposure::check_private;
+use plimsoll_record::exposure::{check_owner, check_private, check_unchangeable};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
@@ -94,6 +94,15 @@ pub fn read_secret(path: &Path, bytes_max: u64) -> io::Result<String> {
     }
     let file = OpenOptions::new().read(true).open(path)?;
     check_private(&file.metadata()?).map_err(io::Error::other)?;
+    text_of(bounded(file, bytes_max)?)
+}
+
+/// Returns the text of a file that only this user or root can have made or changed: one that nobody
+/// has named, and that others may have put where it is looked for, or that says who may do what.
+pub fn read_unchangeable(path: &Path, bytes_max: u64) -> io::Result<String> {
+    check_owner(&path.symlink_metadata()?).map_err(io::Error::other)?;
+    let file = open_regular(&AllowedDirs::ANY, path)?;
+    check_unchangeable(&file.metadata()?).map_err(io::Error::other)?;
     text_of(bounded(file, bytes_max)?)
 }
 

@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use plimsoll_record::exposure::check_owner;
 use tempfile::{NamedTempFile, TempDir};
 use thiserror::Error;
 
@@ -123,8 +124,15 @@ impl Named<'_> {
         if self.is_stdout() {
             return Ok(NewFile(Kind::Stdout(io::stdout())));
         }
+        let is_of_descriptor = is_of_descriptor(path);
+        // Where others may write, such as in /tmp, they can put a link to a file of this user, or
+        // a pipe that nobody reads, where the file is to be.
+        let named = fs::symlink_metadata(path).ok().filter(|_| !is_of_descriptor);
+        if let Some(found) = named.filter(|found| !found.is_file()) {
+            check_owner(&found).map_err(|exposure| self.failed(io::Error::other(exposure)))?;
+        }
         let there = fs::metadata(path).ok();
-        if is_of_descriptor(path)
+        if is_of_descriptor
             || there.as_ref().is_some_and(|there| !there.is_file() && !there.is_dir())
         {
             let file = OpenOptions::new().append(true).open(path);
@@ -291,6 +299,26 @@ mod tests {
         assert!(matches!(dash.create().unwrap(), NewFile(Kind::Stdout(_))));
         dash.finish(dash.create().unwrap()).unwrap();
         assert!(!Path::new("-").exists());
+    }
+
+    #[test]
+    fn a_link_or_a_pipe_of_another_user_is_not_written_to() {
+        // Only root can make what belongs to another user.
+        let is_root = rustix::process::geteuid().is_root();
+        let place = tempfile::tempdir().unwrap();
+        let (own, list) = (place.path().join("own.txt"), place.path().join("list.txt"));
+        fs::write(&own, "own").unwrap();
+        let make: [&dyn Fn(); 2] = [&|| std::os::unix::fs::symlink(&own, &list).unwrap(), &|| {
+            rustix::fs::mkfifoat(rustix::fs::CWD, &list, 0o666.into()).unwrap()
+        }];
+        for make in make.iter().filter(|_| is_root) {
+            make();
+            std::os::unix::fs::lchown(&list, Some(65_534), None).unwrap();
+            let refused = crate::in_one_line(&named(&list, true).write(b"ids").unwrap_err());
+            assert!(refused.ends_with("list.txt: it belongs to another user"), "{refused}");
+            assert_eq!((fs::read(&own).unwrap(), entries(place.path())), (b"own".to_vec(), 2));
+            fs::remove_file(&list).unwrap();
+        }
     }
 
     #[test]

@@ -19,12 +19,15 @@ pub enum Exposure {
     Shared,
 }
 
+/// Refuses what another user than this one and root has made.
+pub fn check_owner(found: &Metadata) -> Result<(), Exposure> {
+    let own = rustix::process::geteuid().as_raw();
+    if [own, ROOT].contains(&found.uid()) { Ok(()) } else { Err(Exposure::Foreign) }
+}
+
 /// Refuses what another user than this one and root can change: it decides who may do what.
 pub fn check_unchangeable(found: &Metadata) -> Result<(), Exposure> {
-    let own = rustix::process::geteuid().as_raw();
-    if ![own, ROOT].contains(&found.uid()) {
-        return Err(Exposure::Foreign);
-    }
+    check_owner(found)?;
     if found.mode() & 0o022 == 0 { Ok(()) } else { Err(Exposure::Changeable) }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::output::{Named, NewFile, Overwrite};
 use plimsoll_conduct::{
     AnyDriver, Chosen, Consent, Done, Observer, Recording, StageView, Target, input,
@@ -24,6 +24,7 @@ use plimsoll_workload::plan::{Plan, SetIndex, WorkloadFile};
 
 use crate::args::{LabelsArg, WeedBenchmarkArgs, YES};
 use crate::conducted::{Conducted, Settings};
+use crate::store::SECURITY_BYTES_MAX;
 use crate::ui::Ui;
 use crate::{environment, flags};
 
@@ -55,7 +56,7 @@ pub(crate) fn as_weed_benchmark(args: &WeedBenchmarkArgs) -> Result<ExitCode> {
         seed: args.seed,
         is_distinct: args.distinct,
         listed: listed(&asked, &path)?,
-        security: security(args),
+        security: security(args)?,
     };
     let file = asked.workload(&own);
     file.check().map_err(|error| in_words(error.into()))?;
@@ -72,13 +73,19 @@ pub(crate) fn as_weed_benchmark(args: &WeedBenchmarkArgs) -> Result<ExitCode> {
 }
 
 /// Returns where `security.toml` is: as given, or where weed looks for it, if it is there.
-fn security(args: &WeedBenchmarkArgs) -> Option<String> {
-    let given = args.security.clone();
+fn security(args: &WeedBenchmarkArgs) -> Result<Option<String>> {
+    if let Some(given) = &args.security {
+        return Ok(Some(given.display().to_string()));
+    }
     let home = environment::variable("HOME").map(|home| format!("{home}/.seaweedfs"));
     let usual = [Some(".".to_owned()), home, Some("/etc/seaweedfs".to_owned())];
     let usual = usual.into_iter().flatten().map(|place| Path::new(&place).join("security.toml"));
-    let found = given.or_else(|| usual.into_iter().find(|path| path.is_file()));
-    found.map(|path| path.display().to_string())
+    let Some(found) = usual.into_iter().find(|path| path.is_file()) else { return Ok(None) };
+    let path = found.display().to_string();
+    input::read_unchangeable(&found, SECURITY_BYTES_MAX).map_err(|error| {
+        anyhow!("cannot use {path}: {error}; to use it as it is: --security {path}")
+    })?;
+    Ok(Some(path))
 }
 
 fn in_words(error: anyhow::Error) -> anyhow::Error {
