@@ -12,8 +12,8 @@ const PORTS: [(&str, u16); 4] =
     [("http", PORT_PLAIN), ("https", PORT_TLS), ("socks5", 1080), ("socks5h", 1080)];
 
 /// Returns every host that a workload names: stores, proxies, masters, filers and sign-in services,
-/// each with whether it is an S3 store or a service that is spoken to without TLS; `None` if an
-/// address cannot be read without a name server.
+/// each with whether its address says that it is spoken to over TLS; `None` if an address cannot be
+/// read without a name server.
 pub(crate) fn named_in(file: &WorkloadFile) -> Option<Vec<(Endpoint, bool)>> {
     let mut found = Vec::new();
     for spec in specs(file) {
@@ -24,15 +24,15 @@ pub(crate) fn named_in(file: &WorkloadFile) -> Option<Vec<(Endpoint, bool)>> {
                 ("hosts", TargetSpec::S3(s3)) if s3.tls => PORT_TLS,
                 _ => PORT_PLAIN,
             };
-            // Whether one speaks TLS that does not say so is up to other settings, or a proxy's.
-            let may_be_plain =
-                matches!(field, "hosts" | "auth" | "storage_url") && port != PORT_TLS;
+            // What a proxy passes on is as safe as the store's own connection.
+            let is_proxy = field == "proxy";
             let lists = addresses.iter().map(|list| (list, list.trim().starts_with("https://")));
             let each = lists.flat_map(|(list, tls)| list.split(',').map(move |one| (one, tls)));
             for (address, tls) in each {
-                let is_plain = may_be_plain && !tls;
-                let endpoints = endpoints_of(address.trim(), port)?;
-                found.extend(endpoints.into_iter().map(|endpoint| (endpoint, is_plain)));
+                let address = address.trim();
+                let over_tls = (tls || port == PORT_TLS) && !address.starts_with("http://");
+                let endpoints = endpoints_of(address, port)?.into_iter();
+                found.extend(endpoints.map(|endpoint| (endpoint, over_tls || is_proxy)));
                 if found.len() > EndpointId::COUNT_MAX {
                     // It is refused when it is judged.
                     return None;

@@ -40,7 +40,7 @@ const FILE_SCHEME: &str = "file:";
 /// More than any list of hosts has.
 const HOST_FILE_BYTES_MAX: u64 = 16 << 20;
 /// More than any `security.toml` has.
-const SECURITY_BYTES_MAX: u64 = 1 << 20;
+pub(crate) const SECURITY_BYTES_MAX: u64 = 1 << 20;
 /// The variable that names the certificates of a Swift and its Keystone.
 pub(crate) const SWIFT_CA: &str = "OS_CACERT";
 /// Those that name the certificate to show to them, and its key.
@@ -129,18 +129,15 @@ fn check_lent<'e>(
         Some(Hosts { endpoints: vec![endpoint], tls })
     });
     let lists = iter::once(named.clone()).chain(of_urls);
-    let lists: Vec<_> =
-        lists.map(|list| (NamedHosts::default().and(list.endpoints), list.tls)).collect();
+    let named = lists.fold(NamedHosts::default(), |all, list| all.and(list.endpoints, list.tls));
     for (host, over_tls) in hosts {
-        let mut by =
-            lists.iter().filter(|(list, _)| list.have(host)).map(|(_, tls)| *tls).peekable();
-        if by.peek().is_none() {
+        if !named.have(host, true) {
             bail!(
                 "this would send {secret} to {host}, which only a file names; if that host may \
                  have them, name it: --host {host} or PLIMSOLL_HOST={host}{or}"
             );
         }
-        if !over_tls && by.all(|needs_tls| needs_tls) {
+        if !named.have(host, over_tls) {
             bail!(
                 "this would send {secret} to {host} without TLS, which only a file asks for; if \
                  that may be, name the host with http://{host}{or}"

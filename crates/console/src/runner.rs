@@ -57,8 +57,9 @@ pub struct Sound {
     pub needs_leave: Vec<String>,
     /// Warnings and notes.
     pub problems: Vec<Problem>,
-    /// Every host that it names; `None` if that is not known before it runs.
-    pub hosts: Option<Vec<Endpoint>>,
+    /// Every host that it names, each with whether it is spoken to over TLS; `None` if that is not
+    /// known before it runs.
+    pub hosts: Option<Vec<(Endpoint, bool)>>,
 }
 
 /// Why a workload cannot be run.

@@ -7,29 +7,31 @@ use std::sync::Arc;
 
 use crate::{Endpoint, PatternError, expand_hosts};
 
-/// A list of hosts that somebody named, each with one port or with all of its ports.
+/// A list of hosts that somebody named, each with one port or with all of its ports, and with
+/// whether it is to be spoken to over TLS only.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NamedHosts(Vec<Endpoint>);
+pub struct NamedHosts(Vec<(Endpoint, bool)>);
 
 impl NamedHosts {
     /// Reads a list such as `s3-{1...4}:9000,10.0.0.7`; a host without a port stands for all of its
     /// ports.
     pub fn parse(list: &str) -> Result<Self, PatternError> {
-        expand_hosts(list, 0).map(Self)
+        Ok(Self::default().and(expand_hosts(list, 0)?, false))
     }
 
-    /// Returns these hosts and those.
+    /// Returns these hosts and those, which are named for TLS only, or for any way.
     #[must_use]
-    pub fn and(mut self, more: impl IntoIterator<Item = Endpoint>) -> Self {
-        self.0.extend(more);
+    pub fn and(mut self, more: impl IntoIterator<Item = Endpoint>, needs_tls: bool) -> Self {
+        self.0.extend(more.into_iter().map(|host| (host, needs_tls)));
         self
     }
 
-    /// Returns whether an address is in the list. Names are compared as written, not by what they
-    /// resolve to: whoever answers for a name could change that. Where somebody said to which
-    /// address to connect (`NAME@ADDRESS`), it is that address that has to be in the list.
-    pub fn have(&self, endpoint: &Endpoint) -> bool {
-        self.0.iter().any(|named| {
+    /// Returns whether an address is in the list, for the way in which it is spoken to. Names are
+    /// compared as written, not by what they resolve to: whoever answers for a name could change
+    /// that. Where somebody said to which address to connect (`NAME@ADDRESS`), it is that address
+    /// that has to be in the list.
+    pub fn have(&self, endpoint: &Endpoint, over_tls: bool) -> bool {
+        self.0.iter().any(|(named, needs_tls)| {
             let is_host = match endpoint.address {
                 None => named.address.is_none() && named.host.eq_ignore_ascii_case(&endpoint.host),
                 Some(address) => {
@@ -37,13 +39,15 @@ impl NamedHosts {
                     told == Some(address)
                 }
             };
-            is_host && (named.port == 0 || named.port == endpoint.port)
+            let is_port = named.port == 0 || named.port == endpoint.port;
+            is_host && is_port && (over_tls || !needs_tls)
         })
     }
 
-    /// Returns whether all of these addresses are in the list.
-    pub fn have_all(&self, endpoints: &[Endpoint]) -> bool {
-        endpoints.iter().all(|endpoint| self.have(endpoint))
+    /// Returns whether all of these addresses are in the list, each with whether it is spoken to
+    /// over TLS.
+    pub fn have_all(&self, endpoints: &[(Endpoint, bool)]) -> bool {
+        endpoints.iter().all(|(endpoint, over_tls)| self.have(endpoint, *over_tls))
     }
 }
 
@@ -87,7 +91,7 @@ impl AllowedHosts {
     /// Refuses a host that may not be connected to.
     pub fn check(&self, endpoint: &Endpoint) -> Result<(), NotAllowed> {
         match &self.0 {
-            Some(named) if !named.hosts.have(endpoint) => {
+            Some(named) if !named.hosts.have(endpoint, true) => {
                 Err(NotAllowed { endpoint: endpoint.clone(), by: named.by })
             }
             _ => Ok(()),
@@ -106,7 +110,7 @@ impl AllowedHosts {
     #[must_use]
     pub fn with(&self, endpoint: Endpoint) -> Self {
         let Some(named) = &self.0 else { return Self::ANY };
-        Self::only(named.hosts.clone().and([endpoint]), named.by)
+        Self::only(named.hosts.clone().and([endpoint], false), named.by)
     }
 }
 
@@ -128,22 +132,33 @@ mod tests {
             ("::1", 80, true),
             ("::1", 81, false),
         ] {
-            assert_eq!(named.have(&Endpoint::new(host, port)), is_named, "{host}:{port}");
+            assert_eq!(named.have(&Endpoint::new(host, port), false), is_named, "{host}:{port}");
         }
         let pinned = |host: &str, port, address: &str| Endpoint {
             address: Some(address.parse().unwrap()),
             ..Endpoint::new(host, port)
         };
-        assert!(!named.have(&pinned("lab", 1, "10.0.0.9")), "whoever names the address chooses it");
-        assert!(named.have(&pinned("lab", 80, "::1")) && !named.have(&pinned("lab", 81, "::1")));
-        let of_name = NamedHosts::parse("lab@10.0.0.1").unwrap();
-        assert!(of_name.have(&pinned("lab", 5, "10.0.0.1")));
         assert!(
-            !of_name.have(&pinned("lab", 5, "10.0.0.2")) && !of_name.have(&Endpoint::new("lab", 5))
+            !named.have(&pinned("lab", 1, "10.0.0.9"), false),
+            "whoever names the address chooses it"
+        );
+        assert!(
+            named.have(&pinned("lab", 80, "::1"), false)
+                && !named.have(&pinned("lab", 81, "::1"), false)
+        );
+        let safe = named.clone().and([Endpoint::new("safe", 0)], true);
+        assert!(safe.have(&Endpoint::new("safe", 443), true), "over TLS");
+        assert!(!safe.have(&Endpoint::new("safe", 443), false), "without");
+        let of_name = NamedHosts::parse("lab@10.0.0.1").unwrap();
+        assert!(of_name.have(&pinned("lab", 5, "10.0.0.1"), false));
+        assert!(
+            !of_name.have(&pinned("lab", 5, "10.0.0.2"), false)
+                && !of_name.have(&Endpoint::new("lab", 5), false)
         );
         let own = Endpoint::new("own", 7);
-        assert!(named.and([own.clone()]).have_all(&[own.clone(), Endpoint::new("lab", 2)]));
-        assert!(!NamedHosts::default().have(&own) && NamedHosts::default().have_all(&[]));
+        let both = [own.clone(), Endpoint::new("lab", 2)].map(|host| (host, false));
+        assert!(named.and([own.clone()], false).have_all(&both));
+        assert!(!NamedHosts::default().have(&own, true) && NamedHosts::default().have_all(&[]));
     }
 
     #[test]

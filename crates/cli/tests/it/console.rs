@@ -260,4 +260,37 @@ fn what_other_users_may_change_or_read_decides_nothing() {
     }
     change_mode(&path("scripts"), 0o755);
     assert!(refused(directory.path(), line).contains("--insecure-no-auth"));
+
+    // Nobody has named this one, so it may be there for whoever comes by.
+    std::fs::create_dir(path("conf")).unwrap();
+    let (conf, line) = (path("conf/controller.conf"), "console --listen 0.0.0.0:0");
+    std::fs::write(&conf, "[controller]\nname = lab\n").unwrap();
+    let named = format!("{line} --config conf/controller.conf");
+    // It was read, and something else is refused.
+    let is_used = |line: &str| {
+        let said = run_line(directory.path(), line).stderr;
+        String::from_utf8(said).unwrap().contains("--insecure-no-auth")
+    };
+    let says = |refusal: &str| {
+        let said = refused(directory.path(), line);
+        assert!(said.contains(refusal) && said.contains("--config conf/controller.conf"), "{said}");
+        assert!(is_used(&named));
+    };
+    for mode in [0o664, 0o646] {
+        change_mode(&conf, mode);
+        says("other users can change it (chmod go-w)");
+    }
+    change_mode(&conf, 0o644);
+    assert!(is_used(line));
+    // Only root can make what belongs to another user.
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(&conf, Some(65_534), None).unwrap();
+        says("it belongs to another user");
+        std::fs::rename(&conf, path("own")).unwrap();
+        std::os::unix::fs::chown(path("own"), Some(0), None).unwrap();
+        std::os::unix::fs::symlink(path("own"), &conf).unwrap();
+        assert!(is_used(line));
+        std::os::unix::fs::lchown(&conf, Some(65_534), None).unwrap();
+        says("it belongs to another user");
+    }
 }

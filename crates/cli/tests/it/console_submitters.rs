@@ -242,10 +242,19 @@ fn heard_of_owner(directory: &Path, stranger: &Stranger, settings: &str, flags: 
 
 #[test]
 fn credentials_of_the_owner_go_to_no_host_that_a_submitter_names() {
-    let (directory, stranger) = (tempfile::tempdir().unwrap(), Stranger::start());
-    let heard = heard_of_owner(directory.path(), &stranger, "", "");
-    assert!(!heard.contains("OWNER") && !heard.contains("Bearer"), "{heard}");
-    assert!(heard.contains(" /plimsoll-bench"), "the filer was asked as nobody: {heard}");
+    // Nor where it named the host for TLS alone.
+    for (settings, flags) in [
+        ("", ""),
+        ("credential_hosts = ['https://HOST']\n", ""),
+        ("", "--host https://HOST"),
+        ("", "--host HOST --tls"),
+    ] {
+        let (directory, stranger) = (tempfile::tempdir().unwrap(), Stranger::start());
+        let [settings, flags] = [settings, flags].map(|of| of.replace("HOST", &stranger.host));
+        let heard = heard_of_owner(directory.path(), &stranger, &settings, &flags);
+        assert!(!heard.contains("OWNER") && !heard.contains("Bearer"), "{flags}: {heard}");
+        assert!(heard.contains(" /plimsoll-bench"), "the filer was asked as nobody: {heard}");
+    }
 }
 
 #[test]

@@ -49,7 +49,8 @@ impl Runner for Fake {
             targets: vec!["s3".to_owned()],
             ..Facts::default()
         };
-        let host = |word: &str| word.strip_prefix("host=").map(|host| Endpoint::new(host, 80));
+        let host =
+            |word: &str| word.strip_prefix("host=").map(|host| (Endpoint::new(host, 80), false));
         let hosts = text.split([' ', '"', ';', '/']).filter_map(host);
         let key = text.split_once("tokenname=").map_or("", |(_, key)| key);
         Ok(Sound {

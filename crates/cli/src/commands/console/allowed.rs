@@ -71,11 +71,10 @@ fn is_allowed(path: &str, allowed: &AllowedDirs) -> bool {
     path != "-" && allowed.allows(Path::new(path))
 }
 
-/// Returns every host that a workload names; `None` if an address cannot be read without a name
-/// server, or if any certificate is taken, as nobody knows then who answers for a host.
-pub(super) fn hosts_of(file: &WorkloadFile) -> Option<Vec<Endpoint>> {
-    let named = hosts::named_in(file).filter(|_| !hosts::takes_any_certificate(file))?;
-    Some(named.into_iter().map(|(host, _)| host).collect())
+/// Returns every host that a workload names, as [`hosts::named_in`] does; `None`, too, if any
+/// certificate is taken, as nobody knows then who answers for a host.
+pub(super) fn hosts_of(file: &WorkloadFile) -> Option<Vec<(Endpoint, bool)>> {
+    hosts::named_in(file).filter(|_| !hosts::takes_any_certificate(file))
 }
 
 /// What a workload changes and may not have made.
@@ -231,21 +230,22 @@ mod tests {
     fn every_host_of_a_workload_is_told() {
         let told = |targets: &str| {
             let hosts = hosts_of(&file(targets))?;
-            Some(hosts.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+            let told = |(host, tls)| format!("{host}{}", if tls { " (TLS)" } else { "" });
+            Some(hosts.into_iter().map(told).collect::<Vec<_>>().join(", "))
         };
         let of = |text: &str| Some(text.to_owned());
         assert_eq!(told("{}"), of(""));
         assert_eq!(
             told("{s3: {hosts: ['https://a/', 'b-{1...2}:7'], proxy: 'socks5://p'}}"),
-            of("a:443 b-1:7 b-2:7 p:1080")
+            of("a:443 (TLS), b-1:7, b-2:7, p:1080 (TLS)")
         );
-        assert_eq!(told("{s3: {hosts: 'a', tls: true, proxy: p}}"), of("a:443 p:80"));
+        assert_eq!(told("{s3: {hosts: 'a', tls: true, proxy: p}}"), of("a:443 (TLS), p:80 (TLS)"));
         assert_eq!(
             told("{swift: {auth: 'https://k/v3', storage_url: 'http://s:1/v1/a'}}"),
-            of("k:443 s:1")
+            of("k:443 (TLS), s:1")
         );
-        assert_eq!(told("{a: {seaweedfs: {master: 'm,n:1'}}, b: {null: {}}}"), of("m:9333 n:1"));
-        assert_eq!(told("{seaweedfs: {filer: [f, g]}}"), of("f:8888 g:8888"));
+        assert_eq!(told("{a: {seaweedfs: {master: 'm,n:1'}}, b: {null: {}}}"), of("m:9333, n:1"));
+        assert_eq!(told("{seaweedfs: {filer: [f, g]}}"), of("f:8888, g:8888"));
         assert_eq!(told("{s3: {hosts: 'https://a', insecure: true}}"), None);
         // Their ports of gRPC, and what a name server says, are not told.
         assert_eq!(told("{seaweedfs: {master: 'm:1.2'}}"), None);

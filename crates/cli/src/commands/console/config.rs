@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{BucketGlob, NamedHosts, input, machine};
 use plimsoll_console::{BoundSecrets, CONFIG_FILE, Settings};
+use plimsoll_http::expand_hosts;
 use plimsoll_record::exposure::check_unchangeable;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
@@ -60,8 +61,14 @@ impl Config {
         };
         let controller = match &path {
             Some(path) => {
-                let text = input::read_text(path, FILE_BYTES_MAX)
-                    .with_context(|| format!("--config: cannot read {}", path.display()))?;
+                let text = match args.config {
+                    Some(_) => input::read_text(path, FILE_BYTES_MAX)
+                        .with_context(|| format!("--config: cannot read {}", path.display()))?,
+                    None => input::read_unchangeable(path, FILE_BYTES_MAX).map_err(|error| {
+                        let path = path.display();
+                        anyhow!("cannot use {path}: {error}; to use it as it is: --config {path}")
+                    })?,
+                };
                 let read = Controller::parse(&text);
                 let read = read.with_context(|| format!("--config: {}", path.display()))?;
                 remarks.push(format!("read {}", path.display()));
@@ -172,8 +179,11 @@ fn secrets(table: DeTable<'_>) -> Result<BoundSecrets> {
 }
 
 fn hosts(key: &str, list: DeArray<'_>) -> Result<NamedHosts> {
-    let list = texts(key, list)?.join(",");
-    NamedHosts::parse(&list).with_context(|| format!("`{key}`"))
+    texts(key, list)?.iter().try_fold(NamedHosts::default(), |named, text| {
+        let of_tls = text.strip_prefix("https://");
+        let hosts = expand_hosts(of_tls.unwrap_or(text), 0).with_context(|| format!("`{key}`"))?;
+        Ok(named.and(hosts, of_tls.is_some()))
+    })
 }
 
 fn texts(key: &str, list: DeArray<'_>) -> Result<Vec<String>> {
@@ -258,11 +268,13 @@ mod tests {
 
     #[test]
     fn console_toml_is_checked_without_telling_its_secrets() {
-        let text = "touch = ['ufs*']\ncredential_hosts = ['own']\n[[secrets]]\nhosts = ['a:1', \
-                    'b']\nsecretkey = 'S3CR3T'\n[[secrets]]\nhosts = ['c']\npassword = 'P'\n";
+        let text = "touch = ['ufs*']\ncredential_hosts = ['own', 'https://safe']\n\
+                    [[secrets]]\nhosts = ['a:1', 'b']\nsecretkey = 'S3CR3T'\n\
+                    [[secrets]]\nhosts = ['c']\npassword = 'P'\n";
         let own = parse_own(text).unwrap();
         assert_eq!((&*own.touch, own.secrets.len()), (&["ufs*".to_owned()][..], 2));
-        assert_eq!(own.credential_hosts, NamedHosts::parse("own").unwrap());
+        let safe = expand_hosts("safe", 0).unwrap();
+        assert_eq!(own.credential_hosts, NamedHosts::parse("own").unwrap().and(safe, true));
         assert_eq!(own.secrets[0].hosts, NamedHosts::parse("a:1,b").unwrap());
         assert_eq!(own.secrets[0].by_key["secretkey"].expose(), "S3CR3T");
         assert!(!own.secrets[0].by_key.contains_key("password"));

@@ -78,8 +78,8 @@ struct Prepared {
     stand_in: StandIn,
     /// Of COSBench's: what it came to.
     cosbench: Option<Box<FromXml>>,
-    /// Every host that it names, if that can be told.
-    hosts: Option<Vec<Endpoint>>,
+    /// Every host that it names, each with whether it is spoken to over TLS, if that can be told.
+    hosts: Option<Vec<(Endpoint, bool)>>,
 }
 
 /// A workload as it was read, before its files are checked.
@@ -106,10 +106,14 @@ impl LocalRunner {
         }
         let (mut store, fleet) = (args.store.clone(), args.fleet.clone());
         // Whoever may submit a workload names the store that it goes to: keys of this machine that
-        // nobody gave to the console are not looked for, which an empty one says.
-        store.credentials.access_key.get_or_insert_with(|| Secret::from(String::new()));
+        // nobody gave to the console are not looked for, which an empty one says. A web token is
+        // one that somebody gave.
+        if store.requests.sts_web_token.is_none() {
+            store.credentials.access_key.get_or_insert_with(|| Secret::from(String::new()));
+        }
         let own = store.host.as_deref().and_then(|hosts| own_hosts(hosts, store.tls));
-        let credential_hosts = credential_hosts.and(own.unwrap_or_default());
+        let (own, needs_tls) = own.unwrap_or_default();
+        let credential_hosts = credential_hosts.and(own, needs_tls);
         let bare_store = without_credentials(store.clone());
         Ok(Self {
             store,
@@ -126,7 +130,7 @@ impl LocalRunner {
     }
 
     /// Returns whether a workload that names these hosts may use the owner's credentials.
-    fn lends_credentials(&self, hosts: Option<&[Endpoint]>) -> bool {
+    fn lends_credentials(&self, hosts: Option<&[(Endpoint, bool)]>) -> bool {
         hosts.is_some_and(|hosts| self.credential_hosts.have_all(hosts))
     }
 
@@ -456,11 +460,11 @@ fn read_xml(text: &str) -> Result<Unvetted, Refusal> {
     Ok(Unvetted { file, source: None, notes, stand_in: StandIn::Nobody, cosbench })
 }
 
-/// Returns the hosts of `--host`; `None` if they are in a file.
-fn own_hosts(hosts: &str, tls: bool) -> Option<Vec<Endpoint>> {
+/// Returns the hosts of `--host`, and whether they are for TLS only; `None` if they are in a file.
+fn own_hosts(hosts: &str, tls: bool) -> Option<(Vec<Endpoint>, bool)> {
     let (scheme, list) = split_scheme(hosts).ok()?;
     let tls = tls || scheme == Some(Scheme::Https);
-    expand_hosts(&list, if tls { PORT_TLS } else { PORT_PLAIN }).ok()
+    Some((expand_hosts(&list, if tls { PORT_TLS } else { PORT_PLAIN }).ok()?, tls))
 }
 
 /// Returns the flags without credentials.
