@@ -79,7 +79,7 @@ impl Archive {
         (kind, text): (SourceKind, &str),
     ) -> io::Result<Self> {
         let directory = Self::place(root, number, name);
-        if !(is_begun && disk::is_directory(&directory)) {
+        if !is_begun || disk::check_directory(&directory).is_err() {
             disk::make_new(&directory)?;
         }
         disk::write(&directory.join(kind.file_name()), text.as_bytes())?;
@@ -147,6 +147,8 @@ impl Beside for Archive {
                         return Ok(());
                     }
                     let kinds: Vec<String> = tick.rows.iter().map(|row| row.kind.clone()).collect();
+                    // Who may write to the archive could have put a link in its place meanwhile.
+                    disk::check_directory(&self.directory)?;
                     let mut file = disk::appended(&path)?;
                     file.write_all(stage_head(&kinds).as_bytes())?;
                     none.insert(StageFile { file, kinds, rows: 0 })

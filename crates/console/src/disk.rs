@@ -2,7 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "the console owns its directory and its archive")]
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
@@ -19,9 +19,12 @@ pub(crate) fn make(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)
 }
 
-/// Tells whether a directory is there, and no link to one.
-pub(crate) fn is_directory(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+/// Refuses what is no directory, such as a link to one.
+pub(crate) fn check_directory(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path)?.is_dir() {
+        true => Ok(()),
+        false => Err(io::Error::new(io::ErrorKind::NotADirectory, "not a directory")),
+    }
 }
 
 /// Makes a directory that is not there yet.
@@ -74,10 +77,20 @@ pub(crate) fn appended_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }
 
-/// Opens a file to append to it; a link is refused.
+/// Opens a plain file in a directory that others may write to. A link is refused, and so is a pipe
+/// or a device, which without `NONBLOCK` would be waited for.
+fn open_only_plain(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = options.custom_flags(flags.bits().cast_signed()).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::NotFound, "not a plain file")),
+    }
+}
+
+/// Opens a plain file to append to it; a link, a pipe or a device is refused.
 pub(crate) fn appended(path: &Path) -> io::Result<File> {
-    let no_link = OFlags::NOFOLLOW.bits().cast_signed();
-    OpenOptions::new().append(true).create(true).custom_flags(no_link).open(path)
+    open_only_plain(OpenOptions::new().append(true).create(true), path)
 }
 
 /// Returns what a file holds.
@@ -86,18 +99,26 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     fs::read(path)
 }
 
-/// Returns the text that a file holds.
+/// Returns the text that a file holds, in a directory that only its owner enters.
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     fs::read_to_string(path)
 }
 
 /// Opens a plain file to read it; a link, a pipe or a device is refused.
 pub(crate) fn open_plain(path: &Path) -> io::Result<(File, u64)> {
-    let found = fs::symlink_metadata(path)?;
-    if !found.is_file() {
-        return Err(io::Error::new(io::ErrorKind::NotFound, "not a plain file"));
-    }
-    Ok((File::open(path)?, found.len()))
+    let file = open_only_plain(OpenOptions::new().read(true), path)?;
+    let length = file.metadata()?.len();
+    Ok((file, length))
+}
+
+/// Returns the end of a plain file as text, of at most so many bytes. Others may have put the file
+/// there, and it may be larger than memory.
+pub(crate) fn read_end(path: &Path, bytes_max: u64) -> io::Result<String> {
+    let (mut file, length) = open_plain(path)?;
+    file.seek(SeekFrom::Start(length.saturating_sub(bytes_max)))?;
+    let mut end = Vec::new();
+    file.take(bytes_max).read_to_end(&mut end)?;
+    Ok(String::from_utf8_lossy(&end).into_owned())
 }
 
 /// Returns the names of what is in a directory.
@@ -122,6 +143,7 @@ const FILES_MAX: usize = 10_000;
 
 /// Returns the plain files below a directory by name; links are not followed.
 pub(crate) fn files_below(directory: &Path) -> io::Result<Vec<Found>> {
+    check_directory(directory)?;
     let mut found = Vec::new();
     collect(directory, "", DEPTH_MAX, &mut found)?;
     found.sort_by(|a, b| a.name.cmp(&b.name));
@@ -162,11 +184,33 @@ mod tests {
         assert_eq!(read(&path("table.csv")).unwrap(), b"own");
         assert!(open_plain(&path("table.csv")).is_ok(), "the link is gone");
         assert!(appended(&path("workload.log")).is_err());
+        std::os::unix::fs::symlink(place.path(), path("w0-link")).unwrap();
+        assert!(files_below(&path("w0-link")).is_err());
+        fs::remove_file(path("w0-link")).unwrap();
         make_new(&path("w1-demo")).unwrap();
         assert_eq!(make_new(&path("w1-demo")).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         for name in foreign {
             assert_eq!(read(&path(name)).unwrap(), b"FOREIGN", "{name}");
         }
         assert_eq!(names_in(place.path()).unwrap().len(), 6, "nothing else is left");
+    }
+
+    #[test]
+    fn only_the_end_of_a_plain_file_is_read() {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(name);
+        fs::write(path("own"), "12345").unwrap();
+        assert_eq!(read_end(&path("own"), 9).unwrap(), "12345");
+        assert_eq!(read_end(&path("own"), 2).unwrap(), "45");
+        File::create(path("giant")).unwrap().set_len(8 << 40).unwrap();
+        assert_eq!(read_end(&path("giant"), 2).unwrap(), "\0\0");
+        std::os::unix::fs::symlink(path("own"), path("link")).unwrap();
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        let (here, kind) = (rustix::fs::CWD, rustix::fs::FileType::Fifo);
+        rustix::fs::mknodat(here, path("pipe"), kind, mode, 0).unwrap();
+        for name in ["link", "pipe", "."] {
+            assert!(read_end(&path(name), 9).is_err(), "{name}");
+            assert!(appended(&path(name)).is_err(), "{name}");
+        }
     }
 }

@@ -21,6 +21,10 @@ use crate::names::safe;
 use crate::state::{Number, SourceKind, State};
 use crate::store::Entry;
 
+/// More bytes than any number has.
+const META_BYTES_MAX: u64 = 64;
+/// How much is read of the end of the history, which has the last numbers: thousands of lines.
+const HISTORY_BYTES_MAX: u64 = 4 << 20;
 /// What the console writes itself, while it goes on.
 const OURS: [&str; 2] = ["workload.log", "scripts.log"];
 
@@ -67,9 +71,9 @@ impl ArchiveRoot {
 /// Returns the highest number of an archived workload, ours or COSBench's: of those in `.meta`, in
 /// the history and in names of directories. 0 where there is none.
 pub(crate) fn last_number(root: &Path) -> i64 {
-    let last = disk::read_text(&root.join(META)).unwrap_or_default();
+    let last = disk::read_end(&root.join(META), META_BYTES_MAX).unwrap_or_default();
     let last = Number::parse(&format!("w{}", last.trim()));
-    let history = disk::read_text(&root.join(HISTORY)).unwrap_or_default();
+    let history = disk::read_end(&root.join(HISTORY), HISTORY_BYTES_MAX).unwrap_or_default();
     let of_history = history.lines().filter_map(|line| Number::parse(line.split(',').next()?));
     let names = disk::names_in(root).unwrap_or_default();
     let of_names = names.iter().filter_map(|name| Number::parse(name.split('-').next()?));
@@ -77,6 +81,7 @@ pub(crate) fn last_number(root: &Path) -> i64 {
 }
 
 fn write_files(directory: &Path, archive: &Archive, workload: &Workload) -> io::Result<()> {
+    disk::check_directory(directory)?;
     for file in files(archive, config_xml(workload), &[]) {
         let path = directory.join(safe(&file.name));
         if !OURS.contains(&&*file.name) || !path.exists() {
@@ -160,5 +165,21 @@ mod tests {
         assert_eq!(root.next_id(), "w13");
         let second = ArchiveRoot::open(folder.path()).map(drop).unwrap_err().to_string();
         assert!(second.contains("another plimsoll"), "{second}");
+    }
+
+    #[test]
+    fn links_and_pipes_in_an_archive_are_neither_followed_nor_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        disk::write(&path("outside"), b"41").unwrap();
+        std::os::unix::fs::symlink(path("outside"), path(META)).unwrap();
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        let (here, kind) = (rustix::fs::CWD, rustix::fs::FileType::Fifo);
+        rustix::fs::mknodat(here, path(HISTORY), kind, mode, 0).unwrap();
+        disk::make(&path("w7-demo")).unwrap();
+        assert_eq!(last_number(folder.path()), 7);
+        assert!(append(&path(HISTORY), "", "w8,demo\n").is_err());
+        disk::write(&path(META), b"9").unwrap();
+        assert_eq!(last_number(folder.path()), 9);
     }
 }
