@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write as _};
 use std::net::IpAddr;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -23,6 +23,7 @@ use async_nats::ServerAddr;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use plimsoll_conduct::{input, machine};
+use plimsoll_record::exposure::{check_owner, check_unchangeable};
 use plimsoll_record::{StateDirectory, StateDirectoryError, removal};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -382,11 +383,26 @@ fn remove_files(state: StateDirectory) -> io::Result<()> {
 
 /// Returns how a coordinator on this machine reaches the fleet whose files lie there.
 pub fn local_fleet(directory: &Path) -> Result<NatsConfig, BrokerError> {
-    connect_file(&directory.join(FLEET_FILE)).map(|(config, _)| config)
+    match check_directory(directory) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(files("use", directory, error))
+        }
+        _ => connect_file(&directory.join(FLEET_FILE)),
+    }
 }
 
-fn connect_file(path: &Path) -> Result<(NatsConfig, String), BrokerError> {
-    let text = match input::read_text(path, FLEET_FILE_BYTES_MAX) {
+/// Refuses a directory that another user may have filled. As where `StateDirectory` takes one, what
+/// only root may change is as root wants it: a volume of a container is an example.
+fn check_directory(directory: &Path) -> io::Result<()> {
+    let found = fs::metadata(directory)?;
+    let is_own = found.uid() == rustix::process::geteuid().as_raw();
+    let checked = if is_own { check_unchangeable(&found) } else { check_owner(&found) };
+    checked.map_err(io::Error::other)
+}
+
+/// Reads how a fleet is reached. Store keys go to the agents of the fleet that it names.
+fn connect_file(path: &Path) -> Result<NatsConfig, BrokerError> {
+    let text = match input::read_unchangeable(path, FLEET_FILE_BYTES_MAX) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(BrokerError::NoFleet { path: path.to_path_buf() });
         }
@@ -402,14 +418,14 @@ fn connect_file(path: &Path) -> Result<(NatsConfig, String), BrokerError> {
     let tls = |doc: &IdentityDoc| -> Result<_, BrokerError> {
         Ok(Arc::new(client_config(authority, &doc.identity().ok_or_else(form)?)?))
     };
-    let own = file.servers.first().ok_or_else(form)?.clone();
+    let own = file.servers.first().ok_or_else(form)?;
     // One whose server is gone was left by a process that was killed.
-    if std::net::TcpStream::connect(&own).is_err() {
+    if std::net::TcpStream::connect(own).is_err() {
         return Err(BrokerError::NoFleet { path: path.to_path_buf() });
     }
     let servers = file.servers.iter().map(|server| address(server)).collect::<Result<_, _>>()?;
     let access = Access::Fleet(tls(&file.coordinator)?);
-    Ok((NatsConfig { servers, access, system: Some(tls(&file.system)?) }, own))
+    Ok(NatsConfig { servers, access, system: Some(tls(&file.system)?) })
 }
 
 fn address(server: &str) -> Result<ServerAddr, BrokerError> {

@@ -137,8 +137,9 @@ impl StateDirectory {
     }
 
     /// Removes files that were created here under these names, and directories that a server which
-    /// was started here has filled. Then the mark goes if nothing else is left, and with it the
-    /// directory if it did not exist before.
+    /// was started here has filled. Then the mark goes, even where the user's own files stay: none
+    /// that he adds later is taken for ours. The directory goes if it is empty and did not exist
+    /// before.
     pub fn remove(self, files: &[&str], trees: &[&str]) -> io::Result<()> {
         files.iter().try_for_each(|name| removal::file(&self.path.join(name)))?;
         for name in trees {
@@ -147,11 +148,9 @@ impl StateDirectory {
                 _ => {}
             }
         }
-        if is_empty(&self.path, &[MARK])? {
-            removal::file(&self.path.join(MARK))?;
-            if self.is_created {
-                removal::empty_directory(&self.path)?;
-            }
+        removal::file(&self.path.join(MARK))?;
+        if self.is_created {
+            removal::empty_directory(&self.path)?;
         }
         Ok(())
     }
@@ -321,7 +320,9 @@ mod tests {
         let mut names: Vec<_> =
             fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
-        assert_eq!(names, [MARK, "notes"], "the mark stays with what is left");
+        assert_eq!(names, ["notes"]);
+        // Nothing that the user puts there from now on is taken for ours.
+        assert!(open(&path).is_err());
         fs::remove_file(path.join("notes")).unwrap();
         // It existed before this time.
         open(&path).unwrap().remove(&[], &[]).unwrap();

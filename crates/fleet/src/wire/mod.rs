@@ -14,7 +14,7 @@ use plimsoll_record::schema::{ClientEvidence, FilesStage, FilesTarget};
 use plimsoll_workload::plan::SetIndex;
 use plimsoll_workload::plan::spec::PacingSpec;
 use plimsoll_workload::{ExistingObject, Share};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 pub use crate::content::ContentDoc;
@@ -236,8 +236,16 @@ pub enum Answer {
     /// The agent cannot do it.
     Failed {
         /// Why.
+        #[serde(deserialize_with = "one_line")]
         why: String,
     },
+}
+
+/// Reads a text that an agent chose and the coordinator prints: a line feed in it would begin what
+/// looks like a line of the coordinator's own.
+fn one_line<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let text = String::deserialize(from)?;
+    Ok(text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect())
 }
 
 impl Assignment {
@@ -260,4 +268,17 @@ pub fn found_from(found: BTreeMap<usize, Vec<FoundDoc>>) -> FoundObjects {
         (SetIndex(set), objects.into_iter().map(object).collect())
     };
     found.into_iter().map(of_set).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_an_agent_failed_begins_no_line_of_its_own() {
+        let said = Answer::Failed { why: "no disk\r\nerror: the run is lost\x1b[2J".to_owned() };
+        let sent = serde_json::to_string(&said).unwrap();
+        let Answer::Failed { why } = serde_json::from_str(&sent).unwrap() else { panic!("{sent}") };
+        assert_eq!(why, "no disk  error: the run is lost [2J");
+    }
 }

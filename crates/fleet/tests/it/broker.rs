@@ -1,6 +1,7 @@
 //! A fleet on a real `nats-server`: who may join, who may say what, and what it carries.
 
 use std::io::Cursor;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -294,5 +295,40 @@ fn the_end_of_a_fleet_removes_its_own_files_alone() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     left.sort();
-    assert_eq!(left, [".plimsoll-state", "jetstream-of-mine", "notes"]);
+    assert_eq!(left, ["jetstream-of-mine", "notes"]);
+    // Without the mark nothing that the user puts there later is taken for a fleet's.
+    let refused = Broker::start(without_server(&directory)).err().unwrap();
+    assert!(matches!(refused, BrokerError::Directory(_)), "{refused}");
+}
+
+#[test]
+fn a_fleet_that_another_user_may_have_made_is_not_used() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path().join("fleet");
+    let file = directory.join("fleet.json");
+    std::fs::create_dir(&directory).unwrap();
+    std::fs::write(&file, "{}").unwrap();
+    let mode = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode(&directory, 0o755);
+    mode(&file, 0o644);
+    let why = || {
+        let refused = local_fleet(&directory).err().unwrap();
+        let why = std::error::Error::source(&refused).map(ToString::to_string);
+        why.unwrap_or_else(|| refused.to_string())
+    };
+    for (path, own_mode) in [(&directory, 0o755), (&file, 0o644)] {
+        mode(path, own_mode | 0o022);
+        assert_eq!(why(), "other users can change it (chmod go-w)");
+        mode(path, own_mode);
+        // It was read, and holds something else.
+        assert!(why().ends_with("is not what `plimsoll fleet up` writes"), "{}", why());
+        // Only root can make what belongs to another user.
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(path, Some(65_534), None).unwrap();
+            assert_eq!(why(), "it belongs to another user");
+            std::os::unix::fs::chown(path, Some(0), None).unwrap();
+        }
+    }
 }
