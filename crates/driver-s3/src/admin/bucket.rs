@@ -1,4 +1,6 @@
-//! Buckets that runs make and remove: how they are marked, and removing one that is empty.
+//! Buckets that runs make and remove: how they are marked, and removing one that holds nothing. A
+//! store that refuses to delete a bucket with objects may still delete one with old versions or
+//! unfinished uploads (MinIO, Ceph), so all three are looked for first.
 
 use plimsoll_driver::{CreatedRoot, DriverError, MissingRoot};
 use plimsoll_model::ErrorClass;
@@ -52,7 +54,43 @@ impl S3Admin {
         Ok(Some(asked.is_some() && tags.is_some_and(is_made)))
     }
 
-    /// Removes the bucket if it is empty.
+    /// Returns one of the things that the bucket holds, as a message names it; `None` if it holds
+    /// nothing.
+    ///
+    /// In this order something that turns from an upload into an object, or from an object into a
+    /// version, between two questions is still found.
+    async fn held(&mut self) -> Result<Option<String>, DriverError> {
+        let uploads = self.list_uploads("", Some(1)).await;
+        if let Some(upload) = self.if_offered(uploads)?.first() {
+            return Ok(Some(format!("unfinished uploads, such as one of `{}`", upload.key)));
+        }
+        if let Some(object) = self.survey_objects("", Some(1), true).await?.first() {
+            return Ok(Some(format!("other objects, such as `{}`", object.key)));
+        }
+        let versions = self.survey_versions("", Some(1)).await;
+        let held = self.if_offered(versions)?.pop().map(|version| {
+            format!("old versions or marks of deletion, such as one of `{}`", version.key)
+        });
+        Ok(held)
+    }
+
+    /// Returns what a listing found: nothing where the store does not offer such a listing, as it
+    /// then has no such things. Not being allowed to look is an error.
+    fn if_offered<T>(&self, listed: Result<Vec<T>, DriverError>) -> Result<Vec<T>, DriverError> {
+        let is_unknown = |error: &DriverError| {
+            matches!(error.status, Some(400 | 404 | 405 | 501)) && error.class != ErrorClass::Denied
+        };
+        // A store that does not know the question may pass it over and list objects.
+        let are_objects =
+            || xml::parse_value(self.session.answer_body(), "ListBucketResult").is_some();
+        match listed {
+            Err(error) if is_unknown(&error) || are_objects() => Ok(Vec::new()),
+            listed => listed,
+        }
+    }
+
+    /// Removes the bucket if it holds nothing. On SeaweedFS something that is written after the
+    /// look goes with it: unlike [`Self::remove_own`], this was asked for.
     pub(super) async fn remove_empty(&mut self) -> Result<bool, DriverError> {
         match self.call(BucketRequest::Head).await {
             Ok(()) => {}
@@ -60,14 +98,9 @@ impl S3Admin {
             // A list says why.
             Err(error) => drop(self.explain(error).await?),
         }
-        let found = self.survey_objects("", Some(1), true).await;
-        let found = found.map_err(|error| self.explained("cannot be read", error))?;
-        if let Some(other) = found.first() {
-            let message = format!(
-                "bucket `{}` is not removed: it holds other objects, such as `{}`",
-                self.bucket(),
-                other.key
-            );
+        let held = self.held().await;
+        if let Some(held) = held.map_err(|error| self.explained("cannot be read", error))? {
+            let message = format!("bucket `{}` is not removed: it holds {held}", self.bucket());
             return Err(DriverError::new(ErrorClass::Precondition, message));
         }
         match self.call(BucketRequest::Delete).await {
@@ -94,14 +127,13 @@ impl S3Admin {
         if self.session.connection.answer.server.starts_with(DELETES_WHAT_IS_IN_IT) {
             return stays("SeaweedFS deletes a bucket with all that is in it");
         }
-        let uploads = optional(self.survey_uploads("").await)?.unwrap_or_default();
-        if !uploads.is_empty() || !self.survey_objects("", Some(1), true).await?.is_empty() {
+        if self.held().await?.is_some() {
             return stays(IN_USE);
         }
         match self.call(BucketRequest::Delete).await {
             Ok(()) => {}
             Err(error) if error.status == Some(404) => {}
-            // Somebody has just written into it, or old versions are left.
+            // Somebody has just written into it.
             Err(error) if error.status == Some(409) => return stays(IN_USE),
             Err(error) => return Err(self.explained("cannot be removed", error)),
         }

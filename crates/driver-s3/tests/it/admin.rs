@@ -6,17 +6,14 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
-use plimsoll_driver::{Admin, CreatedRoot, Dates, DriverError, MissingRoot, RootState};
+use plimsoll_driver::{Admin, Dates, DriverError, MissingRoot, RootState};
 use plimsoll_driver_s3::{AdminLimits, Feature, S3Admin, S3Config, S3Driver};
 use plimsoll_model::{Ability, ErrorClass};
 
 use crate::common::{self, block_on};
 use crate::fake::{Fake, Step, answer, error_xml};
 
-/// Why a bucket stays that was created.
-const IN_USE: &str = "somebody else uses it";
-
-fn admin(fake: &Fake, region: Option<&str>) -> S3Admin {
+pub(crate) fn admin(fake: &Fake, region: Option<&str>) -> S3Admin {
     let mut config = common::config(fake.port);
     config.region = region.map(str::to_owned);
     S3Driver::new(config).unwrap().admin(&common::clock())
@@ -35,7 +32,7 @@ fn ensured(answers: Vec<String>, region: Option<&str>) -> (Result<RootState, Dri
     (state, fake)
 }
 
-fn page(keys: &[&str]) -> String {
+pub(crate) fn page(keys: &[&str]) -> String {
     let entries: String = keys
         .iter()
         .map(|key| format!("<Contents><Key>{key}</Key><Size>1</Size></Contents>"))
@@ -54,12 +51,12 @@ fn unlocked() -> String {
 }
 
 /// The answers of a bucket without unfinished uploads, to asking for some and for all.
-fn no_uploads() -> [String; 2] {
+pub(crate) fn no_uploads() -> [String; 2] {
     let none = || answer(200, "<ListMultipartUploadsResult/>");
     [none(), none()]
 }
 
-fn head(status: u16) -> String {
+pub(crate) fn head(status: u16) -> String {
     format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n")
 }
 
@@ -84,7 +81,7 @@ fn a_bucket_is_found_or_made() {
 }
 
 /// Returns the admin of a bucket that, where it does not exist, is treated so.
-fn admin_for(fake: &Fake, missing_bucket: MissingRoot) -> S3Admin {
+pub(crate) fn admin_for(fake: &Fake, missing_bucket: MissingRoot) -> S3Admin {
     let config = S3Config { missing_bucket, ..common::config(fake.port) };
     S3Driver::new(config).unwrap().admin(&common::clock())
 }
@@ -99,51 +96,6 @@ fn a_bucket_that_does_not_exist_is_not_created_unasked() {
     assert_eq!((fake.requests().len(), admin.has_created()), (1, false));
     // What a stage of a workload makes is asked for.
     assert_eq!(block_on(admin.make_bucket()), Ok(RootState::Created));
-}
-
-#[test]
-fn a_bucket_that_was_created_goes_only_while_nothing_is_in_it() {
-    let head_of =
-        |server: &str| format!("HTTP/1.1 200 X\r\nServer: {server}\r\nContent-Length: 0\r\n\r\n");
-    let left = |missing, answers: Vec<String>| {
-        let fake = Fake::answering([vec![head(404), answer(200, "")], answers].concat());
-        let mut admin = admin_for(&fake, missing);
-        assert_eq!(block_on(admin.ensure_root()), Ok(RootState::Created));
-        assert!(admin.has_created());
-        let removed = block_on(admin.remove_created());
-        let asked = fake.requests();
-        let verbs = asked.iter().skip(2).map(|request| request.split(' ').next().unwrap());
-        (removed, verbs.collect::<Vec<_>>().join(" "))
-    };
-    let none = || answer(200, "<ListMultipartUploadsResult/>");
-    let empty = |last| vec![head_of("MinIO"), none(), page(&[]), last];
-    let stays = |why: &str| Ok(Some(CreatedRoot::Stays(why.to_owned())));
-    let (ours, verbs) = left(MissingRoot::Create, empty(head(204)));
-    assert_eq!((ours, &*verbs), (Ok(Some(CreatedRoot::Removed)), "HEAD GET GET DELETE"));
-    let (kept, verbs) = left(MissingRoot::CreateAndKeep, empty(head(204)));
-    assert_eq!((kept, &*verbs), (Ok(None), ""));
-    // Another run has put its mark there, or begins an upload.
-    let marked = vec![head_of("MinIO"), none(), page(&["plimsoll/other.live/x"])];
-    assert_eq!(left(MissingRoot::Create, marked), (stays(IN_USE), "HEAD GET GET".to_owned()));
-    let upload = "<ListMultipartUploadsResult><Upload><Key>a</Key><UploadId>u</UploadId></Upload>\
-                  </ListMultipartUploadsResult>";
-    let begun = vec![head_of("MinIO"), answer(200, upload)];
-    assert_eq!(left(MissingRoot::Create, begun).0, stays(IN_USE));
-    // Somebody writes between the look and the removal.
-    let full = answer(409, &error_xml("BucketNotEmpty"));
-    assert_eq!(left(MissingRoot::Create, empty(full)).0, stays(IN_USE));
-    // One whose server would remove what somebody writes meanwhile is not removed at all.
-    let (seaweed, verbs) = left(MissingRoot::Create, vec![head_of("SeaweedFS 4.48")]);
-    assert_eq!(seaweed, stays("SeaweedFS deletes a bucket with all that is in it"));
-    assert_eq!(verbs, "HEAD");
-    // Another run has removed it, which is as good.
-    assert_eq!(left(MissingRoot::Create, vec![head(404)]).0, Ok(None));
-    // One that was there is never removed.
-    let fake = Fake::answering(vec![head(200)]);
-    let mut admin = admin_for(&fake, MissingRoot::Create);
-    assert_eq!(block_on(admin.ensure_root()), Ok(RootState::Existed));
-    assert_eq!(block_on(admin.remove_created()), Ok(None));
-    assert_eq!(fake.requests().len(), 1);
 }
 
 #[test]
@@ -211,32 +163,6 @@ fn a_bucket_tells_by_its_mark_who_made_it() {
     assert!(request.starts_with("PUT /bucket?tagging= HTTP/1.1\r\n"), "{request}");
     let tag = "<Tag><Key>plimsoll-made</Key><Value>a-run</Value></Tag>";
     assert!(request.contains(tag), "{request}");
-}
-
-#[test]
-fn a_bucket_is_removed_only_while_it_is_empty() {
-    let removed = |answers| {
-        let fake = Fake::answering(answers);
-        let removed = block_on(admin(&fake, None).remove_bucket());
-        let asked = fake.requests();
-        let verbs = asked.iter().map(|request| request.split(' ').next().unwrap());
-        (removed, verbs.collect::<Vec<_>>().join(" "))
-    };
-    let no_content = || head(204);
-    assert_eq!(removed(vec![head(404)]).0, Ok(false));
-    let (empty, verbs) = removed(vec![head(200), page(&[]), no_content()]);
-    assert_eq!((empty, &*verbs), (Ok(true), "HEAD GET DELETE"));
-    // What came in between keeps the bucket.
-    let full = answer(409, &error_xml("BucketNotEmpty"));
-    let (kept, verbs) = removed(vec![head(200), page(&[]), full]);
-    let error = kept.unwrap_err();
-    let told = "bucket `bucket` cannot be removed: BucketNotEmpty";
-    assert!(error.message.starts_with(told), "{error}");
-    assert_eq!(verbs, "HEAD GET DELETE");
-    // One with anything in it is not touched.
-    let (foreign, verbs) = removed(vec![head(200), page(&["a"])]);
-    let told = "bucket `bucket` is not removed: it holds other objects, such as `a`";
-    assert_eq!((foreign.unwrap_err().message.as_str(), &*verbs), (told, "HEAD GET"));
 }
 
 #[test]
@@ -323,7 +249,7 @@ fn sweeping_ends_also_where_nothing_goes_away() {
 }
 
 /// Returns a page of versions; a mark of deletion has no size.
-fn versions(entries: &[(&str, &str, Option<u64>)]) -> String {
+pub(crate) fn versions(entries: &[(&str, &str, Option<u64>)]) -> String {
     let entry = |(key, version, size): &(&str, &str, Option<u64>)| {
         let (name, size) = match size {
             Some(size) => ("Version", format!("<Size>{size}</Size>")),

@@ -6,6 +6,7 @@
 use plimsoll_http::Transport;
 
 mod admin;
+mod bucket_removal;
 mod common;
 mod fake;
 mod faults;
