@@ -16,7 +16,6 @@ use aws_config::imds;
 use aws_config::imds::credentials::ImdsCredentialsProvider;
 use aws_config::profile::ProfileFileCredentialsProvider;
 use aws_config::provider_config::ProviderConfig;
-use aws_config::web_identity_token::WebIdentityTokenCredentialsProvider;
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::ProvideCredentials;
 use aws_credential_types::provider::error::CredentialsError as NotGiven;
@@ -29,6 +28,7 @@ use tokio::time::timeout;
 
 use self::http_client::OwnClient;
 use self::profile::{Base, Profiles};
+use self::sts::Service;
 use crate::error::{At as _, shown, without_generalities};
 use crate::{Chain, CredentialsError, DEFAULT, Keys, Result, Source, WEB_IDENTITY};
 
@@ -93,7 +93,7 @@ pub(crate) fn region_of_profile(chain: &Chain, name: &str) -> Option<String> {
 pub(crate) fn of_web_token(chain: &Chain, name: &'static str) -> Result<Keys> {
     let token = chain.web_token.as_ref().map_or("", Secret::expose);
     let token = chain.token_of(token).at(name)?;
-    sts::assume_role(chain, &token).at(name)
+    sts::assume_role(chain, &token, Service::store(chain)).at(name)
 }
 
 /// Returns the keys of the web identity that the environment names; `None` where it names none.
@@ -103,16 +103,7 @@ pub(crate) fn of_web_identity(chain: &Chain) -> Result<Option<Keys>> {
         return Err(CredentialsError::Unset("AWS_ROLE_ARN"));
     }
     let token = chain.token_of(&format!("{}{path}", crate::FILE_SCHEME))?;
-    let region = chain.region_of_variables().or_else(|| chain.region_of_profile());
-    let config = config(chain, region);
-    let provider = WebIdentityTokenCredentialsProvider::builder().configure(&config).build();
-    match given(chain, provider)? {
-        // A service may repeat what it was given.
-        Given::Error(reason) => {
-            Err(CredentialsError::Answer(reason.replace(token.expose(), "\u{2026}")))
-        }
-        other => other.or_none(),
-    }
+    sts::assume_role(chain, &token, Service::amazon()).map(Some)
 }
 
 /// Returns the keys of the container we run in; `None` outside of one.
@@ -208,7 +199,7 @@ pub(crate) fn wall_time(time: SystemTime) -> WallTime {
 fn config(chain: &Chain, region: Option<String>) -> ProviderConfig {
     let region = region.unwrap_or_else(|| REGION_DEFAULT.to_owned());
     ProviderConfig::empty()
-        .with_http_client(OwnClient::of(chain))
+        .with_http_client(OwnClient::of_library(chain))
         .with_sleep_impl(TokioSleep::new())
         .with_time_source(RunTimeSource::of(chain))
         .with_behavior_version(Some(BehaviorVersion::latest()))

@@ -16,6 +16,7 @@ use super::*;
 const CHILD: &str = "PLIMSOLL_TEST_CREDENTIALS_CHILD";
 const WEB_TOKEN: &str = "PLIMSOLL_TEST_WEB_TOKEN";
 const STORE: &str = "PLIMSOLL_TEST_STORE";
+const PROXY: &str = "PLIMSOLL_TEST_PROXY";
 const MARK: &str = "found: ";
 
 /// What the command line calls what it hands over.
@@ -60,7 +61,7 @@ fn chain(clock: Arc<Moved>, variable: fn(&str) -> Option<String>) -> Chain {
         store_tls: false,
         trust: TlsOptions::default(),
         services_trust: TlsOptions::default(),
-        proxies: None,
+        proxies: variable(PROXY).map(|url| Proxies::all(&url, &TlsOptions::default()).unwrap()),
         clock,
         wall_epoch: EPOCH,
         patience: Duration::from_secs(5),
@@ -453,6 +454,51 @@ fn a_role_is_assumed_with_the_keys_of_its_source() {
             assert!(request.contains(&format!("role%2F{role}&")), "{request}");
         }
     }
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "writes the login of a profile")]
+fn the_address_of_the_store_is_that_of_no_sign_in_service() {
+    // It would answer everything.
+    let store = serving(&[("", 200, &XML.replace("ACTION", "AssumeRoleWithWebIdentity"))]);
+    let (proxy, sts) = (serving(&[]), serving(&[("", 200, &XML.replace("ACTION", "AssumeRole"))]));
+    let url = |service: &Service| format!("http://{}", service.authority);
+    let (store_url, proxy_url, sts_url) = (url(&store), url(&proxy), url(&sts));
+    let token = file("hush.token");
+    let config = file(&format!(
+        "{CONFIG}[profile web]\nrole_arn = arn:aws:iam::123456789012:role/r\n\
+         web_identity_token_file = {}\n",
+        path(&token)
+    ));
+    // The login of `sso`: its name is the SHA-1 of the address that it begins at.
+    let home = tempfile::tempdir().unwrap();
+    let cache = home.path().join(".aws/sso/cache");
+    std::fs::create_dir_all(&cache).unwrap();
+    let login = r#"{"accessToken": "hush.login", "expiresAt": "2099-01-01T00:00:00Z",
+        "region": "us-east-1", "startUrl": "https://sso.invalid/start"}"#;
+    let login_file = cache.join("24259bbb4f9566835fa614515705228e45bf6f67.json");
+    std::fs::write(login_file, login).unwrap();
+    let of = |more: &[(&str, &str)]| {
+        let home = home.path().to_str().unwrap();
+        let all = [("AWS_ENDPOINT_URL", &*store_url), (PROXY, &*proxy_url), ("HOME", home)];
+        let said = look(&[&all[..], more].concat());
+        assert!(!said.contains("hush"), "{said}");
+        said
+    };
+    // Amazon's is asked, by the proxy.
+    let role = ("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/r");
+    let said = of(&[(WEB_IDENTITY, path(&token)), role, ("AWS_REGION", "eu-west-1")]);
+    let asked = proxy.asked.lock().unwrap().concat();
+    assert!(asked.starts_with("CONNECT sts.eu-west-1.amazonaws.com:443 "), "{said}: {asked}");
+    // The library cannot be told to ask it, so it asks nobody.
+    let profile = |name| [("AWS_CONFIG_FILE", path(&config)), ("AWS_PROFILE", name)];
+    for (name, variable) in [("role", "STS"), ("web", "STS"), ("sso", "SSO")] {
+        let said = of(&profile(name));
+        assert!(said.contains(&format!("set AWS_ENDPOINT_URL_{variable}, or")), "{name}: {said}");
+    }
+    let found = of(&[&profile("role")[..], &[("AWS_ENDPOINT_URL_STS", &*sts_url)]].concat());
+    assert_eq!(found, "SA ss/+ st&1 profile `role` eu-west-1");
+    assert_eq!(*store.asked.lock().unwrap(), [""; 0], "the store has heard of it");
 }
 
 #[test]

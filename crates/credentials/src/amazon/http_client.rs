@@ -34,6 +34,12 @@ const EXCHANGE_MAX: Duration = Duration::from_secs(10);
 const ANSWER_BYTES_MAX: usize = 256 << 10;
 /// Networks of the machine itself, in which platforms hand out credentials.
 const NEAR: [&str; 2] = ["169.254.", "fd00:ec2::"];
+/// What names the store. The library takes it for the address of every service.
+const GENERAL: &str = "AWS_ENDPOINT_URL";
+/// What names the services that the library signs in at: for tokens, single sign-on, and the
+/// renewal of its login.
+const SIGN_IN: [&str; 3] =
+    ["AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL_SSO", "AWS_ENDPOINT_URL_SSO_OIDC"];
 
 /// Makes exchanges for `aws-config` and its like.
 #[derive(Clone)]
@@ -46,16 +52,31 @@ struct Ways {
     store_trust: TlsOptions,
     services_trust: TlsOptions,
     proxies: Option<Proxies>,
+    /// What names the sign-in services that nothing may be sent to: the library would take the
+    /// address of the store for theirs, whatever a profile says, and cannot be told otherwise.
+    misled: Vec<&'static str>,
 }
 
 impl OwnClient {
+    /// Returns the client of services whose addresses are found here.
     pub(crate) fn of(chain: &Chain) -> Self {
+        Self::sparing(chain, Vec::new())
+    }
+
+    /// Returns the client of services whose addresses the library finds in the environment.
+    pub(crate) fn of_library(chain: &Chain) -> Self {
+        let names = SIGN_IN.into_iter().filter(|name| chain.set(name).is_none());
+        Self::sparing(chain, chain.set(GENERAL).map(|_| names.collect()).unwrap_or_default())
+    }
+
+    fn sparing(chain: &Chain, misled: Vec<&'static str>) -> Self {
         Self(Arc::new(Ways {
             clock: chain.clock.clone(),
             store: chain.store.clone(),
             store_trust: chain.trust.clone(),
             services_trust: chain.services_trust.clone(),
             proxies: chain.proxies.clone(),
+            misled,
         }))
     }
 }
@@ -124,6 +145,12 @@ impl Connector {
     fn exchange(&self, request: &HttpRequest) -> Result<HttpResponse, ConnectorError> {
         let user = |reason: String| ConnectorError::user(reason.into());
         let url = Url::parse(request.uri()).map_err(|reason| user(reason.to_owned()))?;
+        if let Some(name) = named_by(request, url.path).filter(|of| self.ways.misled.contains(of)) {
+            return Err(user(format!(
+                "{GENERAL} names the store and no sign-in service: set {name}, or name the store \
+                 by {GENERAL}_S3 instead"
+            )));
+        }
         let tls = url.tls.then(|| TlsConfig::load(self.ways.trust(&url.endpoint))).transpose();
         let tls = tls.map_err(|error| user(in_one_line(&error)))?;
         let options = Options {
@@ -158,6 +185,18 @@ impl Connector {
             }
             Ok(Ok(_)) => answer.into_response(),
         }
+    }
+}
+
+/// Returns what names the sign-in service that a request is for; `None` where it is for none.
+fn named_by(request: &HttpRequest, path: &str) -> Option<&'static str> {
+    let [token_service, single_sign_on, renewal] = SIGN_IN;
+    let body = request.body().bytes().unwrap_or_default();
+    match request.method() {
+        "POST" if body.starts_with(b"Action=") => Some(token_service),
+        "GET" if path.ends_with("/federation/credentials") => Some(single_sign_on),
+        "POST" if path.ends_with("/token") => Some(renewal),
+        _ => None,
     }
 }
 
@@ -259,6 +298,7 @@ mod tests {
             store_trust: TlsOptions { insecure: true, ..TlsOptions::default() },
             services_trust: TlsOptions::default(),
             proxies: None,
+            misled: Vec::new(),
         };
         let insecure = |host: &str, port| ways.trust(&Endpoint::new(host, port)).insecure;
         assert!(insecure("store.lan", 9000));

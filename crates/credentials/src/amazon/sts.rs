@@ -1,6 +1,9 @@
-//! A token of the caller's in exchange for keys (`AssumeRoleWithWebIdentity`), at the store, as
-//! MinIO offers it, or at the token service that the environment names. Unlike Amazon's, a store
-//! needs no role.
+//! A token in exchange for keys (`AssumeRoleWithWebIdentity`): one of the caller's at the store, as
+//! MinIO offers it, one of the environment at Amazon, either at the token service that the
+//! environment names. Unlike Amazon's, a store needs no role.
+//!
+//! The client is configured here alone: with the configuration that `aws-config` makes of the
+//! environment, tokens would go to `AWS_ENDPOINT_URL`, which names the store.
 
 use aws_config::BehaviorVersion;
 use aws_sdk_sts::config::{Builder, Region};
@@ -16,21 +19,47 @@ use super::{REGION_DEFAULT, RunTimeSource, wait, wall_time};
 use crate::error::{shown, without_generalities};
 use crate::{Chain, CredentialsError, Keys, Result};
 
+/// What names the token service.
 const NAMED: &str = "AWS_ENDPOINT_URL_STS";
 /// What the session is called when nobody named it.
 const SESSION_NAME: &str = "plimsoll";
 
-/// Exchanges the token for keys.
-pub(crate) fn assume_role(chain: &Chain, token: &Secret) -> Result<Keys> {
-    let (url, name) = service(chain)?;
-    let config = Builder::new()
+/// A token service.
+pub(super) struct Service {
+    /// Where it is; `None`: Amazon's of the region.
+    url: Option<String>,
+    /// What messages call it.
+    name: String,
+}
+
+impl Service {
+    /// Returns the store, as a token service.
+    pub(super) fn store(chain: &Chain) -> Self {
+        let scheme = if chain.store_tls { "https" } else { "http" };
+        let authority = chain.store.authority(chain.store_tls);
+        Self { url: Some(format!("{scheme}://{authority}")), name: chain.store.to_string() }
+    }
+
+    /// Returns Amazon's.
+    pub(super) fn amazon() -> Self {
+        Self { url: None, name: "Amazon's token service".to_owned() }
+    }
+}
+
+/// Exchanges the token for keys at the service that the environment names, `otherwise` at another.
+pub(super) fn assume_role(chain: &Chain, token: &Secret, otherwise: Service) -> Result<Keys> {
+    let Service { url, name } = named(chain)?.unwrap_or(otherwise);
+    // Nothing is signed, so that the region only leads to Amazon's address of it.
+    let region = || chain.region_of_variables().or_else(|| chain.region_of_profile());
+    let region = if url.is_none() { region() } else { None };
+    let mut config = Builder::new()
         .behavior_version(BehaviorVersion::latest())
-        .endpoint_url(url)
-        .region(Region::new(chain.region_of_variables().unwrap_or(REGION_DEFAULT.to_owned())))
+        .region(Region::new(region.unwrap_or_else(|| REGION_DEFAULT.to_owned())))
         .http_client(OwnClient::of(chain))
         .sleep_impl(TokioSleep::new())
-        .time_source(RunTimeSource::of(chain))
-        .build();
+        .time_source(RunTimeSource::of(chain));
+    config.set_endpoint_url(url);
+    let config = config.build();
     let role = chain.set("AWS_ROLE_ARN");
     let session = chain.set("AWS_ROLE_SESSION_NAME").unwrap_or_else(|| SESSION_NAME.to_owned());
     let asked = aws_sdk_sts::Client::from_conf(config)
@@ -57,13 +86,9 @@ pub(crate) fn assume_role(chain: &Chain, token: &Secret) -> Result<Keys> {
     })
 }
 
-/// Returns the address of the service that is asked, and what messages call it.
-fn service(chain: &Chain) -> Result<(String, String)> {
-    let Some(url) = chain.set(NAMED) else {
-        let scheme = if chain.store_tls { "https" } else { "http" };
-        let authority = chain.store.authority(chain.store_tls);
-        return Ok((format!("{scheme}://{authority}"), chain.store.to_string()));
-    };
+/// Returns the service that the environment names.
+fn named(chain: &Chain) -> Result<Option<Service>> {
+    let Some(url) = chain.set(NAMED) else { return Ok(None) };
     let refused = |reason: &str| {
         let reason = reason.to_owned();
         CredentialsError::Address { variable: NAMED, reason }
@@ -73,7 +98,7 @@ fn service(chain: &Chain) -> Result<(String, String)> {
         return Err(refused("the address names a user"));
     }
     let name = parsed.endpoint.to_string();
-    Ok((url, name))
+    Ok(Some(Service { url: Some(url), name }))
 }
 
 fn refusal(error: &SdkError<AssumeRoleWithWebIdentityError, HttpResponse>, name: &str) -> String {
