@@ -1,9 +1,13 @@
 //! Takes answers as they come in: whole ones that are read afterwards, and content that goes
 //! straight on.
 
+use std::rc::Rc;
+
 use plimsoll_driver::{ByteRange, ContentSink, Dates, DriverError};
 use plimsoll_http::{HeldRange, ResponseHead, ResponseSink, parse_content_range};
 use plimsoll_model::ErrorClass;
+
+use crate::redaction::Redaction;
 
 /// How much of an answer that should be empty or an error is kept.
 pub(crate) const ERROR_BYTES_MAX: usize = 64 << 10;
@@ -36,6 +40,8 @@ pub(crate) struct Answer {
     pub(crate) dates: Option<Dates>,
     /// The `Server` header, if the caller asked for the dates.
     pub(crate) server: String,
+    /// Hides the secrets of the request that it answers.
+    pub(crate) redaction: Rc<Redaction>,
 }
 
 impl Answer {
@@ -131,10 +137,13 @@ impl ResponseSink for ContentAnswer<'_> {
                     HeldRange::Asked { size: object_size } => ContentState::Content { object_size },
                     HeldRange::Short(why) => {
                         let truncated = ErrorClass::Truncated;
+                        let why = self.answer.redaction.apply(&why);
                         let error = DriverError::with_status(truncated, head.status, why);
                         ContentState::Refused(error)
                     }
-                    HeldRange::Other(why) => refused(head.status, why),
+                    HeldRange::Other(why) => {
+                        refused(head.status, self.answer.redaction.apply(&why))
+                    }
                 }
             }
             (206, Wanted::Whole) => {

@@ -113,13 +113,14 @@ impl Connections {
 
     pub(crate) fn open(&self) -> Connection {
         let client = Client::new(self.endpoints.clone(), self.options.clone(), self.clock.clone());
+        let requests = Requests::new(&self.config, self.target.clone());
         Connection {
-            requests: Requests::new(&self.config, self.target.clone()),
             target: self.target.clone(),
             sign_payload: self.config.sign_payload,
             content_md5: self.config.content_md5,
             client,
-            answer: Answer::default(),
+            answer: Answer { redaction: requests.redaction(), ..Answer::default() },
+            requests,
             body: Vec::new(),
             piece: Vec::new(),
         }
@@ -310,7 +311,7 @@ impl Connection {
                         FirstByte::OfBody => None,
                     },
                     last_byte_sent: error.last_byte_sent,
-                    ..bare(error.end, Err(error::of_exchange(error)))
+                    ..bare(error.end, Err(error::of_exchange(&self.answer, error)))
                 };
             }
         };
@@ -344,7 +345,7 @@ impl Connection {
         let body = self.answer.body.trim_ascii_start();
         let looks_like_error = body.windows(6).take(256).any(|window| window == b"<Error");
         match looks_like_error.then(|| xml::parse_error(body)).flatten() {
-            Some(text) => Err(error::of_success(status, &text)),
+            Some(text) => Err(error::of_success(&self.answer, &text)),
             None => Ok(()),
         }
     }

@@ -8,8 +8,8 @@ use crate::answer::Answer;
 use crate::xml::{self, ErrorText};
 
 /// Returns the meaning of an exchange that came to no whole answer.
-pub(crate) fn of_exchange(error: &ExchangeError) -> DriverError {
-    DriverError::new(error.kind.class(), one_line(&error.message))
+pub(crate) fn of_exchange(answer: &Answer, error: &ExchangeError) -> DriverError {
+    DriverError::new(error.kind.class(), shown(answer, &error.message))
 }
 
 /// Returns the meaning of an answer whose status is not the one of success.
@@ -19,7 +19,7 @@ pub(crate) fn of_answer(answer: &Answer) -> DriverError {
     let code = text.as_ref().map_or(unsaid, |text| text.code.as_str());
     let class = class_of_status(answer.status, code);
     let mut message = match &text {
-        Some(text) => stated(text),
+        Some(text) => stated(answer, text),
         None => unstated(answer),
     };
     if let Some(advice) = advice(answer, text.as_ref()) {
@@ -30,8 +30,8 @@ pub(crate) fn of_answer(answer: &Answer) -> DriverError {
 }
 
 /// Returns the meaning of an error that an answer of success holds.
-pub(crate) fn of_success(status: u16, text: &ErrorText) -> DriverError {
-    DriverError::with_status(class_of_code(&text.code), status, stated(text))
+pub(crate) fn of_success(answer: &Answer, text: &ErrorText) -> DriverError {
+    DriverError::with_status(class_of_code(&text.code), answer.status, stated(answer, text))
 }
 
 /// Returns the error of an answer that should be a document and is not.
@@ -41,7 +41,7 @@ pub(crate) fn of_document(answer: &Answer, why: &str) -> DriverError {
     } else {
         format!("the answer cannot be understood: {why}")
     };
-    DriverError::with_status(ErrorClass::Protocol, answer.status, one_line(&message))
+    DriverError::with_status(ErrorClass::Protocol, answer.status, shown(answer, &message))
 }
 
 /// Returns the error of an answer of success that did not come in time.
@@ -56,9 +56,9 @@ pub(crate) fn of_no_size(answer: &Answer) -> DriverError {
 }
 
 /// Returns the error of one copy of a content that was to be written under several keys.
-pub(crate) fn of_copy(status: u16, key: &str, text: &str) -> DriverError {
-    let message = one_line(&format!("`{key}` was not written: {text}"));
-    DriverError::with_status(ErrorClass::Server, status, message)
+pub(crate) fn of_copy(answer: &Answer, key: &str, text: &str) -> DriverError {
+    let message = shown(answer, &format!("`{key}` was not written: {text}"));
+    DriverError::with_status(ErrorClass::Server, answer.status, message)
 }
 
 /// Returns the class of a status, `code` being the error code of S3 or empty.
@@ -109,11 +109,17 @@ fn is_of_keys(code: &str) -> bool {
 }
 
 /// Returns what a store says of an error, without a full stop: advice may follow.
-fn stated(text: &ErrorText) -> String {
+fn stated(answer: &Answer, text: &ErrorText) -> String {
     if text.message.is_empty() {
-        return one_line(&text.code);
+        return shown(answer, &text.code);
     }
-    one_line(&format!("{}: {}", text.code, text.message.trim_end().trim_end_matches('.')))
+    let said = text.message.trim_end().trim_end_matches('.');
+    shown(answer, &format!("{}: {said}", text.code))
+}
+
+/// Returns what a store said as one short line without the secrets of the request.
+fn shown(answer: &Answer, text: &str) -> String {
+    one_line(&answer.redaction.apply(text))
 }
 
 /// Describes an answer that is no error document of S3. Its body is not quoted: it may be of
@@ -141,11 +147,11 @@ fn advice(answer: &Answer, text: Option<&ErrorText>) -> Option<String> {
             text.map(|text| text.region.as_str()).filter(|region| !region.is_empty());
         let region = stated_region.unwrap_or(&answer.bucket_region);
         return Some(match (region.is_empty(), answer.location.is_empty()) {
-            (false, _) => format!("use `region` {} or another `host`", one_line(region)),
+            (false, _) => format!("use `region` {} or another `host`", shown(answer, region)),
             (true, false) => {
                 format!(
                     "it redirects to `{}`: use it as `host`, or another `region`",
-                    one_line(&answer.location)
+                    shown(answer, &answer.location)
                 )
             }
             (true, true) => "use another `region` or `host`".to_owned(),
@@ -230,7 +236,7 @@ mod tests {
             ("MalformedXML", ErrorClass::Protocol),
         ] {
             let text = ErrorText { code: code.to_owned(), ..ErrorText::default() };
-            assert_eq!(of_success(200, &text).class, class, "{code}");
+            assert_eq!(of_success(&answer(200, ""), &text).class, class, "{code}");
         }
     }
 
@@ -293,7 +299,10 @@ mod tests {
                 body_bytes: 0,
                 end: Moment::EPOCH,
             };
-            assert_eq!(of_exchange(&failed), DriverError::new(class, "no luck"));
+            assert_eq!(
+                of_exchange(&Answer::default(), &failed),
+                DriverError::new(class, "no luck")
+            );
         }
     }
 }

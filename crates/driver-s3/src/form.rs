@@ -113,7 +113,6 @@ impl Connection {
 
     /// Returns how many of the copies were written, and what is wrong with the others.
     fn read_copies(&self, keys: &[String]) -> (u32, Option<DriverError>) {
-        let status = self.answer.status;
         let lines = serde_json::Deserializer::from_slice(&self.answer.body).into_iter::<Value>();
         let (mut written_count, mut lines_count, mut failure) = (0, 0, None);
         for line in lines {
@@ -132,7 +131,7 @@ impl Connection {
                 None => written_count += 1,
                 Some(error) => {
                     let key = line["key"].as_str().unwrap_or_default();
-                    failure.get_or_insert_with(|| error::of_copy(status, key, &error));
+                    failure.get_or_insert_with(|| error::of_copy(&self.answer, key, &error));
                 }
             }
         }

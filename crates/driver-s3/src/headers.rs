@@ -58,6 +58,12 @@ impl OptionHeaders {
         }
     }
 
+    /// Returns the key that goes with requests for content (SSE-C), as they state it.
+    pub(crate) fn customer_key(&self) -> Option<&str> {
+        let header = self.key.iter().find(|(name, _)| name.ends_with("-customer-key"));
+        header.map(|(_, value)| value.as_str())
+    }
+
     pub(crate) fn of(&self, set: HeaderSet) -> &[Header] {
         match set {
             HeaderSet::None => &[],

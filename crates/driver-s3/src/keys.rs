@@ -53,6 +53,11 @@ pub struct Keys {
 }
 
 impl Keys {
+    /// Returns what no message may hold.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = Secret> {
+        self.session_token.iter().chain([&self.secret_key]).cloned()
+    }
+
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         if self.access_key.is_empty() {
             return Err(ConfigError::EmptyKey("access key"));

@@ -19,6 +19,7 @@ mod keys;
 mod listing;
 mod minio_admin;
 mod options;
+mod redaction;
 mod request;
 mod s3_request;
 mod server_profile;

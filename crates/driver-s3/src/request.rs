@@ -1,6 +1,7 @@
 //! The requests this driver makes, rendered and signed into one reused buffer.
 
 use std::io::Write as _;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_model::{Secret, WallTime};
@@ -10,6 +11,7 @@ use crate::checksum;
 use crate::digests::{PayloadDigests, PayloadHash};
 use crate::encode;
 use crate::headers::{Header, OptionHeaders};
+use crate::redaction::Redaction;
 use crate::s3_request::{PutHow, S3Request};
 use crate::sigv2::SignerV2;
 use crate::sigv4::{Dated, HeadWriter, Signer, Signing, Stamp};
@@ -24,6 +26,8 @@ pub(crate) struct Requests {
     /// Which of the keys' generations is signed with.
     keys: Option<(SharedKeys, u64)>,
     session_token: Option<Secret>,
+    /// Hides the secrets of the keys that are signed with.
+    redaction: Rc<Redaction>,
     /// Signs forms, with Signature V4 whatever signs heads; `None` without a key.
     form_signer: Option<Box<Signer>>,
     signature: Signature,
@@ -44,6 +48,7 @@ impl Requests {
             writer: HeadWriter::new(Signing::Anonymous),
             keys,
             session_token: None,
+            redaction: Rc::default(),
             form_signer: None,
             signature: config.options.signature,
             path: Vec::new(),
@@ -69,7 +74,11 @@ impl Requests {
     /// Makes ready to sign with the keys that hold now.
     #[cold]
     fn take_keys(&mut self) {
-        let Some((shared, generation)) = &mut self.keys else { return };
+        let customer_key = self.target.headers.customer_key();
+        let customer_key = customer_key.map(|text| Secret::from(text.to_owned())).into_iter();
+        let Some((shared, generation)) = &mut self.keys else {
+            return self.redaction.hide(customer_key);
+        };
         let keys;
         (*generation, keys) = shared.current();
         let Keys { access_key, secret_key, session_token, .. } = &*keys;
@@ -80,6 +89,7 @@ impl Requests {
         });
         self.form_signer = Some(signer());
         self.session_token.clone_from(session_token);
+        self.redaction.hide(keys.secrets().chain(customer_key));
     }
 
     /// Makes ready to sign with the keys that hold now, where they were replaced.
@@ -215,6 +225,11 @@ impl Requests {
     pub(crate) fn form_signer(&mut self, now: WallTime) -> Option<(&Signer, Stamp)> {
         let stamp = self.form_signer.as_mut()?.advance(now);
         self.form_signer.as_deref().map(|signer| (signer, stamp))
+    }
+
+    /// Returns what hides the secrets of these requests, whatever keys they are signed with later.
+    pub(crate) fn redaction(&self) -> Rc<Redaction> {
+        Rc::clone(&self.redaction)
     }
 
     /// Returns the token of a temporary key.

@@ -13,6 +13,7 @@ use std::rc::Rc;
 use std::str::FromStr;
 use std::time::Duration;
 
+use plimsoll_driver::one_line;
 use plimsoll_http::{Body, Client, ExchangeError, Options, Request, ResponseHead, ResponseSink};
 use plimsoll_model::{Moment, SharedClock};
 use serde_json::Value;
@@ -22,6 +23,7 @@ use tokio::time::timeout;
 
 use crate::S3Config;
 use crate::minio_admin::admin_head;
+use crate::redaction::Redaction;
 
 type Result<T, E = ServerProfileError> = std::result::Result<T, E>;
 
@@ -197,7 +199,7 @@ impl ServerProfile {
         let nodes = self.started(&answer)?;
         let failed = nodes.iter().find(|node| node.get("success") != Some(&Value::Bool(true)));
         let Some(node) = failed else { return Ok(()) };
-        let text = |name| node.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text = |name| self.shown(node.get(name).and_then(Value::as_str).unwrap_or_default());
         Err(ServerProfileError::Node { kinds, node: text("nodeName"), why: text("error") })
     }
 
@@ -216,7 +218,7 @@ impl ServerProfile {
         }
         // What a zip archive begins with.
         if answer.status != 200 || !answer.body.starts_with(b"PK") {
-            return Err(ServerProfileError::NoProfiles(self.host(), answer.said()));
+            return Err(ServerProfileError::NoProfiles(self.host(), self.shown(&answer.said())));
         }
         Ok(())
     }
@@ -245,7 +247,14 @@ impl ServerProfile {
             (true, _) => ServerProfileError::NotOffered,
             (false, _) => ServerProfileError::NotMinio,
         };
-        Err(refused(self.host(), answer.said()))
+        Err(refused(self.host(), self.shown(&answer.said())))
+    }
+
+    /// Returns what the server said as one short line without the secrets of the request.
+    fn shown(&self, text: &str) -> String {
+        let redaction = Redaction::default();
+        redaction.hide(self.config.credentials.current().iter().flat_map(|keys| keys.secrets()));
+        one_line(&redaction.apply(text))
     }
 
     fn call(

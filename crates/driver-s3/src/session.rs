@@ -295,7 +295,7 @@ impl S3Session {
             Err(why) => completion.result = Err(error::of_document(&connection.answer, &why)),
             Ok(failures) => {
                 if let Some(first) = &failures.first {
-                    completion.result = Err(error::of_success(connection.answer.status, first));
+                    completion.result = Err(error::of_success(&connection.answer, first));
                 }
                 completion.objects_count = (objects_count as u32).saturating_sub(failures.count);
             }

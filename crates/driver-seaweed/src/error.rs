@@ -1,6 +1,6 @@
 //! What failed calls and error answers mean.
 
-use plimsoll_driver::{DriverError, one_line};
+use plimsoll_driver::{DriverError, REDACTED, one_line};
 use plimsoll_http::grpc::{GrpcError, status};
 use plimsoll_http::{ExchangeError, ResponseHead};
 use plimsoll_model::ErrorClass;
@@ -35,15 +35,18 @@ const NO_TOKEN: &str = "the server rejects the token: its keys are jwt.signing (
                         and jwt.signing.read (reads) in its security.toml, a filer's \
                         jwt.filer_signing and jwt.filer_signing.read";
 
+/// What every token begins with: `{"`, encoded.
+const TOKEN_BEGIN: &str = "eyJ";
+
 /// Returns the meaning of an exchange that came to no whole answer.
 pub(crate) fn of_exchange(error: &ExchangeError) -> DriverError {
-    DriverError::new(error.kind.class(), one_line(&error.message))
+    DriverError::new(error.kind.class(), shown(&error.message))
 }
 
 /// Returns the meaning of a call of gRPC that failed.
 pub(crate) fn of_call(error: &GrpcError) -> DriverError {
     match error {
-        GrpcError::Transport { kind, message } => DriverError::new(kind.class(), one_line(message)),
+        GrpcError::Transport { kind, message } => DriverError::new(kind.class(), shown(message)),
         GrpcError::Status { code, message } => {
             let class = match *code {
                 status::DEADLINE_EXCEEDED => ErrorClass::Timeout,
@@ -96,12 +99,30 @@ pub(crate) fn passes(refused: &DriverError) -> bool {
 
 /// Returns a master's words, with what to do about them where they do not say it.
 fn of_master(words: &str) -> String {
-    let words = one_line(words);
+    let words = shown(words);
     match words.contains(NONE_WRITABLE) {
         true if words.contains(NO_DISK) => format!("{NO_DISK_TOLD}; the master says: {words}"),
         true => format!("{USED_UP}; the master says: {words}"),
         false => words,
     }
+}
+
+/// Returns what a server said as one short line without tokens (JWT): some servers and proxies
+/// repeat the headers of a request. A token is known by its form, as masters hand out one for each
+/// file; the keys that tokens are signed with go over no wire.
+fn shown(text: &str) -> String {
+    let is_of_token = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find(TOKEN_BEGIN) {
+        let (before, begun) = rest.split_at(at);
+        let len = begun.find(|c: char| !is_of_token(c)).unwrap_or(begun.len());
+        let (word, after) = begun.split_at(len);
+        out.push_str(before);
+        out.push_str(if word.matches('.').count() >= 2 { REDACTED } else { word });
+        rest = after;
+    }
+    out.push_str(rest);
+    one_line(&out)
 }
 
 fn class_of_words(words: &str, otherwise: ErrorClass) -> ErrorClass {
@@ -153,7 +174,8 @@ pub(crate) fn of_refusal(status: u16, words: &str) -> DriverError {
 
 /// Returns the error of an answer of success that does not say what it should.
 pub(crate) fn of_success(status: u16, message: impl Into<String>) -> DriverError {
-    DriverError::with_status(ErrorClass::Protocol, status, message)
+    let message: String = message.into();
+    DriverError::with_status(ErrorClass::Protocol, status, shown(&message))
 }
 
 #[cfg(test)]
@@ -179,5 +201,31 @@ mod tests {
         for error in [of_words(full), of_call(&refused)] {
             assert_eq!((error.class, &*error.message), (ErrorClass::Server, full));
         }
+    }
+
+    #[test]
+    fn tokens_that_a_server_repeats_are_in_no_message() {
+        const TOKEN: &str =
+            "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJleHAiOjE3MDAwMDAxMjB9.hush_sig-nature";
+        let words = format!("wrong jwt: /3,01?jwt={TOKEN}, {TOKEN}.");
+        let told = format!("wrong jwt: /3,01?jwt={REDACTED}, {REDACTED}");
+        let body = format!("{{\"error\": \"{words}\"}}");
+        let refused = GrpcError::Status { code: 2, message: words.clone() };
+        for error in [
+            of_answer(403, body.as_bytes(), true),
+            of_answer(401, body.as_bytes(), false),
+            of_refusal(500, &words),
+            of_words(&words),
+            of_call(&refused),
+            of_success(200, &*words),
+        ] {
+            assert!(error.message.contains(&told), "{error}");
+            assert!(!error.message.contains("hush"), "{error}");
+        }
+        // What is cut was without it before.
+        let long = format!("jwt {} {TOKEN}", "x".repeat(plimsoll_driver::MESSAGE_CHARS_MAX - 50));
+        assert!(!of_words(&long).message.contains("eyJ"));
+        // What only begins so is no token.
+        assert_eq!(of_words("volume eyJ.a is full").message, "volume eyJ.a is full");
     }
 }

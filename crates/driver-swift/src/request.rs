@@ -6,6 +6,9 @@ use md5::{Digest as _, Md5};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_encode};
 use plimsoll_driver::{ByteRange, ContentSource};
 
+/// What stands before the token in the head of a request.
+pub(crate) const TOKEN_HEADER: &str = "X-Auth-Token: ";
+
 /// What needs an escape in a path: all that RFC 3986 does not call unreserved, but for `/`.
 const IN_PATH: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
@@ -64,7 +67,7 @@ impl Head<'_> {
         };
         write(format_args!("{method} {path}{query} HTTP/1.1\r\nHost: {host}\r\n"));
         if !token.is_empty() {
-            write(format_args!("X-Auth-Token: {token}\r\n"));
+            write(format_args!("{TOKEN_HEADER}{token}\r\n"));
         }
         const OCTETS: &str = "Content-Type: application/octet-stream\r\n";
         match follows {

@@ -21,7 +21,7 @@ use crate::{Shared, error};
 /// What a server answers whose token has expired, or never was one.
 const UNAUTHORIZED: u16 = 401;
 /// What Ceph's gateway says where a container is not there.
-const NO_CONTAINER: &[u8] = b"NoSuchBucket";
+const NO_CONTAINER: &str = "NoSuchBucket";
 
 /// A session of [`SwiftDriver`](crate::SwiftDriver).
 pub struct SwiftSession {
@@ -300,10 +300,11 @@ impl SwiftSession {
     /// Swift answers both alike.
     pub(crate) async fn remove(&mut self, call: Call<'_>) -> Completion {
         let mut done = self.ask(call, &[], &[200, 204, 404], &[]).await;
-        let (status, words) = (self.wire.answer.status, self.wire.answer.words());
-        let is_lost = words.windows(NO_CONTAINER.len()).any(|window| window == NO_CONTAINER);
+        let (status, words) = (self.wire.answer.status, self.wire.words());
+        let is_lost = words.contains(NO_CONTAINER);
         if status == 404 && is_lost {
-            (done.result, done.objects_count) = (Err(error::of_answer(status, words)), 0);
+            (done.result, done.objects_count) =
+                (Err(error::of_answer(status, words.as_bytes())), 0);
         }
         done
     }

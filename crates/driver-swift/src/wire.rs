@@ -1,12 +1,12 @@
 //! One request and what its answer means.
 
-use plimsoll_driver::{Completion, ContentSink, DriverError};
+use plimsoll_driver::{Completion, ContentSink, DriverError, REDACTED};
 use plimsoll_http::{Body, Client, Exchange, ExchangeError, Request};
 use plimsoll_model::{EndpointId, ErrorClass};
 
 use crate::answer::{ANSWER_BYTES_MAX, Answer, ContentAnswer, ContentState, Wanted};
 use crate::error;
-use crate::request::Upload;
+use crate::request::{TOKEN_HEADER, Upload};
 
 /// Which byte of an answer counts as its first.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -123,6 +123,17 @@ impl Wire {
         done
     }
 
+    /// Returns the body of a refusal, if Swift sent it, without the token: some servers and
+    /// gateways repeat the headers of a request.
+    pub(crate) fn words(&self) -> String {
+        let words = String::from_utf8_lossy(self.answer.words()).into_owned();
+        let head = String::from_utf8_lossy(&self.head);
+        match head.lines().find_map(|line| line.strip_prefix(TOKEN_HEADER)) {
+            Some(token) if !token.is_empty() => words.replace(token, REDACTED),
+            _ => words,
+        }
+    }
+
     /// Judges an exchange by itself and by its status.
     fn complete(
         &self,
@@ -145,7 +156,7 @@ impl Wire {
         let status = exchange.status;
         let result = match expected.contains(&status) {
             true => exchange.in_time().map_err(|why| error::of_success(status, why)),
-            false => Err(error::of_answer(status, self.answer.words())),
+            false => Err(error::of_answer(status, self.words().as_bytes())),
         };
         Completion {
             first_byte: match first_byte {

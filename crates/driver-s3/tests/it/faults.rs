@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::task::Poll;
 
-use plimsoll_driver::{Driver, Operation, Session};
+use plimsoll_driver::{Driver, MESSAGE_CHARS_MAX, Operation, REDACTED, Session};
 use plimsoll_driver_s3::{Credentials, S3Driver, S3Session};
 use plimsoll_model::ErrorClass;
 
@@ -105,6 +105,50 @@ fn an_error_is_no_content() {
         let (large, _) = get(&mut session, "k", None).await;
         assert!(failed(&large, ErrorClass::Server, Some(500)).message.len() < 400);
     });
+}
+
+#[test]
+fn secrets_that_a_server_repeats_are_in_no_message() {
+    let error = |code: &str, message: &str| {
+        format!("<Error><Code>{code}</Code><Message>{message}</Message></Error>")
+    };
+    // Its end is beyond what is kept of a message, its beginning is not.
+    let cut = format!("{}hush-token==", "x".repeat(MESSAGE_CHARS_MAX - 14));
+    let removal = error("AccessDenied", "hush-token==").replace("<Code>", "<Key>b</Key><Code>");
+    let fake = Fake::answering([
+        answer(400, &error("hush-token==", "signed with hush&#47;secret, hush-token==")),
+        answer(200, &error("InternalError", "x-amz-security-token: hush-token==")),
+        answer_with(301, "Location: http://h/?token=hush-token==\r\n", ""),
+        answer(400, &error("Code", &cut)),
+        answer(200, &format!("<DeleteResult>{removal}</DeleteResult>")),
+        answer(400, &error("ExpiredToken", "hush-renewed, not hush-token==")),
+    ]);
+    let shared = |secret: &str, token: &str| match Credentials::keys("AKID", secret, Some(token)) {
+        Credentials::Keys(shared) => shared,
+        Credentials::Anonymous => unreachable!("keys were given"),
+    };
+    let keys = shared("hush/secret", "hush-token==");
+    let mut config = common::config(fake.port);
+    config.credentials = Credentials::Keys(keys.clone());
+    let mut messages = Vec::new();
+    block_on(async {
+        let driver = S3Driver::new(config).unwrap();
+        let mut session = driver.open_sessions(&common::clock(), 1).pop().unwrap();
+        for _ in 0..4 {
+            messages.push(put(&mut session, "k", 3).await.result.unwrap_err().message);
+        }
+        messages.push(delete(&mut session, &["a", "b"]).await.result.unwrap_err().message);
+        // Keys that were replaced meanwhile are kept out just so.
+        let renewed = shared("hush", "hush-renewed").current().1;
+        keys.replace((*renewed).clone()).unwrap();
+        messages.push(put(&mut session, "k", 3).await.result.unwrap_err().message);
+    });
+    for message in &messages {
+        assert!(!message.contains("hush"), "{message}");
+        // The last characters of a message that was cut may be the first of these.
+        assert!(message.contains(&REDACTED[..4]), "{message}");
+    }
+    assert!(messages[2].contains(&format!("`http://h/?token={REDACTED}`")), "{}", messages[2]);
 }
 
 #[test]
