@@ -41,6 +41,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use plimsoll_conduct::machine;
@@ -145,6 +146,10 @@ fn refuse(command: &clap::Command, mut error: clap::Error) -> ExitCode {
     }
     if let Some(refused) = left_out::command(&error) {
         return could_not_run(refused);
+    }
+    if let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue) {
+        let shown = ContextValue::String(said::refused(value));
+        error.insert(ContextKind::InvalidValue, shown);
     }
     help::point_elsewhere(&mut error);
     // Without colors: the message quotes the command line, so control characters are replaced, and

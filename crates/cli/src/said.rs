@@ -186,6 +186,12 @@ fn texts(matches: &ArgMatches, id: &str) -> Vec<String> {
     matches.get_raw(id).into_iter().flatten().map(text).collect()
 }
 
+/// Returns a value of a flag as a refusal of it may show it.
+pub(crate) fn refused(value: &str) -> String {
+    let shown = text(OsStr::new(value));
+    if shown.contains("://") { address(&shown) } else { shown }
+}
+
 /// Returns a value, without the user and password of a URL.
 fn text(value: &OsStr) -> String {
     let text = value.to_string_lossy();

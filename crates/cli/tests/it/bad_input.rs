@@ -69,6 +69,8 @@ fn no_error_about_an_address_shows_what_may_be_secret() {
         ("clean http://AK:SECRET@h/b", &none),
         ("clean https://h/b/k?token=SECRET", &none),
         ("s3 get --host h --proxy env", &proxied),
+        ("s3 get --host h --proxy http://user:SECRET@h", &none),
+        ("s3 get --host h --proxy http://h/?key=SECRET", &none),
         ("s3 get --influxdb http://SECRET@h:x/b/o", &none),
         ("s3 get --otlp http://user:SECRET@h:x/?key=SECRET", &none),
         ("as s3-benchmark -a A -s S -u http://AK:SECRET@h:9000", &none),
