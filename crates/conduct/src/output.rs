@@ -124,15 +124,9 @@ impl Named<'_> {
         if self.is_stdout() {
             return Ok(NewFile(Kind::Stdout(io::stdout())));
         }
-        let is_of_descriptor = is_of_descriptor(path);
-        // Where others may write, such as in /tmp, they can put a link to a file of this user, or
-        // a pipe that nobody reads, where the file is to be.
-        let named = fs::symlink_metadata(path).ok().filter(|_| !is_of_descriptor);
-        if let Some(found) = named.filter(|found| !found.is_file()) {
-            check_owner(&found).map_err(|exposure| self.failed(io::Error::other(exposure)))?;
-        }
+        check_own(path).map_err(|source| self.failed(source))?;
         let there = fs::metadata(path).ok();
-        if is_of_descriptor
+        if is_of_descriptor(path)
             || there.as_ref().is_some_and(|there| !there.is_file() && !there.is_dir())
         {
             let file = OpenOptions::new().append(true).open(path);
@@ -163,6 +157,17 @@ impl Named<'_> {
     /// Returns the error of a write to it that failed.
     pub fn failed(&self, source: io::Error) -> OutputError {
         OutputError::Write { name: self.name, path: self.path.to_owned(), source }
+    }
+}
+
+/// Refuses what another user has put where a file is to be: in a directory in which others may
+/// write, such as /tmp, it can be a link to a file of this user, or a pipe that nobody reads.
+pub fn check_own(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() && !is_of_descriptor(path) => {
+            check_owner(&found).map_err(io::Error::other)
+        }
+        _ => Ok(()),
     }
 }
 

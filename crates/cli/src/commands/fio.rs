@@ -13,6 +13,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
 use plimsoll_analysis::OpSource;
+use plimsoll_conduct::output::check_own;
 use plimsoll_conduct::{Consent, Recording, RunTime, StandIn, input, machine};
 use plimsoll_dialects::fio::layout::{self, FioQueues, Ran, RanByClients, Writing};
 use plimsoll_dialects::fio::{self, Host, JobFile, Lowered, Options, Units};
@@ -124,7 +125,8 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
         let text = layout::render(&told, &line.output.formats);
         match &line.output.path {
             Some(path) => {
-                fs::write(path, text).with_context(|| format!("--output: cannot write {path}"))?;
+                let written = check_own(Path::new(path)).and_then(|()| fs::write(path, text));
+                written.with_context(|| format!("--output: cannot write {path}"))?;
             }
             None => ui.result(&text)?,
         }
@@ -134,7 +136,8 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
                 // The job file names it. What a link leads to is somebody else's.
                 let mut log = OpenOptions::new();
                 log.write(true).create(true).truncate(true).custom_flags(libc::O_NOFOLLOW);
-                let written = log.open(&path).and_then(|mut file| file.write_all(text.as_bytes()));
+                let opened = check_own(Path::new(&path)).and_then(|()| log.open(&path));
+                let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
                 written.map_err(|error| anyhow!("cannot write {path}: {error}"))?;
             }
         }

@@ -18,6 +18,7 @@ use crate::conducted::{self, fresh_seed};
 use crate::flags;
 use crate::said;
 use crate::ui::Ui;
+use plimsoll_conduct::output::check_own;
 use plimsoll_conduct::{Consent, Recording, RunTime};
 use plimsoll_results::{Asked, Record, Rows};
 
@@ -40,8 +41,8 @@ pub(crate) fn as_mdtest(args: &MdtestArgs) -> Result<ExitCode> {
         let table = table(&plan, file_system, recording)?;
         let document = || format!("{:#}\n", json::render(&table));
         if let Some(path) = &args.json_file {
-            fs::write(path, document())
-                .with_context(|| format!("--json-file: cannot write {}", path.display()))?;
+            let written = check_own(path).and_then(|()| fs::write(path, document()));
+            written.with_context(|| format!("--json-file: cannot write {}", path.display()))?;
         }
         ui.result(&if args.output.print.json { document() } else { text::render(&table) })?;
         Ok(())

@@ -224,6 +224,32 @@ fn a_log_that_a_job_file_names_is_written_through_no_link() {
 }
 
 #[test]
+fn an_output_is_written_through_no_link_of_another_user() {
+    // Only root can make what belongs to another user.
+    let is_root = rustix::process::geteuid().is_root();
+    let dirs = Directories::in_memory();
+    dirs.write("two.fio", TWO_GROUPS);
+    let victim = dirs.runs().join("victim");
+    for (name, line) in [
+        ("out.txt", "as fio --output=out.txt two.fio"),
+        ("m.json", "as mdtest --json-file m.json -- -n 2 -d s"),
+    ]
+    .into_iter()
+    .filter(|_| is_root)
+    {
+        std::fs::write(&victim, "precious").unwrap();
+        let link = dirs.runs().join(name);
+        std::os::unix::fs::symlink(&victim, &link).unwrap();
+        std::os::unix::fs::lchown(&link, Some(65_534), None).unwrap();
+        let output = dirs.command(line).output().unwrap();
+        let said = stderr(&output);
+        assert!(said.contains("it belongs to another user"), "{said}");
+        assert_ne!(output.status.code(), Some(0));
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
+    }
+}
+
+#[test]
 fn as_fio_writes_its_output_where_it_is_told() {
     let dirs = Directories::in_memory();
     let path = dirs.write("two.fio", TWO_GROUPS);
