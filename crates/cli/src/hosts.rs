@@ -15,8 +15,9 @@ const PORTS: [(&str, u16); 4] =
 /// each with whether its address says that it is spoken to over TLS; `None` if an address cannot be
 /// read without a name server.
 pub(crate) fn named_in(file: &WorkloadFile) -> Option<Vec<(Endpoint, bool)>> {
-    let mut found = Vec::new();
+    let mut found: Vec<(Endpoint, bool)> = Vec::new();
     for spec in specs(file) {
+        let begin = found.len();
         for (field, addresses) in spec.addresses() {
             let port = match (field, spec) {
                 ("master", _) => MASTER_PORT,
@@ -24,15 +25,15 @@ pub(crate) fn named_in(file: &WorkloadFile) -> Option<Vec<(Endpoint, bool)>> {
                 ("hosts", TargetSpec::S3(s3)) if s3.tls => PORT_TLS,
                 _ => PORT_PLAIN,
             };
-            // What a proxy passes on is as safe as the store's own connection.
-            let is_proxy = field == "proxy";
+            // A proxy reads what is sent to the store without TLS. It comes after all stores.
+            let is_tunnelled = field == "proxy" && found[begin..].iter().all(|(_, tls)| *tls);
             let lists = addresses.iter().map(|list| (list, list.trim().starts_with("https://")));
             let each = lists.flat_map(|(list, tls)| list.split(',').map(move |one| (one, tls)));
             for (address, tls) in each {
                 let address = address.trim();
                 let over_tls = (tls || port == PORT_TLS) && !address.starts_with("http://");
                 let endpoints = endpoints_of(address, port)?.into_iter();
-                found.extend(endpoints.map(|endpoint| (endpoint, over_tls || is_proxy)));
+                found.extend(endpoints.map(|endpoint| (endpoint, over_tls || is_tunnelled)));
                 if found.len() > EndpointId::COUNT_MAX {
                     // It is refused when it is judged.
                     return None;

@@ -119,8 +119,8 @@ impl Way {
     ) -> Result<()> {
         let Some(named) = &self.lends_to else { return Ok(()) };
         let own_proxy = proxies.filter(|_| self.proxy.is_some());
-        // What a plain proxy can read is what a plain store is sent.
-        let proxies = own_proxy.into_iter().flat_map(Proxies::endpoints).map(|proxy| (proxy, true));
+        // A proxy reads what is sent to the store without TLS.
+        let proxies = own_proxy.into_iter().flat_map(Proxies::endpoints).map(|proxy| (proxy, tls));
         let hosts = endpoints.iter().map(|host| (host, tls)).chain(proxies);
         let or = " (or type them: --access-key and so on)";
         let lent = ("the user's keys", &super::S3_VARIABLES[..], or);
