@@ -82,6 +82,8 @@ pub struct StateDirectory {
     path: PathBuf,
     /// Whether it did not exist before.
     is_created: bool,
+    /// By which device and inode it is known, should another directory take its place.
+    known_by: (u64, u64),
 }
 
 impl StateDirectory {
@@ -128,7 +130,8 @@ impl StateDirectory {
             let private = Permissions::from_mode(ONLY_OWNER);
             fs::set_permissions(path, private).map_err(failed("make private"))?;
         }
-        Ok(Self { path: path.to_path_buf(), is_created })
+        let known_by = (directory.dev(), directory.ino());
+        Ok(Self { path: path.to_path_buf(), is_created, known_by })
     }
 
     /// Returns where it lies.
@@ -139,8 +142,12 @@ impl StateDirectory {
     /// Removes files that were created here under these names, and directories that a server which
     /// was started here has filled. Then the mark goes, even where the user's own files stay: none
     /// that he adds later is taken for ours. The directory goes if it is empty and did not exist
-    /// before.
+    /// before. Another directory that has taken its place is left as it is.
     pub fn remove(self, files: &[&str], trees: &[&str]) -> io::Result<()> {
+        let there = fs::metadata(&self.path)?;
+        if (there.dev(), there.ino()) != self.known_by {
+            return Ok(());
+        }
         files.iter().try_for_each(|name| removal::file(&self.path.join(name)))?;
         for name in trees {
             match removal::tree(&self.path.join(name)) {
@@ -330,6 +337,20 @@ mod tests {
         fs::remove_dir(&path).unwrap();
         open(&path).unwrap().remove(&[], &[]).unwrap();
         assert!(!path.exists() && place.path().join("a").exists());
+    }
+
+    #[test]
+    fn what_has_taken_its_place_is_left_as_it_is() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("fleet");
+        let first = open(&path).unwrap();
+        fs::rename(&path, place.path().join("moved")).unwrap();
+        let second = open(&path).unwrap();
+        fs::write(path.join("server.key"), "of the second").unwrap();
+        first.remove(&["server.key"], &[]).unwrap();
+        assert!(path.join("server.key").exists() && path.join(MARK).exists());
+        second.remove(&["server.key"], &[]).unwrap();
+        assert!(!path.exists() && place.path().join("moved").exists());
     }
 
     #[test]
