@@ -1,6 +1,6 @@
 //! What is said to sign in, and what an answer to it holds: tempauth and its like, Keystone 2, 3.
 
-use plimsoll_driver::{DriverError, one_line};
+use plimsoll_driver::{DriverError, REDACTED, one_line};
 use plimsoll_model::{ErrorClass, Secret};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -240,7 +240,7 @@ pub(crate) fn read(
     answered: &Answered<'_>,
     looks_for_url: bool,
 ) -> Result<Found, DriverError> {
-    check_status(answered)?;
+    check_status(sign_in, answered)?;
     let header = |name: &str| (answered.header)(name).filter(|value| !value.is_empty());
     let status = answered.status;
     match sign_in {
@@ -274,12 +274,16 @@ pub(crate) fn read(
     }
 }
 
-fn check_status(answered: &Answered<'_>) -> Result<(), DriverError> {
+fn check_status(sign_in: &SignIn, answered: &Answered<'_>) -> Result<(), DriverError> {
     let status = answered.status;
     if (200..=299).contains(&status) {
         return Ok(());
     }
-    let mut error = error::of_answer(status, refusal_words(answered).as_bytes());
+    // Some services repeat what they were sent.
+    let secret = sign_in.secret().map(Secret::expose).filter(|secret| !secret.is_empty());
+    let words = refusal_words(answered);
+    let words = secret.map_or_else(|| words.clone(), |secret| words.replace(secret, REDACTED));
+    let mut error = error::of_answer(status, words.as_bytes());
     error.message = match (status, (answered.header)("location")) {
         (401 | 403, _) => format!("the sign-in was refused: {}", error.message),
         (300..=399, Some(to)) => format!(

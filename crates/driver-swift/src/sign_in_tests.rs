@@ -171,6 +171,13 @@ fn answers_that_are_none_are_refused_without_being_shown() {
     assert_eq!(error.message, "the sign-in was refused: the server answered 403", "not Swift's");
     let error = refused(&[("x-trans-id", "tx1")]).unwrap_err();
     assert_eq!(error.message, "the sign-in was refused: hush");
+    let echo = r#"{"error": {"message": "bad request: pw, testing"}}"#;
+    for (sign_in, said) in [
+        (v1(), "the sign-in failed: bad request: pw, *REDACTED*"),
+        (v2(service()), "the sign-in failed: bad request: *REDACTED*, testing"),
+    ] {
+        assert_eq!(answered(&sign_in, 400, &[], echo).unwrap_err().message, said);
+    }
     let redirect = [("location", "http://elsewhere/")];
     let error = answered(&v1(), 302, &redirect, "").unwrap_err();
     assert!(error.class == ErrorClass::Client && error.message.contains("`http://elsewhere/`"));

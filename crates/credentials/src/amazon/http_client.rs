@@ -19,6 +19,7 @@ use plimsoll_http::{
     ResponseSink, TlsConfig, TlsOptions, Url,
 };
 use plimsoll_model::SharedClock;
+use serde_json::Value;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -40,6 +41,11 @@ const GENERAL: &str = "AWS_ENDPOINT_URL";
 /// renewal of its login.
 const SIGN_IN: [&str; 3] =
     ["AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL_SSO", "AWS_ENDPOINT_URL_SSO_OIDC"];
+
+/// Headers, and members of documents, that hold secrets.
+const SECRET_HEADERS: [&str; 3] =
+    ["x-amz-security-token", "x-amz-sso_bearer_token", "authorization"];
+const SECRET_MEMBERS: [&str; 2] = ["clientSecret", "refreshToken"];
 
 /// Makes exchanges for `aws-config` and its like.
 #[derive(Clone)]
@@ -183,9 +189,25 @@ impl Connector {
                 let words = format!("the answer of {name} is longer than credentials are");
                 Err(ConnectorError::other(words.into(), None))
             }
-            Ok(Ok(_)) => answer.into_response(),
+            Ok(Ok(_)) => {
+                answer.hide(&secrets_of(request));
+                answer.into_response()
+            }
         }
     }
+}
+
+/// Returns what of a request is secret.
+fn secrets_of(request: &HttpRequest) -> Vec<String> {
+    let body = request.body().bytes().unwrap_or_default();
+    let body = std::str::from_utf8(body).unwrap_or_default();
+    let document: Value = serde_json::from_str(body).unwrap_or_default();
+    let headers = SECRET_HEADERS.into_iter().filter_map(|name| request.headers().get(name));
+    // Such a token needs no escapes in a form.
+    let fields = body.split('&').filter_map(|field| field.strip_prefix("WebIdentityToken="));
+    let members = SECRET_MEMBERS.into_iter().filter_map(|name| document[name].as_str());
+    let all = headers.chain(fields).chain(members).filter(|secret| !secret.is_empty());
+    all.map(str::to_owned).collect()
 }
 
 /// Returns what names the sign-in service that a request is for; `None` where it is for none.
@@ -269,6 +291,17 @@ impl ResponseSink for Answer {
 }
 
 impl Answer {
+    /// Hides secrets of the request in an answer of failure: some services repeat what they were
+    /// sent, and the library's errors quote them.
+    fn hide(&mut self, secrets: &[String]) {
+        if self.status < 400 {
+            return;
+        }
+        let text = String::from_utf8_lossy(&self.body).into_owned();
+        let hidden = secrets.iter().fold(text, |text, secret| text.replace(secret, "\u{2026}"));
+        self.body = hidden.into_bytes();
+    }
+
     fn into_response(self) -> Result<HttpResponse, ConnectorError> {
         let odd = |_| ConnectorError::other("the answer has no status".into(), None);
         let status = self.status.try_into().map_err(odd)?;
@@ -304,6 +337,25 @@ mod tests {
         assert!(insecure("store.lan", 9000));
         for (host, port) in [("store.lan", 443), ("sts.amazonaws.com", 443), ("127.0.0.1", 9000)] {
             assert!(!insecure(host, port), "{host}:{port}");
+        }
+    }
+
+    #[test]
+    fn a_failure_repeats_no_secret_of_its_request() {
+        let form = "Action=AssumeRoleWithWebIdentity&WebIdentityToken=eyJ.a.b&Version=1";
+        let document = r#"{"clientId": "c", "clientSecret": "s3", "refreshToken": "r4"}"#;
+        for (body, repeated) in [(form, "eyJ.a.b T1"), (document, "s3 r4 T1")] {
+            let mut request = HttpRequest::new(SdkBody::from(body));
+            request.headers_mut().insert("x-amz-security-token", "T1");
+            for (status, is_shown) in [(400, false), (200, true)] {
+                let body = repeated.as_bytes().to_vec();
+                let mut answer = Answer { status, body, ..Answer::default() };
+                answer.hide(&secrets_of(&request));
+                let shown = String::from_utf8(answer.body).unwrap();
+                assert_eq!(shown == repeated, is_shown, "{shown}");
+                let parts = repeated.split(' ').any(|secret| shown.contains(secret));
+                assert_eq!(parts, is_shown, "{shown}");
+            }
         }
     }
 }
