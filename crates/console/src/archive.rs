@@ -130,7 +130,7 @@ impl Beside for Archive {
         };
         let at = local(*at_ms, IN_FILES);
         let millis = at_ms.rem_euclid(1_000);
-        let text = text.replace(['\n', '\r'], " ");
+        let text = text.replace(char::is_control, " ");
         let line = format!("{at},{millis:03} [{level}] [Workload] - {text}\n");
         self.with(|open| open.log.write_all(line.as_bytes()));
     }

@@ -521,7 +521,11 @@ fn too_many_failed(
         return None;
     }
     let first = first.map_or_else(String::new, |error| {
-        format!("; the first, {}: {}", error.kind.name(), error.message.replace(['\n', '\r'], " "))
+        format!(
+            "; the first, {}: {}",
+            error.kind.name(),
+            error.message.replace(char::is_control, " ")
+        )
     });
     let share = match percent {
         percent if percent < 0.01 => "less than 0.01 %".to_owned(),

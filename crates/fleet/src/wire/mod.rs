@@ -190,6 +190,7 @@ pub enum Answer {
         /// How many threads drive its operations.
         threads: usize,
         /// The addresses of all targets, in order.
+        #[serde(deserialize_with = "one_line_each")]
         endpoints: Vec<String>,
         /// The machine, as records describe it.
         machine: Value,
@@ -224,6 +225,7 @@ pub enum Answer {
         files: Held<HandedFiles>,
         /// What is missing of what was recorded, a sentence each.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[serde(deserialize_with = "one_line_each")]
         losses: Vec<String>,
     },
     /// It is forgotten.
@@ -244,8 +246,13 @@ pub enum Answer {
 /// Reads a text that an agent chose and the coordinator prints: a line feed in it would begin what
 /// looks like a line of the coordinator's own.
 fn one_line<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
-    let text = String::deserialize(from)?;
-    Ok(text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect())
+    Ok(String::deserialize(from)?.replace(char::is_control, " "))
+}
+
+/// The same for several.
+fn one_line_each<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let texts = Vec::<String>::deserialize(from)?;
+    Ok(texts.iter().map(|text| text.replace(char::is_control, " ")).collect())
 }
 
 impl Assignment {
@@ -275,10 +282,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn why_an_agent_failed_begins_no_line_of_its_own() {
+    fn what_an_agent_says_begins_no_line_of_its_own() {
         let said = Answer::Failed { why: "no disk\r\nerror: the run is lost\x1b[2J".to_owned() };
         let sent = serde_json::to_string(&said).unwrap();
         let Answer::Failed { why } = serde_json::from_str(&sent).unwrap() else { panic!("{sent}") };
         assert_eq!(why, "no disk  error: the run is lost [2J");
+        let said = serde_json::json!({"opened": {"threads": 1, "endpoints": ["a:1\nerror"],
+            "machine": null}});
+        let Ok(Answer::Opened { endpoints, .. }) = serde_json::from_value(said.clone()) else {
+            panic!("{said}")
+        };
+        assert_eq!(endpoints, ["a:1 error"]);
     }
 }
