@@ -106,6 +106,8 @@ def hold_page(differ: Any, page: str, report: Json) -> None:
         # On files there are no totals, and jobs are named.
         lines = [line for line in lines_of(report)
                  if line[2] != "total" or not line[1]["is_on_files"]]
+        if what == "latency":
+            lines = [line for line in lines if line[3]["latency_ns"]["samples_count"]]
         kinds = [of["kind"].removesuffix(" latency").split(", ")[-1] for of in named]
         differ.one(f"page: {what}", kinds, [kind for *_, kind, _ in lines])
         for of, (stage, row, kind, known) in zip(named, lines, strict=False):
