@@ -229,6 +229,7 @@ fn an_output_is_written_through_no_link_of_another_user() {
     let is_root = rustix::process::geteuid().is_root();
     let dirs = Directories::in_memory();
     dirs.write("two.fio", TWO_GROUPS);
+    std::fs::create_dir(dirs.runs().join("s")).unwrap();
     let victim = dirs.runs().join("victim");
     for (name, line) in [
         ("out.txt", "as fio --output=out.txt two.fio"),
