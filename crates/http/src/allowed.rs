@@ -26,10 +26,9 @@ impl NamedHosts {
         self
     }
 
-    /// Returns whether an address is in the list, for the way in which it is spoken to. Names are
-    /// compared as written, not by what they resolve to: whoever answers for a name could change
-    /// that. Where somebody said to which address to connect (`NAME@ADDRESS`), it is that address
-    /// that has to be in the list.
+    /// Returns whether an address is in the list, over TLS or without. Names are compared as
+    /// written, not resolved: a name server could change where they lead. Of `NAME@ADDRESS` the
+    /// address must be in the list.
     pub fn have(&self, endpoint: &Endpoint, over_tls: bool) -> bool {
         self.0.iter().any(|(named, needs_tls)| {
             let is_host = match endpoint.address {

@@ -183,7 +183,7 @@ impl ScriptedDriver {
         kept.expect("the bucket is there, and has room for all");
     }
 
-    /// Decides about a read, and returns what it is told to have found.
+    /// Asks the script about a read, and returns its verdict with the object that the client sees.
     fn read(&self, now: Moment, kind: OpKind, wanted: &Wanted<'_>) -> (Verdict, Found) {
         let found = self.store.get(BUCKET, wanted.key);
         let mut told = None;

@@ -261,7 +261,7 @@ fn what_other_users_may_change_or_read_decides_nothing() {
     change_mode(&path("scripts"), 0o755);
     assert!(refused(directory.path(), line).contains("--insecure-no-auth"));
 
-    // Nobody has named this one, so it may be there for whoever comes by.
+    // It is found, not named by a flag, so another user may have left it there.
     std::fs::create_dir(path("conf")).unwrap();
     let (conf, line) = (path("conf/controller.conf"), "console --listen 0.0.0.0:0");
     std::fs::write(&conf, "[controller]\nname = lab\n").unwrap();

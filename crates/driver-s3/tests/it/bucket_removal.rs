@@ -127,7 +127,7 @@ fn a_bucket_with_versions_or_unfinished_uploads_alone_is_not_removed() {
         let listings = [unknown.clone(), page(&[]), unknown];
         assert_eq!(removed("X", &listings), (Ok(true), true));
     }
-    // Whoever may not look does not know, and neither does one whose look fails.
+    // A listing that is denied or fails does not show that the bucket is empty.
     for (status, code) in [(403, "AccessDenied"), (400, "ExpiredToken"), (500, "InternalError")] {
         let refused = || answer(status, &error_xml(code));
         for listings in [vec![refused()], vec![none.clone(), page(&[]), refused()]] {

@@ -106,14 +106,14 @@ impl Ruling {
     }
 }
 
-/// Returns how a right client classes a page that is told with that lie, where `page` is the truth;
-/// `None` if it cannot be told.
+/// Returns the class of error that a correct client reports for this lie about `page`, the true
+/// page; `None` if the lie cannot be told.
 pub(crate) fn class_of_page(page: Option<&ObjectPage>, lie: Lie) -> Option<ErrorClass> {
     let has_any = page.is_some_and(|page| !page.objects.is_empty());
     (lie == Lie::ListGhost || has_any).then_some(ErrorClass::Corrupt)
 }
 
-/// Returns a page with one entry less or one too many, where `page` is the truth.
+/// Returns `page`, the true page, with one entry missing or one too many.
 pub(crate) fn told_page(
     store: &Store,
     bucket: &str,
