@@ -103,11 +103,12 @@ def hold_page(differ: Any, page: str, report: Json) -> None:
             own = [of for of in named if of["kind"].split(", ")[-1] not in parts]
             told["latency"] += own
     for what, named in told.items():
-        # On files there are no totals, and jobs are named.
+        # On files there are no totals, jobs are named, and latency is of what succeeded.
         lines = [line for line in lines_of(report)
                  if line[2] != "total" or not line[1]["is_on_files"]]
         if what == "latency":
-            lines = [line for line in lines if line[3]["latency_ns"]["samples_count"]]
+            lines = [line for line in lines if not line[1]["is_on_files"]
+                     or line[3]["stage_total"]["ops_ok_count"]]
         kinds = [of["kind"].removesuffix(" latency").split(", ")[-1] for of in named]
         differ.one(f"page: {what}", kinds, [kind for *_, kind, _ in lines])
         for of, (stage, row, kind, known) in zip(named, lines, strict=False):
