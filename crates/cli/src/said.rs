@@ -8,9 +8,10 @@ use std::sync::OnceLock;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use plimsoll_dialects::{s3_benchmark, warp};
+use plimsoll_model::{REDACTED, redacted};
 
 use crate::args::outages::EventArg;
-use crate::secret::{HIDDEN, Secret};
+use crate::secret::Secret;
 
 /// The program's own name.
 const PROGRAM: &str = "plimsoll";
@@ -38,10 +39,7 @@ pub(crate) fn without_known_secrets(text: &str) -> String {
 }
 
 fn hidden(text: &str, secrets: &[String]) -> String {
-    let mut text = text.to_owned();
-    for secret in secrets {
-        text = text.replace(secret, HIDDEN);
-    }
+    let text = redacted(text, secrets.iter().map(String::as_str));
     let mut out = String::with_capacity(text.len());
     let mut rest = &*text;
     while let Some((before, behind)) = rest.split_once("://") {
@@ -51,7 +49,7 @@ fn hidden(text: &str, secrets: &[String]) -> String {
         let end = behind.find(ends).unwrap_or(behind.len());
         rest = match behind[..end].rsplit_once('@') {
             Some((user, _)) => {
-                out.push_str(HIDDEN);
+                out.push_str(REDACTED);
                 &behind[user.len()..]
             }
             None => behind,
@@ -159,7 +157,7 @@ fn given(arg: &Arg, matches: &ArgMatches, path: &[&str]) -> Vec<TypedFlag> {
                 vec![flag.clone(), address(&value)]
             }
             ArgAction::Set | ArgAction::Append if is_secret => {
-                vec![flag.clone(), HIDDEN.to_owned()]
+                vec![flag.clone(), REDACTED.to_owned()]
             }
             ArgAction::Set | ArgAction::Append if value.starts_with('-') || value.is_empty() => {
                 vec![format!("{flag}={value}")]
@@ -198,7 +196,7 @@ fn text(value: &OsStr) -> String {
     let Some((scheme, rest)) = text.split_once("://") else { return text.into_owned() };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     match rest[..end].rsplit_once('@') {
-        Some((_, host)) => format!("{scheme}://{HIDDEN}@{host}{}", &rest[end..]),
+        Some((_, host)) => format!("{scheme}://{REDACTED}@{host}{}", &rest[end..]),
         None => text.into_owned(),
     }
 }
@@ -210,14 +208,14 @@ fn address(shown: &str) -> String {
         Some((page, query)) => (page, Some(query)),
         None => (shown, None),
     };
-    let host = page.split_once("://").map(|(_, rest)| rest.strip_prefix(HIDDEN).unwrap_or(rest));
+    let host = page.split_once("://").map(|(_, rest)| rest.strip_prefix(REDACTED).unwrap_or(rest));
     let is_plain = host.is_some_and(|host| !host.strip_prefix('@').unwrap_or(host).contains('@'));
     match query {
-        _ if !is_plain => HIDDEN.to_owned(),
+        _ if !is_plain => REDACTED.to_owned(),
         // A password may hold what ends a page.
-        Some(query) if query.contains('@') => HIDDEN.to_owned(),
+        Some(query) if query.contains('@') => REDACTED.to_owned(),
         None => page.to_owned(),
-        Some(_) => format!("{page}?{HIDDEN}"),
+        Some(_) => format!("{page}?{REDACTED}"),
     }
 }
 

@@ -3,9 +3,6 @@
 
 pub(crate) use plimsoll_model::Secret;
 
-/// What stands for a secret wherever a command line is shown.
-pub(crate) const HIDDEN: &str = "*REDACTED*";
-
 /// Secrets as the messages have them that hold them on their way.
 pub(crate) mod secret_text {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};

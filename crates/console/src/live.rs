@@ -12,13 +12,12 @@ use std::time::Duration;
 
 use plimsoll_conduct::{Goal, Observer, StageView, Stop};
 use plimsoll_engine::{ErrorSample, JobOutcome, StageOutcome};
-use plimsoll_model::{EndReason, SeriesKey, StageId};
+use plimsoll_model::{EndReason, SeriesKey, StageId, redacted};
 use plimsoll_stats::Totals;
 use tokio::sync::broadcast;
 
 use crate::clock::Clock;
 use crate::facts::{Facts, JobPlan, JobProgress, StageProgress, StageState};
-use crate::redact;
 use crate::sample::{Machines, Sums};
 use crate::state::Number;
 use crate::store::{Remark, Store};
@@ -200,7 +199,7 @@ impl Watch {
 
     /// Returns a text without the secrets of the run.
     pub(crate) fn in_public(&self, text: &str) -> String {
-        redact::without(&self.secrets, text)
+        redacted(text, self.secrets.iter().map(String::as_str))
     }
 
     /// Returns why the run cannot go on, if something beside it said so.

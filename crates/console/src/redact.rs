@@ -6,12 +6,10 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 
+use plimsoll_model::REDACTED;
 use quick_xml::escape::{escape, unescape};
 
 use crate::state::SourceKind;
-
-/// What stands where a secret stood.
-pub(crate) const HIDDEN: &str = "*REDACTED*";
 
 /// A text without its secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,8 +25,9 @@ type Replace<'a> = &'a dyn Fn(&str, &str) -> Option<String>;
 
 /// Takes the secrets out of a text.
 pub(crate) fn redact(kind: SourceKind, text: &str) -> Redacted {
-    let hide =
-        |_: &str, value: &str| (!value.is_empty() && value != HIDDEN).then(|| HIDDEN.to_owned());
+    let hide = |_: &str, value: &str| {
+        (!value.is_empty() && value != REDACTED).then(|| REDACTED.to_owned())
+    };
     let hidden = replace(kind, text, &hide);
     Redacted { had_secrets: hidden != text, text: hidden }
 }
@@ -40,9 +39,9 @@ pub(crate) fn restore(
     text: &str,
     known: &dyn Fn(&str) -> Option<String>,
 ) -> Option<String> {
-    let fill = |key: &str, value: &str| (value == HIDDEN).then(|| known(key)).flatten();
+    let fill = |key: &str, value: &str| (value == REDACTED).then(|| known(key)).flatten();
     let filled = replace(kind, text, &fill);
-    (!filled.contains(HIDDEN)).then_some(filled)
+    (!filled.contains(REDACTED)).then_some(filled)
 }
 
 /// Shorter secrets are not looked for in other texts: they would stand in half of all words.
@@ -52,18 +51,13 @@ const SECRET_BYTES_MIN: usize = 4;
 pub(crate) fn secrets(kind: SourceKind, text: &str) -> Vec<String> {
     let found = RefCell::new(Vec::new());
     let note = |_: &str, value: &str| {
-        if value.len() >= SECRET_BYTES_MIN && value != HIDDEN {
+        if value.len() >= SECRET_BYTES_MIN && value != REDACTED {
             found.borrow_mut().push(value.to_owned());
         }
         None
     };
     replace(kind, text, &note);
     found.into_inner()
-}
-
-/// Takes these secrets out of another text.
-pub(crate) fn without(secrets: &[String], text: &str) -> String {
-    secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, HIDDEN))
 }
 
 fn replace(kind: SourceKind, text: &str, with: Replace<'_>) -> String {
@@ -248,8 +242,8 @@ fn without_user(text: &str) -> Cow<'_, str> {
     if user.is_none() && query.len() < 2 && matches!(after, Cow::Borrowed(_)) {
         return Cow::Borrowed(text);
     }
-    let host = user.map_or(host.to_owned(), |(_, host)| format!("{HIDDEN}@{host}"));
-    let query = if query.len() < 2 { query.to_owned() } else { format!("?{HIDDEN}") };
+    let host = user.map_or(host.to_owned(), |(_, host)| format!("{REDACTED}@{host}"));
+    let query = if query.len() < 2 { query.to_owned() } else { format!("?{REDACTED}") };
     Cow::Owned(format!("{scheme}{host}{path}{query}{after}"))
 }
 

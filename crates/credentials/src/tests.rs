@@ -425,7 +425,7 @@ fn a_token_is_exchanged_at_the_store_or_at_the_named_service() {
                 <Message>hush.token is\nno token</Message></Error></ErrorResponse>";
     let service = serving(&[("POST / ", 400, said)]);
     let refused = look(&[(WEB_TOKEN, "hush.token"), (STORE, &service.authority)]);
-    let reason = "answered 400: InvalidIdentityToken: \u{2026} is no token";
+    let reason = "answered 400: InvalidIdentityToken: *REDACTED* is no token";
     assert_eq!(refused, format!("--sts-web-token: {} {reason}", service.authority));
     assert_eq!(look(&[(WEB_TOKEN, " ")]), "--sts-web-token: the token is empty");
     let hush = file("hush.token");

@@ -9,8 +9,6 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::slice::Iter;
 
-/// What stands for a secret wherever a line is shown.
-pub(crate) const HIDDEN: &str = "*REDACTED*";
 /// A longer value is cut off in a message.
 const SHOWN_CHARS_MAX: usize = 80;
 

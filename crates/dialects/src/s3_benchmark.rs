@@ -15,9 +15,11 @@ pub use corrections::CORRECTIONS;
 
 pub use crate::correction::Correction;
 
+use plimsoll_model::REDACTED;
+
 use crate::command_line::Kind::{self, Number, Text};
 use crate::command_line::{
-    Flag, Given, HIDDEN, LineError, Set, fill, find, go_help, go_number, read_go, set, taken, text,
+    Flag, Given, LineError, Set, fill, find, go_help, go_number, read_go, set, taken, text,
 };
 use crate::spelling::did_you_mean;
 
@@ -161,7 +163,7 @@ pub fn from_args(args: &[String]) -> Result<Benchmark, LineError> {
 /// Returns the words of a command line without its keys, and without all that is not known.
 pub fn without_secrets(args: &[String]) -> Vec<String> {
     let is_plain = |name: &str| find(&FLAGS, name).is_some() && !["a", "s"].contains(&name);
-    let shown = |name: &str, value: &str| if is_plain(name) { value } else { HIDDEN }.to_owned();
+    let shown = |name: &str, value: &str| if is_plain(name) { value } else { REDACTED }.to_owned();
     crate::command_line::without_secrets(args, &|_| Some(Text), &shown)
 }
 
@@ -170,7 +172,7 @@ fn unknown(given: &Given<'_>) -> LineError {
     let hint = did_you_mean(given.name, known);
     let written = match given.name.chars().next() {
         // A key that is written at once behind its letter.
-        Some(letter @ ('a' | 's')) if hint.is_empty() => format!("`-{letter}{HIDDEN}`"),
+        Some(letter @ ('a' | 's')) if hint.is_empty() => format!("`-{letter}{REDACTED}`"),
         _ => given.quoted(),
     };
     let letters: String = FLAGS.iter().map(|flag| format!(" -{}", flag.name)).collect();

@@ -32,7 +32,9 @@ pub use workload::{
 
 pub use crate::command_line::Note;
 
-use crate::command_line::{HIDDEN, LineError};
+use plimsoll_model::REDACTED;
+
+use crate::command_line::LineError;
 
 /// How sizes are read, for people.
 pub const SIZES: &str = "4M is 4,000,000 bytes, as in warp; 4MiB is 4,194,304";
@@ -107,13 +109,13 @@ impl WarpLine {
         for (name, value) in self.flags.iter().chain(&self.analysis) {
             text.push_str(&format!(" {name}"));
             if let Some(value) = value {
-                let shown = if flags::is_secret(name) { HIDDEN } else { value };
+                let shown = if flags::is_secret(name) { REDACTED } else { value };
                 text.push_str(&format!("={}", quoted(shown)));
             }
         }
         for (name, _) in &self.variables {
             // What a file is filled in with may be its keys.
-            text.push_str(&format!(" --var={}", quoted(&format!("{name}={HIDDEN}"))));
+            text.push_str(&format!(" --var={}", quoted(&format!("{name}={REDACTED}"))));
         }
         for operand in &self.operands {
             text.push_str(&format!(" {}", quoted(operand)));

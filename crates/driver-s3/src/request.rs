@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use plimsoll_http::Proxies;
 use plimsoll_model::{Secret, WallTime};
 
 use crate::addressing::{Address, Target};
@@ -28,6 +29,8 @@ pub(crate) struct Requests {
     session_token: Option<Secret>,
     /// Hides the secrets of the keys that are signed with.
     redaction: Rc<Redaction>,
+    /// Who asks the proxies on the way.
+    proxy_secrets: Vec<Secret>,
     /// Signs forms, with Signature V4 whatever signs heads; `None` without a key.
     form_signer: Option<Box<Signer>>,
     signature: Signature,
@@ -49,6 +52,7 @@ impl Requests {
             keys,
             session_token: None,
             redaction: Rc::default(),
+            proxy_secrets: config.proxies.as_ref().map(Proxies::secrets).unwrap_or_default(),
             form_signer: None,
             signature: config.options.signature,
             path: Vec::new(),
@@ -75,9 +79,10 @@ impl Requests {
     #[cold]
     fn take_keys(&mut self) {
         let customer_key = self.target.headers.customer_key();
-        let customer_key = customer_key.map(|text| Secret::from(text.to_owned())).into_iter();
+        let customer_key = customer_key.map(|text| Secret::from(text.to_owned()));
+        let others = customer_key.into_iter().chain(self.proxy_secrets.clone());
         let Some((shared, generation)) = &mut self.keys else {
-            return self.redaction.hide(customer_key);
+            return self.redaction.hide(others);
         };
         let keys;
         (*generation, keys) = shared.current();
@@ -89,7 +94,7 @@ impl Requests {
         });
         self.form_signer = Some(signer());
         self.session_token.clone_from(session_token);
-        self.redaction.hide(keys.secrets().chain(customer_key));
+        self.redaction.hide(keys.secrets().chain(others));
     }
 
     /// Makes ready to sign with the keys that hold now, where they were replaced.

@@ -14,7 +14,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use plimsoll_driver::one_line;
-use plimsoll_http::{Body, Client, ExchangeError, Options, Request, ResponseHead, ResponseSink};
+use plimsoll_http::{
+    Body, Client, ExchangeError, Options, Proxies, Request, ResponseHead, ResponseSink,
+};
 use plimsoll_model::{Moment, SharedClock};
 use serde_json::Value;
 use thiserror::Error;
@@ -253,7 +255,9 @@ impl ServerProfile {
     /// Returns what the server said as one short line without the secrets of the request.
     fn shown(&self, text: &str) -> String {
         let redaction = Redaction::default();
-        redaction.hide(self.config.credentials.current().iter().flat_map(|keys| keys.secrets()));
+        let keys = self.config.credentials.current();
+        let of_proxies = self.config.proxies.iter().flat_map(Proxies::secrets);
+        redaction.hide(keys.iter().flat_map(|keys| keys.secrets()).chain(of_proxies));
         one_line(&redaction.apply(text))
     }
 

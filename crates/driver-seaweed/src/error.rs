@@ -1,9 +1,9 @@
 //! What failed calls and error answers mean.
 
-use plimsoll_driver::{DriverError, REDACTED, one_line};
+use plimsoll_driver::{DriverError, one_line};
 use plimsoll_http::grpc::{GrpcError, status};
 use plimsoll_http::{ExchangeError, ResponseHead};
-use plimsoll_model::ErrorClass;
+use plimsoll_model::{ErrorClass, REDACTED};
 
 /// How volume servers and filers name themselves (`Server`). Masters do not.
 const NAME: &str = "SeaweedFS";

@@ -1,7 +1,7 @@
 //! What is said to sign in, and what an answer to it holds: tempauth and its like, Keystone 2, 3.
 
-use plimsoll_driver::{DriverError, REDACTED, one_line};
-use plimsoll_model::{ErrorClass, Secret};
+use plimsoll_driver::{DriverError, one_line};
+use plimsoll_model::{ErrorClass, Secret, redacted};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -280,9 +280,7 @@ fn check_status(sign_in: &SignIn, answered: &Answered<'_>) -> Result<(), DriverE
         return Ok(());
     }
     // Some services repeat what they were sent.
-    let secret = sign_in.secret().map(Secret::expose).filter(|secret| !secret.is_empty());
-    let words = refusal_words(answered);
-    let words = secret.map_or_else(|| words.clone(), |secret| words.replace(secret, REDACTED));
+    let words = redacted(&refusal_words(answered), sign_in.secret().map(Secret::expose));
     let mut error = error::of_answer(status, words.as_bytes());
     error.message = match (status, (answered.header)("location")) {
         (401 | 403, _) => format!("the sign-in was refused: {}", error.message),

@@ -1,8 +1,8 @@
 //! One request and what its answer means.
 
-use plimsoll_driver::{Completion, ContentSink, DriverError, REDACTED};
+use plimsoll_driver::{Completion, ContentSink, DriverError};
 use plimsoll_http::{Body, Client, Exchange, ExchangeError, Request};
-use plimsoll_model::{EndpointId, ErrorClass};
+use plimsoll_model::{EndpointId, ErrorClass, redacted};
 
 use crate::answer::{ANSWER_BYTES_MAX, Answer, ContentAnswer, ContentState, Wanted};
 use crate::error;
@@ -126,12 +126,9 @@ impl Wire {
     /// Returns the body of a refusal, if Swift sent it, without the token: some servers and
     /// gateways repeat the headers of a request.
     pub(crate) fn words(&self) -> String {
-        let words = String::from_utf8_lossy(self.answer.words()).into_owned();
         let head = String::from_utf8_lossy(&self.head);
-        match head.lines().find_map(|line| line.strip_prefix(TOKEN_HEADER)) {
-            Some(token) if !token.is_empty() => words.replace(token, REDACTED),
-            _ => words,
-        }
+        let token = head.lines().find_map(|line| line.strip_prefix(TOKEN_HEADER));
+        redacted(&String::from_utf8_lossy(self.answer.words()), token)
     }
 
     /// Judges an exchange by itself and by its status.

@@ -44,9 +44,6 @@ impl fmt::Display for DriverError {
 
 impl std::error::Error for DriverError {}
 
-/// What stands in a text in the place of a secret.
-pub const REDACTED: &str = "*REDACTED*";
-
 /// The longest text of a cause that is kept.
 pub const MESSAGE_CHARS_MAX: usize = 300;
 

@@ -23,7 +23,7 @@ use std::sync::atomic::AtomicU64;
 use plimsoll_model::{Ability, EndpointId, Moment, SharedClock, SocketsSeen, WallTime};
 
 pub use content::{ContentSink, ContentSource, EntrySink};
-pub use error::{DriverError, MESSAGE_CHARS_MAX, REDACTED, one_line};
+pub use error::{DriverError, MESSAGE_CHARS_MAX, one_line};
 pub use ring::{
     Access, Handle, NullRing, NullRings, OpenMode, Place, Reply, Request, Ring, RingDriver,
 };

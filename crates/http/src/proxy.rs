@@ -6,6 +6,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 pub(crate) use self::server::{PROXY_WANTS_USER, ProxyServer};
+use plimsoll_model::Secret;
+
 use crate::patterns::PatternError;
 use crate::{Endpoint, TlsOptions, TlsSetupError};
 
@@ -124,6 +126,15 @@ impl Proxies {
     /// Tells whether one of them is spoken to over TLS.
     pub fn speak_tls(&self) -> bool {
         [&self.http, &self.https].into_iter().flatten().any(|server| server.speaks_tls())
+    }
+
+    /// Returns who asks them, in each form in which they or a store may repeat it.
+    pub fn secrets(&self) -> Vec<Secret> {
+        [&self.http, &self.https]
+            .into_iter()
+            .flatten()
+            .flat_map(|server| server.secrets())
+            .collect()
     }
 
     /// Returns the proxy that requests to `endpoint` go through.

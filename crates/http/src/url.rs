@@ -1,6 +1,11 @@
 //! Addresses `http(s)://[USER@]HOST[:PORT][/PATH][?QUERY]`. No message about one shows what it may
 //! keep secret.
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use percent_encoding::percent_decode_str;
+use plimsoll_model::Secret;
+
 use crate::Endpoint;
 
 /// The port of plain HTTP.
@@ -51,6 +56,34 @@ impl<'a> Url<'a> {
     }
 }
 
+/// Shorter parts of an address are not looked for in other texts: they would stand in many words.
+const SECRET_BYTES_MIN: usize = 5;
+
+impl Url<'_> {
+    /// Returns what is secret of it, in each form in which others may repeat it: who stands before
+    /// `@`, and what stands behind `?`.
+    pub fn secrets(&self) -> Vec<Secret> {
+        let user = self.user.map(|user| percent_decode_str(user).decode_utf8_lossy().into_owned());
+        let query = self.query.unwrap_or_default();
+        let values =
+            query.split('&').filter_map(|pair| pair.split_once('=')).map(|(_, value)| value);
+        let of_query = [query].into_iter().chain(values).map(str::to_owned);
+        long_enough(of_query.chain(user.iter().flat_map(|user| forms_of_user(user))))
+    }
+}
+
+/// Returns what names a user, `USER:PASSWORD` or a token, in each form in which it is sent or may
+/// be repeated.
+pub(crate) fn forms_of_user(user: &str) -> [String; 3] {
+    let password = user.split_once(':').map_or(user, |(_, password)| password);
+    [user.to_owned(), BASE64_STANDARD.encode(user), password.to_owned()]
+}
+
+/// Returns those texts that are looked for in others.
+pub(crate) fn long_enough(texts: impl Iterator<Item = String>) -> Vec<Secret> {
+    texts.filter(|text| text.len() >= SECRET_BYTES_MIN).map(Secret::from).collect()
+}
+
 fn host_and_port(authority: &str) -> Result<(&str, Option<u16>), &'static str> {
     let (host, port) = match authority.strip_prefix('[') {
         Some(rest) => {
@@ -72,6 +105,20 @@ fn host_and_port(authority: &str) -> Result<(&str, Option<u16>), &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_secret_of_an_address_is_known_in_the_forms_it_is_sent_in() {
+        let secrets = |text: &str| -> Vec<String> {
+            let all = Url::parse(text).unwrap().secrets();
+            all.iter().map(|secret| secret.expose().to_owned()).collect()
+        };
+        assert_eq!(secrets("http://h/a"), [""; 0]);
+        assert_eq!(secrets("http://token@h"), ["token", "dG9rZW4=", "token"]);
+        assert_eq!(
+            secrets("https://u:pass%20word@h/a?key=value&b=1"),
+            ["key=value&b=1", "value", "u:pass word", "dTpwYXNzIHdvcmQ=", "pass word"]
+        );
+    }
 
     #[test]
     fn addresses_and_their_parts() {

@@ -29,7 +29,7 @@ pub use op::{JobWork, OpKind};
 pub use outcome::{EndReason, ErrorClass, WrongKind};
 pub use probe::{ProbeOutcome, ProbeRole};
 pub use record::{OpOutline, OpRecord, PackedOp, Visit};
-pub use secret::Secret;
+pub use secret::{REDACTED, Secret, redacted};
 pub use seen::{
     EVIDENCE_KEPT_MAX, SOCKET_SAMPLES_MAX, SocketsSeen, Standstill, StandstillsSeen, ThreadUsage,
 };

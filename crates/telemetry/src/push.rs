@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use plimsoll_http::{Body, Client, Options, Request, ResponseHead, ResponseSink, TlsConfig, Url};
-use plimsoll_model::SharedClock;
+use plimsoll_model::{Secret, SharedClock, redacted};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
@@ -18,8 +18,10 @@ const TICK: Duration = Duration::from_secs(1);
 /// How long a receiver may take. One that is slow is told less often, and is not waited for at the
 /// end of a run for longer.
 const PUSH_MAX: Duration = Duration::from_secs(3);
-/// How much of a refusal is shown.
-const REFUSAL_BYTES_MAX: usize = 200;
+/// How much of a refusal is kept,
+const REFUSAL_BYTES_MAX: usize = 16 << 10;
+/// and shown, once no secret is in it, of which a cut could leave a part.
+pub(super) const REFUSAL_CHARS_MAX: usize = 200;
 
 /// What a receiver is spoken to in.
 pub(super) enum Dialect {
@@ -38,6 +40,8 @@ pub(super) struct Receiver {
     tls: Option<TlsConfig>,
     /// Path and query.
     target: String,
+    /// What no text may show that came from elsewhere.
+    secrets: Vec<Secret>,
 }
 
 impl Receiver {
@@ -48,7 +52,8 @@ impl Receiver {
             Some(query) => format!("{path}?{query}"),
             None => path.to_owned(),
         };
-        Self { name, dialect: Dialect::Otlp, endpoint: url.endpoint.clone(), tls, target }
+        let (endpoint, secrets) = (url.endpoint.clone(), url.secrets());
+        Self { name, dialect: Dialect::Otlp, endpoint, tls, target, secrets }
     }
 
     /// Returns a database.
@@ -61,8 +66,9 @@ impl Receiver {
         let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         let (org, bucket) = (encoded(&database.org), encoded(&database.bucket));
         let target = format!("/api/v2/write?org={org}&bucket={bucket}&precision=ns");
+        let secrets = vec![database.token.clone().into()];
         let dialect = Dialect::Influx(database);
-        Self { name, dialect, endpoint: url.endpoint.clone(), tls, target }
+        Self { name, dialect, endpoint: url.endpoint.clone(), tls, target, secrets }
     }
 
     fn head(&self, body_len: usize) -> Vec<u8> {
@@ -82,12 +88,9 @@ impl Receiver {
         .into_bytes()
     }
 
-    /// Takes the receiver's secret out of a text that came from elsewhere.
-    fn without_secret(&self, text: &str) -> String {
-        match &self.dialect {
-            Dialect::Otlp => text.to_owned(),
-            Dialect::Influx(database) => text.replace(&database.token, "*REDACTED*"),
-        }
+    /// Takes the receiver's secrets out of a text that came from elsewhere.
+    fn without_secrets(&self, text: &str) -> String {
+        redacted(text, self.secrets.iter().map(Secret::expose))
     }
 }
 
@@ -169,10 +172,11 @@ impl Pusher {
         if (200..300).contains(&status) {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&answer.0);
-        let words: Vec<&str> = said.split_whitespace().collect();
+        let said = self.receiver.without_secrets(&String::from_utf8_lossy(&answer.0));
+        let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words: String = words.chars().take(REFUSAL_CHARS_MAX).collect();
         let colon = if words.is_empty() { "" } else { ": " };
-        Err(format!("it answered {status}{colon}{}", words.join(" ")))
+        Err(format!("it answered {status}{colon}{words}"))
     }
 
     /// Warns of the first failure only: the run goes on without the receiver.
@@ -181,7 +185,7 @@ impl Pusher {
             (self.tell)(&format!(
                 "{}: {}; the run is not affected, and further failures are not reported",
                 self.receiver.name,
-                self.receiver.without_secret(reason)
+                self.receiver.without_secrets(reason)
             ));
         }
     }

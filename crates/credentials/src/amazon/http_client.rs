@@ -18,7 +18,7 @@ use plimsoll_http::{
     Body, Client, Endpoint, ExchangeErrorKind, Options, Proxies, Request, ResponseHead,
     ResponseSink, TlsConfig, TlsOptions, Url,
 };
-use plimsoll_model::SharedClock;
+use plimsoll_model::{SharedClock, redacted};
 use serde_json::Value;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
@@ -190,7 +190,7 @@ impl Connector {
                 Err(ConnectorError::other(words.into(), None))
             }
             Ok(Ok(_)) => {
-                answer.hide(&secrets_of(request));
+                answer.hide(secrets_of(request));
                 answer.into_response()
             }
         }
@@ -206,8 +206,7 @@ fn secrets_of(request: &HttpRequest) -> Vec<String> {
     // Such a token needs no escapes in a form.
     let fields = body.split('&').filter_map(|field| field.strip_prefix("WebIdentityToken="));
     let members = SECRET_MEMBERS.into_iter().filter_map(|name| document[name].as_str());
-    let all = headers.chain(fields).chain(members).filter(|secret| !secret.is_empty());
-    all.map(str::to_owned).collect()
+    headers.chain(fields).chain(members).map(str::to_owned).collect()
 }
 
 /// Returns what names the sign-in service that a request is for; `None` where it is for none.
@@ -293,13 +292,14 @@ impl ResponseSink for Answer {
 impl Answer {
     /// Hides secrets of the request in an answer of failure: some services repeat what they were
     /// sent, and the library's errors quote them.
-    fn hide(&mut self, secrets: &[String]) {
+    fn hide(&mut self, secrets: Vec<String>) {
         if self.status < 400 {
             return;
         }
-        let text = String::from_utf8_lossy(&self.body).into_owned();
-        let hidden = secrets.iter().fold(text, |text, secret| text.replace(secret, "\u{2026}"));
-        self.body = hidden.into_bytes();
+        let text = String::from_utf8_lossy(&self.body);
+        self.body = redacted(&text, secrets.iter().map(String::as_str)).into_bytes();
+        // It may be another length now, which the library would hold against it.
+        self.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-length"));
     }
 
     fn into_response(self) -> Result<HttpResponse, ConnectorError> {
@@ -350,7 +350,7 @@ mod tests {
             for (status, is_shown) in [(400, false), (200, true)] {
                 let body = repeated.as_bytes().to_vec();
                 let mut answer = Answer { status, body, ..Answer::default() };
-                answer.hide(&secrets_of(&request));
+                answer.hide(secrets_of(&request));
                 let shown = String::from_utf8(answer.body).unwrap();
                 assert_eq!(shown == repeated, is_shown, "{shown}");
                 let parts = repeated.split(' ').any(|secret| shown.contains(secret));

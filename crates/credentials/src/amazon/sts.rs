@@ -12,7 +12,7 @@ use aws_sdk_sts::operation::assume_role_with_web_identity::AssumeRoleWithWebIden
 use aws_smithy_async::rt::sleep::TokioSleep;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use plimsoll_http::Url;
-use plimsoll_model::Secret;
+use plimsoll_model::{Secret, redacted};
 
 use super::http_client::OwnClient;
 use super::{REGION_DEFAULT, RunTimeSource, wait, wall_time};
@@ -70,9 +70,8 @@ pub(super) fn assume_role(chain: &Chain, token: &Secret, otherwise: Service) -> 
     let answered =
         wait(chain.patience, async move { asked.send().await })?.ok_or(CredentialsError::Slow)?;
     // A service may repeat what it was given.
-    let refused = |error| {
-        CredentialsError::Answer(refusal(&error, &name).replace(token.expose(), "\u{2026}"))
-    };
+    let refused =
+        |error| CredentialsError::Answer(redacted(&refusal(&error, &name), [token.expose()]));
     let credentials = answered.map_err(refused)?.credentials;
     let credentials = credentials.filter(|of| !of.access_key_id.is_empty());
     let credentials = credentials

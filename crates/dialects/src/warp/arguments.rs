@@ -1,10 +1,12 @@
 //! The words of a command line, as warp's library takes them: flags as Go writes them among other
 //! words, and `--` before what is no flag.
 
+use plimsoll_model::REDACTED;
+
 use super::asked::{Asked, FlagValue};
 use super::command::WarpCommand;
 use super::flags::{self, Row};
-use crate::command_line::{self, Given, Grammar, HIDDEN, Kind, LineError, Word, Words};
+use crate::command_line::{self, Given, Grammar, Kind, LineError, Word, Words};
 
 /// Reads all words.
 pub(super) fn read(args: &[String]) -> Result<Asked, LineError> {
@@ -77,7 +79,7 @@ pub(super) fn without_secrets(args: &[String]) -> Vec<String> {
     let shown = |name: &str, value: &str| match flag_of(name) {
         Some(flag) => flag.without_secret(value),
         None if name.is_empty() => value.to_owned(),
-        None => HIDDEN.to_owned(),
+        None => REDACTED.to_owned(),
     };
     command_line::without_secrets(args, &|name| flag_of(name).map(|flag| flag.kind), &shown)
 }

@@ -1,5 +1,6 @@
 //! Every flag of warp and what becomes of it here.
 
+use plimsoll_model::REDACTED;
 use plimsoll_workload::plan::spec::RangeSpec;
 
 use super::command::WarpBenchmark::{
@@ -14,7 +15,7 @@ use super::run::{
 use crate::command_line::Kind::{
     self, Duration, Fraction, Number, Rate, Size, Sizes, Switch, Text, Texts,
 };
-use crate::command_line::{Deal, Flag, HIDDEN, LineError, Set, on, set};
+use crate::command_line::{Deal, Flag, LineError, Set, on, set};
 use crate::spelling::did_you_mean;
 
 /// A flag of warp's; ours has the same name.
@@ -76,9 +77,9 @@ impl Row {
     pub(super) fn without_secret(&self, value: &str) -> String {
         match value.split_once('=') {
             // What a file of `run` is filled in with may be its keys.
-            Some((name, _)) if self.name == "var" => format!("{name}={HIDDEN}"),
-            None if self.name == "var" => HIDDEN.to_owned(),
-            _ if is_secret(self.name) => HIDDEN.to_owned(),
+            Some((name, _)) if self.name == "var" => format!("{name}={REDACTED}"),
+            None if self.name == "var" => REDACTED.to_owned(),
+            _ if is_secret(self.name) => REDACTED.to_owned(),
             _ => value.to_owned(),
         }
     }

@@ -14,6 +14,7 @@ use tokio_socks::{Error as SocksError, TargetAddr};
 use super::ProxyError;
 use crate::error::Failure;
 use crate::patterns::expand_hosts;
+use crate::url::{forms_of_user, long_enough};
 use crate::{Endpoint, ExchangeErrorKind, Options, TlsConfig, TlsOptions};
 
 /// The status by which a proxy, not the server, asks who we are (RFC 9110, section 15.5.8).
@@ -22,6 +23,8 @@ pub(crate) const PROXY_WANTS_USER: u16 = 407;
 const PORT_HTTP: u16 = 80;
 const PORT_HTTPS: u16 = 443;
 const PORT_SOCKS: u16 = 1080;
+/// What the value of Proxy-Authorization begins with.
+const BASIC: &str = "Basic ";
 /// The longest answer to CONNECT that is taken.
 const TUNNEL_HEAD_BYTES_MAX: usize = 16 << 10;
 /// The most header fields of one.
@@ -97,6 +100,14 @@ impl ProxyServer {
         }
         let endpoint = endpoints.pop().expect("one endpoint was counted");
         Ok(Self { endpoint, kind })
+    }
+
+    /// Returns who asks the proxy, in each form in which it or the store may repeat it.
+    pub(super) fn secrets(&self) -> Vec<Secret> {
+        let Kind::Http { authorization: Some(value), .. } = &self.kind else { return Vec::new() };
+        let encoded = value.expose().trim_start_matches(BASIC);
+        let user = BASE64_STANDARD.decode(encoded).unwrap_or_default();
+        long_enough(forms_of_user(&String::from_utf8_lossy(&user)).into_iter())
     }
 
     pub(crate) fn speaks_tls(&self) -> bool {
@@ -272,7 +283,7 @@ fn decoded(text: &str) -> Result<String, ProxyError> {
 fn basic_authorization(user: &str) -> Result<Secret, ProxyError> {
     let plain = decoded(user)?;
     let with_colon = if plain.contains(':') { plain } else { format!("{plain}:") };
-    Ok(format!("Basic {}", BASE64_STANDARD.encode(with_colon)).into())
+    Ok(format!("{BASIC}{}", BASE64_STANDARD.encode(with_colon)).into())
 }
 
 fn broke_off(error: &io::Error) -> String {

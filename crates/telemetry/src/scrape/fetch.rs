@@ -9,9 +9,11 @@ use percent_encoding::percent_decode_str;
 use plimsoll_http::{
     Body, Client, Endpoint, Options, Request, ResponseHead, ResponseSink, TlsConfig, Url,
 };
-use plimsoll_model::{Secret, SharedClock};
+use plimsoll_model::{REDACTED, Secret, SharedClock, redacted};
 use tokio::sync::Notify;
 use tokio::time::timeout;
+
+use crate::push::REFUSAL_CHARS_MAX;
 
 /// How long a page may take.
 pub(super) const SCRAPE_MAX: Duration = Duration::from_secs(10);
@@ -19,8 +21,9 @@ pub(super) const SCRAPE_MAX: Duration = Duration::from_secs(10);
 pub(super) const SCRAPE_MAX_AT_END: Duration = Duration::from_secs(2);
 /// How long a page may be: Ceph's with thousands of daemons is shorter.
 pub(super) const PAGE_BYTES_MAX: usize = 16 << 20;
-/// How much of a refusal is shown.
-const REFUSAL_BYTES_MAX: usize = 200;
+/// How much of a refusal is looked at. What is shown of it is cut once no secret is in it, as a cut
+/// could leave a part of one.
+const REFUSAL_BYTES_MAX: usize = 16 << 10;
 
 /// A page of metrics.
 pub(super) struct Page {
@@ -32,6 +35,8 @@ pub(super) struct Page {
     target: String,
     /// The value of the header that says who asks.
     authorization: Option<Secret>,
+    /// What no text may show that came from elsewhere.
+    secrets: Vec<Secret>,
 }
 
 impl Page {
@@ -43,10 +48,11 @@ impl Page {
             None => path.to_owned(),
         };
         let scheme = if url.tls { "https" } else { "http" };
-        let query = if url.query.is_some() { "?*REDACTED*" } else { "" };
+        let query = url.query.as_ref().map(|_| format!("?{REDACTED}")).unwrap_or_default();
         let shown = format!("{scheme}://{}{path}{query}", url.endpoint.authority(url.tls));
         let authorization = url.user.map(authorization).transpose()?;
-        Ok(Self { shown, endpoint: url.endpoint.clone(), tls, target, authorization })
+        let (endpoint, secrets) = (url.endpoint.clone(), url.secrets());
+        Ok(Self { shown, endpoint, tls, target, authorization, secrets })
     }
 
     fn head(&self) -> Vec<u8> {
@@ -99,16 +105,12 @@ impl Page {
             return Err(format!("the page is longer than {} MiB", PAGE_BYTES_MAX >> 20));
         };
         exchange.map_err(|error| self.without_secrets(&error.message))?;
-        answer.text().map_err(|reason| self.without_secrets(&reason))
+        answer.text(&|said| self.without_secrets(said))
     }
 
     /// Takes secrets out of a text that came from elsewhere.
     fn without_secrets(&self, text: &str) -> String {
-        let value = self.authorization.as_ref().map(Secret::expose).unwrap_or_default();
-        match value.split_once(' ') {
-            Some((_, secret)) => text.replace(secret, "*REDACTED*"),
-            None => text.to_owned(),
-        }
+        redacted(text, self.secrets.iter().map(Secret::expose))
     }
 }
 
@@ -191,10 +193,10 @@ impl Answer {
     }
 
     /// Returns the page, or why this is none.
-    fn text(self) -> Result<String, String> {
+    fn text(self, without_secrets: &dyn Fn(&str) -> String) -> Result<String, String> {
         if let (300..400, Some(location)) = (self.status, &self.location) {
-            let to = without_user_and_query(location);
-            let to: String = to.chars().take(REFUSAL_BYTES_MAX).collect();
+            let to = without_secrets(&without_user_and_query(location));
+            let to: String = to.chars().take(REFUSAL_CHARS_MAX).collect();
             return Err(format!(
                 "it answered {}, which leads to {to}; name that address",
                 self.status
@@ -202,15 +204,15 @@ impl Answer {
         }
         if self.status != 200 {
             let said = &self.body[..self.body.len().min(REFUSAL_BYTES_MAX)];
-            let said = String::from_utf8_lossy(said);
-            let said = between_tags(&said);
-            let words: Vec<&str> = said.split_whitespace().collect();
+            let said = without_secrets(&String::from_utf8_lossy(said));
+            let words = between_tags(&said).split_whitespace().collect::<Vec<_>>().join(" ");
+            let words: String = words.chars().take(REFUSAL_CHARS_MAX).collect();
             let colon = if words.is_empty() { "" } else { ": " };
             let advice = match self.status {
                 401 | 403 => "; a token, or USER:PASSWORD, goes before the host: http://TOKEN@HOST",
                 _ => "",
             };
-            return Err(format!("it answered {}{colon}{}{advice}", self.status, words.join(" ")));
+            return Err(format!("it answered {}{colon}{words}{advice}", self.status));
         }
         if let Some(encoding) = self.encoding {
             let encoding: String = encoding.chars().take(20).collect();

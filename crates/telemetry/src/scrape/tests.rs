@@ -128,6 +128,22 @@ fn names_are_chosen_by_pattern() {
 }
 
 #[test]
+fn what_a_page_repeats_of_its_address_is_not_shown() {
+    let refusal = format!("Cannot GET /m?token=hush-query&a=1 {}hush-query", " ".repeat(170));
+    let (addr, _) = serve(move |socket, _| {
+        let said = format!("{refusal} user:hush-pass dXNlcjpodXNoLXBhc3M= hush-pass");
+        socket.write_all(page("403 Forbidden", "", &said).as_bytes()).unwrap();
+    });
+    let (scraped, told) =
+        scraped(&asked(&[&format!("http://user:hush%2Dpass@{addr}/m?token=hush-query&a=1")]));
+    let failure = scraped.scrapes[0].failure.clone().unwrap();
+    for text in told.iter().chain([&failure]) {
+        assert!(!text.contains("hush") && !text.contains("dXNlcjpo"), "{text}");
+    }
+    assert!(failure.contains("403: Cannot GET /m?*REDACTED* *REDACTED*"), "{failure}");
+}
+
+#[test]
 fn a_hostile_page_is_told_of_in_one_sentence_and_costs_only_itself() {
     let long = || format!("# {}\n", "x".repeat(1 << 20)).repeat(20);
     let too_many: String = (0..keep::SERIES_MAX + 7).map(|n| format!("a{n} 1\n")).collect();
