@@ -131,22 +131,17 @@ fn listing(console: &Console) -> Result<String, ConsoleError> {
     let mut out = "Drivers:\n".to_owned();
     for agent in &agents {
         let address = agent.address.as_deref().unwrap_or("N/A");
-        out.push_str(&format!("{}\t{address}\n", plain(&agent.name)));
+        out.push_str(&format!("{}\t{address}\n", agent.name.replace(char::is_control, " ")));
     }
     out.push_str(&format!("Total: {} drivers\n\nActive Workloads:\n", agents.len()));
     let active = console.store().active()?;
     for entry in &active {
         let stages = console.running(entry.number).map(|running| running.watch.short_stage());
         let stage = stages.flatten().unwrap_or_else(|| "None".to_owned());
-        out.push_str(&format!("{}\t{}\n", line(entry), plain(&stage)));
+        out.push_str(&format!("{}\t{}\n", line(entry), stage.replace(char::is_control, " ")));
     }
     out.push_str(&format!("Total: {} active workloads\n", active.len()));
     Ok(out)
-}
-
-/// Returns a text without what would make two cells or two lines of it.
-fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 fn line(entry: &Entry) -> String {

@@ -28,8 +28,7 @@ fn banner(rule: char, width: usize, text: &str) -> String {
 /// Returns a line of a log.
 pub fn log_line(line: &LogLine) -> String {
     let LogLine { at, level, of, text, .. } = line;
-    let text: String =
-        text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    let text = text.replace(char::is_control, " ");
     format!("{at} [{level}] [{of}] - {text}\n")
 }
 
