@@ -18,14 +18,16 @@ pub(crate) fn named_in(file: &WorkloadFile) -> Option<Vec<(Endpoint, bool)>> {
     let mut found: Vec<(Endpoint, bool)> = Vec::new();
     for spec in specs(file) {
         let begin = found.len();
-        for (field, addresses) in spec.addresses() {
+        let (proxies, stores): (Vec<_>, Vec<_>) =
+            spec.addresses().into_iter().partition(|(field, _)| *field == "proxy");
+        for (field, addresses) in stores.into_iter().chain(proxies) {
             let port = match (field, spec) {
                 ("master", _) => MASTER_PORT,
                 ("filer", _) => FILER_PORT,
                 ("hosts", TargetSpec::S3(s3)) if s3.tls => PORT_TLS,
                 _ => PORT_PLAIN,
             };
-            // A proxy reads what is sent to the store without TLS. It comes after all stores.
+            // A proxy reads what is sent to the stores without TLS.
             let is_tunnelled = field == "proxy" && found[begin..].iter().all(|(_, tls)| *tls);
             let lists = addresses.iter().map(|list| (list, list.trim().starts_with("https://")));
             let each = lists.flat_map(|(list, tls)| list.split(',').map(move |one| (one, tls)));
