@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use crate::exposure::check_unchangeable;
+use crate::exposure::{check_owner, check_unchangeable};
 use crate::removal;
 
 /// The mark: a file that holds a word for what keeps its state there.
@@ -23,7 +23,8 @@ const MARK_BYTES_MAX: u64 = 64;
 /// What file systems have at their root without anybody having put it there.
 const OF_FILE_SYSTEM: &str = "lost+found";
 const ONLY_OWNER: u32 = 0o700;
-const ROOT: u32 = 0;
+/// In a directory with this bit everybody renames their own alone.
+const STICKY: u32 = 0o1000;
 
 /// Why a directory is not taken.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +54,19 @@ pub enum StateDirectoryError {
     Owner {
         /// The directory.
         path: PathBuf,
+    },
+    /// Another user could put another directory in its place.
+    #[error(
+        "{} lies below {}, where other users can put another directory in its place \
+         (chmod go-w); name a `directory` elsewhere",
+        path.display(),
+        above.display()
+    )]
+    Above {
+        /// The directory.
+        path: PathBuf,
+        /// The one above it that they can change.
+        above: PathBuf,
     },
     /// Another user may have put it there.
     #[error(
@@ -99,15 +113,16 @@ impl StateDirectory {
             let path = path.to_path_buf();
             move |source| StateDirectoryError::Io { doing, path, source }
         };
+        if let Some(above) = changeable_above(path).map_err(failed("look above"))? {
+            return Err(StateDirectoryError::Above { path: path.to_path_buf(), above });
+        }
         let is_created = fs::symlink_metadata(path).is_err();
         let created = DirBuilder::new().recursive(true).mode(ONLY_OWNER).create(path);
         created.map_err(failed("create"))?;
         let directory = fs::metadata(path).map_err(failed("look at"))?;
         let own = rustix::process::geteuid().as_raw();
-        let is_own = directory.uid() == own;
-        if !is_own && directory.uid() != ROOT {
-            return Err(StateDirectoryError::Owner { path: path.to_path_buf() });
-        }
+        let owned = |_| StateDirectoryError::Owner { path: path.to_path_buf() };
+        check_owner(&directory).map_err(owned)?;
         for name in expected {
             let file = path.join(name);
             if fs::symlink_metadata(&file).is_ok_and(|found| !is_ours(&found)) {
@@ -126,7 +141,7 @@ impl StateDirectory {
             Some(_) => {}
         }
         // What only root may change is as root wants it: a volume of a container is an example.
-        if is_own && directory.mode() & 0o777 != ONLY_OWNER {
+        if directory.uid() == own && directory.mode() & 0o777 != ONLY_OWNER {
             let private = Permissions::from_mode(ONLY_OWNER);
             fs::set_permissions(path, private).map_err(failed("make private"))?;
         }
@@ -161,6 +176,29 @@ impl StateDirectory {
         }
         Ok(())
     }
+}
+
+/// Returns the directory above another in which other users may rename what leads to it. A group is
+/// taken for other users unless it is this process's own: many systems give each user one, and let
+/// it write.
+fn changeable_above(path: &Path) -> io::Result<Option<PathBuf>> {
+    let path = std::path::absolute(path)?;
+    // Where links lead.
+    let real = path.ancestors().find_map(|above| fs::canonicalize(above).ok()).unwrap_or_default();
+    for above in path.ancestors().skip(1).chain(real.ancestors().skip(1)) {
+        let found = match fs::metadata(above) {
+            // It will be made, for this user alone.
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            found => found?,
+        };
+        let is_of_group = found.gid() == rustix::process::getegid().as_raw();
+        let by_others = if is_of_group { 0o002 } else { 0o022 };
+        let is_open = found.mode() & by_others != 0 && found.mode() & STICKY == 0;
+        if is_open || check_owner(&found).is_err() {
+            return Ok(Some(above.to_path_buf()));
+        }
+    }
+    Ok(None)
 }
 
 /// Returns what the mark of a directory says, empty where the directory is free; `None` where it
@@ -286,6 +324,34 @@ mod tests {
         fs::remove_file(&told).unwrap();
         fs::rename(&other, &told).unwrap();
         assert!(!is_refused());
+    }
+
+    #[test]
+    fn a_directory_is_not_taken_where_others_can_put_another_in_its_place() {
+        let place = tempfile::tempdir().unwrap();
+        let (above, link) = (place.path().join("project"), place.path().join("link"));
+        let state = above.join("more/state");
+        let may = |mode: u32| fs::set_permissions(&above, Permissions::from_mode(mode)).unwrap();
+        fs::create_dir(&above).unwrap();
+        for mode in [0o757, 0o2757] {
+            may(mode);
+            let refused = open(&state).unwrap_err();
+            assert!(matches!(refused, StateDirectoryError::Above { .. }), "{mode:o}: {refused}");
+            assert!(refused.to_string().contains("project, where other users"), "{refused}");
+            assert!(!above.join("more").exists(), "nothing is made");
+        }
+        std::os::unix::fs::symlink(&above, &link).unwrap();
+        assert!(matches!(open(&link.join("state")), Err(StateDirectoryError::Above { .. })));
+        for mode in [0o1777, 0o775] {
+            may(mode);
+            open(&state).unwrap().remove(&[], &[]).unwrap();
+        }
+        // A group of several users.
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&above, None, Some(65_534)).unwrap();
+            may(0o775);
+            assert!(matches!(open(&state), Err(StateDirectoryError::Above { .. })));
+        }
     }
 
     #[test]
