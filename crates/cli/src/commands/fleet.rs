@@ -144,8 +144,9 @@ fn revoke(args: &RevokeArgs) -> Result<ExitCode> {
     let present = if args.whom.is_empty() { Vec::new() } else { fleet.all()?.present };
     // What they are called where they are shown; one that is not there is known by its own name.
     let id = |whom: &String| {
-        let is_it = |each: &&Recruit| each.name == *whom;
-        present.iter().find(is_it).map_or_else(|| whom.clone(), |each| each.id.as_str().to_owned())
+        let is_id = present.iter().any(|each| each.id.as_str() == whom);
+        let named = present.iter().find(|each| !is_id && each.name == *whom);
+        named.map_or_else(|| whom.clone(), |each| each.id.as_str().to_owned())
     };
     let whom = args.whom.iter().map(id).collect();
     let revoked = ask_revoke(&fleet.nats, whom, args.token.clone())?;

@@ -141,9 +141,11 @@ impl Members {
         }
         for wanted in agents {
             let mut is_known = false;
+            // An agent may have chosen the id of another as its name.
+            let is_id = self.agents.keys().any(|number| *wanted == agent_id(*number));
             for (number, Member { name, token, .. }) in &self.agents {
                 let id = agent_id(*number);
-                if *wanted != id && wanted != name {
+                if *wanted != *(if is_id { &id } else { name }) {
                     continue;
                 }
                 is_known = true;
