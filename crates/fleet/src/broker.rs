@@ -377,8 +377,20 @@ impl Drop for Broker {
 /// Removes what a fleet keeps in its directory, and nothing else.
 fn remove_files(state: StateDirectory) -> io::Result<()> {
     let unfinished = FILES.map(|name| unfinished(Path::new(name)));
-    let unfinished = unfinished.iter().filter_map(|name| name.to_str());
-    state.remove(&FILES.into_iter().chain(unfinished).collect::<Vec<_>>(), &[SERVER_STORE])
+    let entries = fs::read_dir(state.path())?.collect::<io::Result<Vec<_>>>()?;
+    let names = entries.iter().map(|entry| PathBuf::from(entry.file_name()));
+    let logs: Vec<PathBuf> = names.filter(|name| is_older_log(name)).collect();
+    let more = unfinished.iter().chain(&logs).filter_map(|name| name.to_str());
+    state.remove(&FILES.into_iter().chain(more).collect::<Vec<_>>(), &[SERVER_STORE])
+}
+
+/// Tells whether a name is one that the server gives to a log when it begins another:
+/// `nats.log.2026.11.30.23.08.15.000000000`.
+fn is_older_log(name: &Path) -> bool {
+    let instant = name.to_str().and_then(|name| name.strip_prefix(SERVER_LOG)?.strip_prefix('.'));
+    instant.is_some_and(|text| {
+        text.split('.').count() == 7 && text.chars().all(|c| c.is_ascii_digit() || c == '.')
+    })
 }
 
 /// Returns how a coordinator on this machine reaches the fleet whose files lie there.

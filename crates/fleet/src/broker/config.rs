@@ -48,6 +48,12 @@ fn agent(id: &str) -> String {
     user(id, &publish, &subscribe)
 }
 
+/// The server writes whatever it refuses into its log, which others may make it do without end: it
+/// begins another one after so many bytes,
+const LOG_BYTES_MAX: u64 = 8 << 20;
+/// and keeps so many.
+const LOGS_MAX: u32 = 2;
+
 /// Returns the configuration of the server, which keeps so many bytes; `revoked` are agents that it
 /// no longer knows. What
 /// waits for a client that does not read is bound: by its subscriptions, as each is sent a message,
@@ -81,6 +87,8 @@ pub(super) fn text(settings: &BrokerSettings, room_bytes: u64, revoked: &BTreeSe
         "host: {host:?}\n\
          port: {port}\n\
          log_file: {}\n\
+         logfile_size_limit: {LOG_BYTES_MAX}\n\
+         logfile_max_num: {LOGS_MAX}\n\
          max_payload: 1MB\n\
          max_control_line: 2048\n\
          max_connections: {}\n\

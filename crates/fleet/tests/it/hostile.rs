@@ -119,7 +119,7 @@ struct Victims {
     asked: Arrivals,
     /// What the agent has handed in, and what the coordinator keeps for all.
     kept: (Kept, Kept),
-    _place: tempfile::TempDir,
+    place: tempfile::TempDir,
 }
 
 const CONTENT: &[u8] = b"what nobody else is to change";
@@ -139,7 +139,7 @@ impl Victims {
         let own = agent.put(&Space::Of(id.clone()), "run/part", &mut Cursor::new(CONTENT));
         let shared = lead.put(&Space::Shared, "run/plan", &mut Cursor::new(CONTENT));
         let kept = (own.unwrap(), shared.unwrap());
-        Some(Self { broker, config, token, lead, told, id, agent, asked, kept, _place: place })
+        Some(Self { broker, config, token, lead, told, id, agent, asked, kept, place })
     }
 
     /// Has a hostile agent join, which has a bucket of its own.
@@ -148,6 +148,15 @@ impl Victims {
         self.lead.make(&[(own.clone(), RUN.to_owned())]).unwrap();
         let raw = Raw::connect(&config, "x", own.as_str()).unwrap();
         (own, config, raw)
+    }
+
+    /// Has somebody connect who knows no more than a token.
+    fn stranger(&self) -> Raw {
+        let tls = client_config(self.token.authority, &self.token.identity).unwrap();
+        let servers = self.token.servers.iter().map(|server| format!("tls://{server}"));
+        let servers = servers.map(|server| server.parse().unwrap()).collect();
+        let config = NatsConfig { servers, access: Access::Fleet(Arc::new(tls)), system: None };
+        Raw::connect(&config, "x", "join").unwrap()
     }
 
     /// Has something said to and by each, so that there is something to hear.
@@ -220,11 +229,7 @@ fn of_streams(id: &str) -> Vec<String> {
 fn a_token_lets_nobody_hear_or_say_anything_but_ask_to_join() {
     let Some(victims) = Victims::new() else { return };
     let id = victims.id.as_str();
-    let tls = client_config(victims.token.authority, &victims.token.identity).unwrap();
-    let servers = victims.token.servers.iter().map(|server| format!("tls://{server}"));
-    let servers = servers.map(|server| server.parse().unwrap()).collect();
-    let config = NatsConfig { servers, access: Access::Fleet(Arc::new(tls)), system: None };
-    let raw = Raw::connect(&config, "x", "join").unwrap();
+    let raw = victims.stranger();
     let mut subjects = words(&[">", "*.>", "plimsoll.>", "plimsoll.ask.all", "plimsoll.tell.*"]);
     subjects.extend(words(&["plimsoll.join", "plimsoll.up.>", "$JS.>", "$O.>", "$SYS.>"]));
     subjects.push(format!("plimsoll.ask.{id}"));
@@ -250,6 +255,34 @@ fn a_token_lets_nobody_hear_or_say_anything_but_ask_to_join() {
     }
     victims.assert_undisturbed();
     raw.assert_deaf(&subjects, &mut hearing);
+}
+
+#[test]
+fn what_the_server_refuses_fills_no_disk() {
+    let Some(victims) = Victims::new() else { return };
+    let raw = victims.stranger();
+    let subject = "x".repeat(1_900);
+    (0..20_000).for_each(|_| raw.says(&subject, b""));
+    raw.flush();
+    let directory = victims.place.path().join("fleet");
+    let entries = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap());
+    let logs: Vec<_> =
+        entries.filter(|of| of.file_name().to_string_lossy().starts_with("nats.log")).collect();
+    let bytes: u64 = logs.iter().map(|log| log.metadata().unwrap().len()).sum();
+    assert!(logs.len() > 1 && bytes < 32 << 20, "{logs:?}: {bytes}");
+    victims.assert_undisturbed();
+    drop((raw, victims.broker));
+    assert!(!directory.exists(), "{:?}", std::fs::read_dir(&directory));
+}
+
+#[test]
+fn who_is_called_like_another_is_not_taken_for_it() {
+    let Some(victims) = Victims::new() else { return };
+    let id = victims.id.as_str().to_owned();
+    join(&victims.token, &id, &NewKey::make().unwrap()).unwrap();
+    let revoked = ask_revoke(&victims.lead, vec![id.clone()], Vec::new()).unwrap();
+    let cut: Vec<&str> = revoked.agents.iter().map(|agent| &*agent.id).collect();
+    assert_eq!(cut, [id]);
 }
 
 #[test]
