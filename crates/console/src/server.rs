@@ -19,6 +19,7 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use rustix::process::{Resource, getrlimit};
 use rustls::ServerConfig;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
@@ -36,10 +37,11 @@ use crate::users::{Gate, Users};
 
 /// Who has not said what they want after this is let go.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
-/// No more connections are served at a time.
+/// No more connections are served at a time, and no more than a part of the files that the process
+/// may open: workloads need the others. From one address half of them, so that others get an answer
+/// whatever one of them does.
 const CONNECTIONS_MAX: usize = 1_024;
-/// Of these, from one address, so that others get an answer whatever one of them does.
-const OF_ADDRESS_MAX: usize = CONNECTIONS_MAX / 2;
+const CONNECTIONS_PART: u64 = 4;
 /// No more threads wait for files and the database.
 const THREADS_MAX: usize = 64;
 /// A head may have so many bytes.
@@ -150,10 +152,12 @@ async fn serve_all(
     tls: Option<TlsAcceptor>,
     mut ended: watch::Receiver<bool>,
 ) {
-    let (places, held) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), Arc::default());
+    let files_max = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let most = CONNECTIONS_MAX.min((files_max / CONNECTIONS_PART) as usize);
+    let (places, held) = (Arc::new(Semaphore::new(most)), Arc::default());
     for listener in listeners {
         let Ok(listener) = TcpListener::from_std(listener) else { continue };
-        let limits = (Arc::clone(&places), Arc::clone(&held));
+        let limits = (Arc::clone(&places), Arc::clone(&held), most / 2);
         tokio::spawn(accept(listener, router.clone(), tls.clone(), limits));
     }
     // An error means that whoever would end it is gone.
@@ -174,7 +178,7 @@ async fn accept(
     listener: TcpListener,
     router: Router,
     tls: Option<TlsAcceptor>,
-    (places, held): (Arc<Semaphore>, Arc<Held<IpAddr>>),
+    (places, held, of_address_max): (Arc<Semaphore>, Arc<Held<IpAddr>>, usize),
 ) {
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
@@ -186,7 +190,7 @@ async fn accept(
                 continue;
             }
         };
-        let Some(hold) = held.take(peer, OF_ADDRESS_MAX) else { continue };
+        let Some(hold) = held.take(peer, of_address_max) else { continue };
         let (router, tls) = (router.clone(), tls.clone());
         tokio::spawn(async move {
             serve_one(stream, Peer(peer), router, tls).await;

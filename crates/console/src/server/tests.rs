@@ -512,6 +512,7 @@ fn what_means_nothing_is_refused_and_what_is_long_is_taken() {
 
 #[test]
 fn one_address_takes_no_place_of_others() {
+    const OF_ADDRESS_MAX: usize = CONNECTIONS_MAX / 2;
     let (places, held) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), Arc::<Held<_>>::default());
     let of = |text: &str| limited(text.parse().unwrap());
     let take = |text: &str| {
