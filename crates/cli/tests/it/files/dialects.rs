@@ -234,6 +234,7 @@ fn an_output_is_written_through_no_link_of_another_user() {
     for (name, line) in [
         ("out.txt", "as fio --output=out.txt two.fio"),
         ("m.json", "as mdtest --json-file m.json -- -n 2 -d s"),
+        ("scratch", "file iops --dir s --on scratch --op write --i-know-this-destroys-data"),
     ]
     .into_iter()
     .filter(|_| is_root)
