@@ -165,13 +165,21 @@ impl RecordError {
 
     /// Returns the error for a file whose content makes no sense.
     pub(crate) fn damaged(path: &Path, reason: impl ToString) -> Self {
-        Self::Damaged { path: path.to_path_buf(), reason: reason.to_string() }
+        // It may quote the file, in which a line feed would begin what looks like our own line.
+        let reason = reason.to_string().replace(char::is_control, " ");
+        Self::Damaged { path: path.to_path_buf(), reason }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_damaged_file_says_is_one_line() {
+        let told = RecordError::damaged(Path::new("r"), "unknown `a\nb\u{1b}c`").to_string();
+        assert!(told.contains("unknown `a b c`"), "{told}");
+    }
 
     #[test]
     fn what_the_system_refuses_names_the_path_and_the_way_out() {
