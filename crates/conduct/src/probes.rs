@@ -147,7 +147,7 @@ impl Searching {
         let JobPacing::Shared(Pacing::Open(open)) =
             &plan.stages[self.stage].jobs[usize::from(self.job.0)].pacing
         else {
-            return None;
+            unreachable!("a search is of a job that is paced by arrivals");
         };
         let pacing = JobPacing::Shared(Pacing::Open(OpenLoop { profile, ..open.clone() }));
         let name = format!("{} {rate}/s", role.name());

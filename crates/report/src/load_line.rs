@@ -269,6 +269,11 @@ fn why_none(found: &LoadLineAnalysis, asked: &LoadLineAsked) -> String {
     if open().count() == 0 {
         return "the run ended before the first probe".to_owned();
     }
+    if found.points.last().is_some_and(|point| point.probe.is_cut) {
+        return "the search ended with a probe that was cut: fewer operations were due in it than \
+                planned"
+            .to_owned();
+    }
     match (found.carried_max, found.missed_min) {
         (Some(carried), None) if carried >= asked.rate_max => format!(
             "everything asked for was kept up to {}, the highest rate allowed",
