@@ -85,7 +85,7 @@ impl Fitted {
             StageSpec::Jobs(WorkStage { prepares: true, ..WorkStage::of("prepare", vec![fill]) });
         let mut job = JobSpec::of(workers, WorkSpec::Objects(mix.operations(SET, pick, trace)));
         if let Some(arrivals) = &arrivals {
-            match rate(arrivals.ops_per_sec).parse::<RateProfile>() {
+            match RateProfile::constant(in_figures(arrivals.ops_per_sec)) {
                 Ok(profile) => {
                     let open = OpenSpec::of(RateSpec::Rate(profile));
                     job.pacing =
@@ -171,10 +171,11 @@ fn unseen(trace: &Trace, fit: &ZipfFit) -> Option<String> {
     })
 }
 
-/// Returns a rate as a workload has it, with four figures at least.
-fn rate(ops_per_sec: f64) -> String {
-    let places = (3.0 - ops_per_sec.log10().floor()).clamp(3.0, 12.0) as usize;
-    format!("{ops_per_sec:.places$}/s")
+/// Rounds a rate to four figures, or to the third place after the point where that is finer.
+fn in_figures(ops_per_sec: f64) -> f64 {
+    let places = (3.0 - ops_per_sec.log10().floor()).clamp(3.0, 12.0);
+    let unit = 10f64.powi(places as i32);
+    (ops_per_sec * unit).round() / unit
 }
 
 /// Returns how many objects the workload begins with.

@@ -106,7 +106,7 @@ impl ArrivalFit {
     pub(super) fn said(&self) -> Vec<String> {
         let Self { law, is_assumed, ops_per_sec, seen } = self;
         let assumed = if *is_assumed { " assumed" } else { "" };
-        let mut said = vec![format!("{law}{assumed}, {}", super::rate(*ops_per_sec))];
+        let mut said = vec![format!("{law}{assumed}, {}/s", super::in_figures(*ops_per_sec))];
         match *seen {
             ArrivalsSeen::Gaps { variation, distance } => {
                 said.push(format!("gaps vary by {variation:.3} of their mean"));
