@@ -65,6 +65,7 @@ impl Resamples {
     fn in_blocks(cells_count: usize, block: usize, count: usize, seed: u64) -> Self {
         assert!(cells_count > 0 && count > 0 && block > 0);
         let mut random = SplitMix64::new(seed);
+        // Bound: the cells of a time line, which are in memory, by the callers' constant.
         let mut weights = vec![0; cells_count * count];
         for resample in weights.chunks_exact_mut(cells_count) {
             let mut drawn = 0;

@@ -44,6 +44,7 @@ impl<C: Mergeable> Grid<C> {
         }
         let needed = (at_ns / self.cell_ns) as usize + 1;
         if self.cells.len() < needed {
+            // Bound: `cells_max`, by the doubling above.
             self.cells.resize_with(needed, C::default);
         }
         doubled

@@ -85,6 +85,7 @@ pub fn mdc_share_over(servers: usize, service: f64, rate: f64, times: usize) -> 
     let states = (servers * times * STATES_PART).max(STATES_MIN);
     let mut next: Vec<Vec<f64>> = (0..states)
         .map(|here| {
+            // Bound: the callers' constants, which are scripts of proofs.
             let mut row = vec![0.0; states];
             let left = here.saturating_sub(servers);
             let mut come = (-arrivals).exp();

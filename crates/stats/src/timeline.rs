@@ -220,6 +220,7 @@ impl Series {
         }
         let index = interval - self.first;
         if self.cells.len() <= index {
+            // Bound: `STRETCHES_OPEN` stretches, as others are packed above.
             self.cells.resize_with(index + 1, Cell::default);
         }
         change(&mut self.cells[index]);

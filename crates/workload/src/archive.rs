@@ -199,6 +199,7 @@ fn zip_header(member: &ArchiveMember, crc: u32) -> Vec<u8> {
 fn content_crc(member: &ArchiveMember, generator: &Generator) -> u32 {
     let content = generator.content(hash_text(&member.key), 0);
     let mut crc = Crc32::default();
+    // Bound: 64 KiB.
     let mut buffer = vec![0; member.size.min(64 << 10) as usize];
     let mut at = 0;
     while at < member.size {

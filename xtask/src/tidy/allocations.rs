@@ -6,14 +6,17 @@ use super::source::{before_tests, is_test};
 use super::{TextFile, Tree};
 
 /// Where files are read, and where their numbers are counted with.
-const READERS: [&str; 7] = [
-    "crates/record/src/",
-    "crates/foreign/src/",
-    "crates/results/src/",
+const READERS: [&str; 10] = [
     "crates/analysis/src/",
+    "crates/console/src/",
     "crates/dialects/src/",
-    "crates/workload/src/objects/",
-    "crates/workload/src/trace",
+    "crates/fleet/src/",
+    "crates/foreign/src/",
+    "crates/record/src/",
+    "crates/results/src/",
+    "crates/stats/src/",
+    "crates/telemetry/src/",
+    "crates/workload/src/",
 ];
 
 /// What makes room, with the place of the size among its arguments and what stands between these.

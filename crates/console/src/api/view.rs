@@ -163,6 +163,7 @@ fn stages(
         },
         ..StageProgress::default()
     };
+    // Bound: `take`, by the stages that there are.
     let planned = facts.stages.iter().map(Some).chain(std::iter::repeat(None));
     let count = facts.stages.len().max(progress.len());
     let stage = |(index, plan): (usize, Option<&StagePlan>)| {

@@ -53,6 +53,7 @@ impl ProbeCounts {
     pub fn new(bounds_count: usize) -> Self {
         let none = vec![0; STRETCHES];
         Self {
+            // Bound: what a search is asked to keep, which is in memory.
             bounds: vec![vec![ProbePart::default(); PROBE_PARTS]; bounds_count],
             due: none.clone(),
             ended: none.clone(),

@@ -71,6 +71,7 @@ fn pack(cells: &[Cell]) -> Box<[u8]> {
         return Box::default();
     }
     let missing = INTERVALS_PER_STRETCH - cells.len();
+    // Bound: the intervals of one stretch.
     let all = || cells.iter().copied().chain(std::iter::repeat_n(Cell::default(), missing));
     let mut writer = BitWriter::default();
     writer.bits(outcomes, OUTCOMES_MAX as u32);

@@ -316,6 +316,7 @@ impl<'a> Case<'a> {
         }
         let sample = bytes.get(..SAMPLE_BYTES)?;
         let from = at.saturating_sub(SHIFT_MAX);
+        // Bound: twice `SHIFT_MAX`.
         let mut around = vec![0; (at - from + SHIFT_MAX) as usize];
         self.right.fill(from, &mut around);
         let found = around.windows(SAMPLE_BYTES).position(|place| place == sample)?;

@@ -70,9 +70,11 @@ impl FillPlan {
             rows: Vec::new(),
             block,
             piece,
+            // Bound: workers, which the plan limits.
             rows_of: vec![Vec::new(); workers as usize],
             lists: Vec::new(),
         };
+        // Bound: workers, which the plan limits.
         let mut lists = vec![Vec::new(); workers as usize];
         plan.add(&files.common, 0..workers, &mut lists);
         for owners in &files.owned {

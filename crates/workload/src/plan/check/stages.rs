@@ -54,7 +54,7 @@ impl Context<'_> {
                 StageSpec::Search(search) => {
                     stages.push(self.search_stage(&at, index, search, round)?);
                 }
-                StageSpec::Repeat(repeat) => self.repeat(&at, repeat, round, stages)?,
+                StageSpec::Repeat(repeat) => self.repeat_stage(&at, repeat, round, stages)?,
             }
             if stages.len() > STAGES_MAX {
                 let reason = format!("more than {STAGES_MAX} stages in all, repetitions included");
@@ -64,7 +64,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    fn repeat(
+    fn repeat_stage(
         &self,
         path: &FieldPath,
         RepeatStage { repeat }: &RepeatStage,
