@@ -236,23 +236,24 @@ impl ClientStage<'_> {
         if let Some((from, until)) = schedule.and_then(schema::Schedule::offered_span) {
             return Some((after(from), after(until)));
         }
+        let (from, until) = self.planned_span(job)?;
+        Some((started.after(from), started.after(until)))
+    }
+
+    /// Returns from when to when the plan has a job measured, since the client began the stage.
+    pub(crate) fn planned_span(&self, job: usize) -> Option<(Duration, Duration)> {
         let (_, stage) = self.planned?;
         let job = stage.jobs.get(job)?;
         let duration = [job.duration, stage.duration].into_iter().flatten().min()?;
-        let from = |delay: &Duration| started.after(*delay).after(job.ramp);
-        Some((from(job.start_delay.start()), from(job.start_delay.end()).after(duration)))
+        let from = |delay: &Duration| delay.saturating_add(job.ramp);
+        let until = from(job.start_delay.end()).saturating_add(duration);
+        Some((from(job.start_delay.start()), until))
     }
 
     /// Tells whether a job may be done before its time is up.
     pub(crate) fn may_end_early(&self, job: usize) -> bool {
         let planned = self.planned.and_then(|(_, stage)| Some((stage, stage.jobs.get(job)?)));
         planned.is_some_and(|(stage, job)| stage.may_end_early(job))
-    }
-
-    /// Returns how long the ramps of a job last, before what is measured and after it.
-    pub(crate) fn ramps(&self, job: usize) -> (Duration, Duration) {
-        let job = self.planned.and_then(|(_, stage)| stage.jobs.get(job));
-        job.map_or_else(Default::default, |job| (job.ramp, job.ramp_down))
     }
 }
 

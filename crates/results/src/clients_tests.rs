@@ -268,6 +268,29 @@ fn the_job_that_missed_its_schedule_is_named() {
 }
 
 #[test]
+fn of_a_killed_run_the_plan_says_when_a_schedule_was_measured() {
+    let open = "pacing: {open: {rate: 50/s, arrivals: constant, max_in_flight: 3}}";
+    let job = format!("workers: 1, ramp: 2s, ramp_down: 3s, duration: 5s, {open}");
+    let mut manifest = of_workload(&workload(&[&*job]), 1, LoopModel::Open);
+    manifest.stages[0].started_ns = Some(1_000_000_000);
+    let schedule = manifest.stages[0].jobs[0].schedule.as_ref().unwrap();
+    assert_eq!(schedule.offered_span(), None, "it is written at the end");
+    let clients = Clients::of(&manifest);
+    let at = |seconds: u64| Moment::from_ns(seconds * 1_000_000_000);
+    // From the end of its ramp on, and without its ramp down.
+    let at_0 = clients.at(0);
+    assert_eq!(at_0[0].measured_span(0, Some(schedule)), Some((at(3), at(8))));
+    let (rows, _) = lay_out(&manifest.stages[0], &at_0, Rows::Jobs, &[], |_, _| ());
+    let told = |took: u64| {
+        let took = Duration::from_secs(took);
+        let all = crate::schedules::schedules(&manifest.stages[0], &at_0, &rows[0], took);
+        (all[0].schedule.started_after.as_secs(), all[0].schedule.lasted.unwrap().as_secs())
+    };
+    // Killed while it was measured, and later.
+    assert_eq!([told(4), told(20)], [(2, 2), (2, 5)]);
+}
+
+#[test]
 fn agents_have_rows_of_their_own_with_the_workers_of_their_share() {
     let file = workload(&["ops: 1, workers: 2", "ops: 1, workers: 4"]);
     let mut manifest = of_workload(&file, 6, LoopModel::Closed);

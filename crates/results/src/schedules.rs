@@ -60,13 +60,9 @@ fn offered_span(
     if let Some((from, until)) = kept.offered_span() {
         return (ns(from), ns(until));
     }
-    let planned = |of: &ClientStage<'_>| {
-        let (from, until) = of.measured_span(job, None)?;
-        let (ramp, ramp_down) = of.ramps(job);
-        Some(until.since(from).saturating_add(ramp).saturating_add(ramp_down))
-    };
-    let planned: Option<Vec<Duration>> = clients.iter().map(planned).collect();
-    let planned = planned.and_then(|all| all.into_iter().max());
+    let planned: Option<Vec<_>> = clients.iter().map(|of| of.planned_span(job)).collect();
+    let planned =
+        planned.and_then(|all| all.into_iter().reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))));
     // Nothing arrives while the stage waits for its last operations.
-    (Duration::ZERO, planned.map_or(took, |planned| planned.min(took)))
+    planned.map_or((Duration::ZERO, took), |(from, until)| (from.min(took), until.min(took)))
 }
