@@ -209,8 +209,14 @@ fn silence_lasts_until_the_client_goes_away() {
     let mut socket = TcpStream::connect(client.addr).unwrap();
     socket.write_all(client.head("GET", "/bucket/k", &[], b"").as_bytes()).unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
-    let waiting = socket.read(&mut [0; 1]).unwrap_err();
-    assert!(matches!(waiting.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut), "{waiting}");
+    // On a busy machine the request comes late.
+    for _ in 0..400 {
+        let waiting = socket.read(&mut [0; 1]).unwrap_err();
+        assert!(matches!(waiting.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut), "{waiting}");
+        if !counts(&oracle, OpKind::Get).is_empty() {
+            break;
+        }
+    }
     // Another connection is served meanwhile.
     assert_eq!(client.request("HEAD", "/bucket", &[], b"").status, 200);
     socket.shutdown(Shutdown::Write).unwrap();
