@@ -1,6 +1,8 @@
 //! The gate (`ci`) and the checks that are a call of Cargo.
 
-use anyhow::Result;
+use std::process::Command;
+
+use anyhow::{Result, bail};
 
 use crate::steps::Steps;
 use crate::{process, recount, suite, tidy, tools};
@@ -37,11 +39,24 @@ pub(crate) fn package() -> Result<()> {
     process::check(&mut process::cargo(&words), "cargo package")
 }
 
+/// Tests the units of the console's pages, with the packages that their lock file pins.
+pub(crate) fn console() -> Result<()> {
+    let Some(npm) = process::on_path("npm") else {
+        bail!("npm is not on the path; install Node 20 or newer with it");
+    };
+    for words in [&["ci", "--ignore-scripts", "--no-audit", "--no-fund"][..], &["run", "units"]] {
+        let mut command = Command::new(&npm);
+        command.current_dir(process::root().join("crates/console/web")).args(words);
+        process::check(&mut command, &format!("npm {}", words.join(" ")))?;
+    }
+    Ok(())
+}
+
 /// Checks all dependencies against `deny.toml`, installing cargo-deny first when it is missing.
 pub(crate) fn deny() -> Result<()> {
     let on_path = process::on_path("cargo-deny");
     let program = on_path.map_or_else(|| tools::install_crate(&tools::CARGO_DENY), Ok)?;
-    let mut command = std::process::Command::new(program);
+    let mut command = Command::new(program);
     command.current_dir(process::root()).args(["check", "licenses", "bans", "sources"]);
     process::check(&mut command, "cargo deny check")
 }

@@ -38,9 +38,9 @@ usage: cargo xtask COMMAND
                            nats-server beside them; --no-live leaves the servers out, --all runs
                            every test with every server; ARGS go to `cargo test` (give -p there to
                            test one package)
-  nightly [STEP...]        what takes too long for the gate: doc, deploy, package, lean, tests
-                           (all, with every server and a browser), site, fuzz, proofs, recount;
-                           a step that has passed on this commit is not repeated
+  nightly [STEP...]        what takes too long for the gate: doc, deploy, package, console (by
+                           npm), lean, tests (all, with every server and a browser), site, fuzz,
+                           proofs, recount; a step that has passed on this commit is not repeated
   recount [FIRST COUNT]    random plans in virtual time, and every figure of their reports counted
                            again from their op logs by testdata/recount, with the program in
                            target/release

@@ -19,10 +19,11 @@ struct Step {
 }
 
 /// All steps, in the order in which they run: what most often fails comes first.
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 10] = [
     Step { name: "doc", run: chores::doc },
     Step { name: "deploy", run: deploy::run },
     Step { name: "package", run: chores::package },
+    Step { name: "console", run: chores::console },
     Step { name: "lean", run: lean },
     Step { name: "tests", run: || suite::run(&suite::Options::nightly()) },
     Step { name: "site", run: site::run },
