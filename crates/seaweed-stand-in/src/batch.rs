@@ -100,5 +100,5 @@ fn status_of(act: Act) -> Option<Status> {
         (_, ErrorClass::Client) => Status::INVALID_ARGUMENT,
         _ => Status::UNKNOWN,
     };
-    Some(Status::new(code, "no volume: the script of this oracle says so"))
+    Some(Status::new(code, "no volume: the script says so"))
 }

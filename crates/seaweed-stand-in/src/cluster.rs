@@ -128,7 +128,7 @@ impl Cluster {
             Some(AssignFault::Growing) => return refused(growing(&layout)),
             Some(AssignFault::Full) => return refused(full(&layout)),
             Some(AssignFault::Failed) => {
-                let words = "no volume: the script of this oracle says so";
+                let words = "no volume: the script says so";
                 return refused(Refusal::new(Assigned::Failed, words));
             }
             Some(AssignFault::ExpiredToken | AssignFault::WrongToken) | None => {}

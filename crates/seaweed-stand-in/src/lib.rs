@@ -156,7 +156,7 @@ impl SeaweedStandIn {
         let handle = runtime.handle().clone();
         let (stop, stopped) = watch::channel(());
         let thread = run(runtime, stopped).map_err(StandInError::Io)?;
-        let oracle = Self {
+        let stand_in = Self {
             cluster: Arc::clone(&cluster),
             volume_servers: volume_servers.clone(),
             stop: Some(stop),
@@ -168,7 +168,7 @@ impl SeaweedStandIn {
         // Nobody leaves before all have come.
         let plan = config.script.map(|script| script.seaweed).unwrap_or_default();
         handle.spawn(keep_time(cluster, volume_servers, plan));
-        Ok(oracle)
+        Ok(stand_in)
     }
 
     /// Returns the addresses of the masters, as `host:port.grpcport`.
@@ -337,7 +337,7 @@ fn by_grpc<S: Clone + Send + Sync + 'static>(
 fn run(runtime: Runtime, mut stopped: watch::Receiver<()>) -> io::Result<JoinHandle<()>> {
     // The sender is dropped to stop; the tasks go with their runtime.
     let run = move || drop(runtime.block_on(stopped.changed()));
-    std::thread::Builder::new().name("oracle-seaweed".to_owned()).spawn(run)
+    std::thread::Builder::new().name("seaweed-stand-in".to_owned()).spawn(run)
 }
 
 /// A volume server goes.

@@ -103,7 +103,7 @@ impl Serving for VolumeServer {
         // A volume server sheds load by this status, and never by 503.
         let is_shed = Act::SLOW_DOWN == Act::Status { status: status.as_u16(), code: "SlowDown" };
         let status = if is_shed && code == "SlowDown" { 429 } else { status.as_u16() };
-        named(error_text(status, &format!("the script of this oracle says so ({code})")))
+        named(error_text(status, &format!("the script says so ({code})")))
     }
 
     /// A file of another length has another checksum.

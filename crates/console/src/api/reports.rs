@@ -92,9 +92,7 @@ pub(super) fn has_report(console: &Console, entry: &Entry) -> bool {
         return false;
     }
     let stages = console.store().kept_progress(entry.number).unwrap_or_default();
-    let began = stages.iter().filter(|stage| stage.began_at_ms.is_some());
-    // Of older runs it is not known.
-    began.into_iter().any(|stage| stage.measures.unwrap_or(true))
+    stages.iter().any(|stage| stage.measures == Some(true))
 }
 
 /// Tells whether there is a record of a run.

@@ -81,8 +81,8 @@ fn volumes_that_are_used_up_are_told_at_once() {
 #[test]
 fn growth_without_end_is_waited_for_with_a_limit() {
     for assign_by in [AssignBy::Call, AssignBy::Stream, AssignBy::Http] {
-        let oracle = standin::scripted("seaweed: {growth: {lasting: 1h}}");
-        let mut cluster = standin::connect(&oracle, |config| {
+        let stand_in = standin::scripted("seaweed: {growth: {lasting: 1h}}");
+        let mut cluster = standin::connect(&stand_in, |config| {
             config.growth_timeout = Duration::from_millis(500);
             config.assign_by = assign_by;
         });

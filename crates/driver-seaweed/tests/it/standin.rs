@@ -36,13 +36,16 @@ pub(crate) fn scripted(rest: &str) -> SeaweedStandIn {
     start(StandInConfig { script: script(rest), seed: 7, ..Default::default() })
 }
 
-fn config_of(oracle: &SeaweedStandIn) -> SeaweedConfig {
-    let masters = oracle.masters().iter().map(|master| master.parse().unwrap()).collect();
+fn config_of(stand_in: &SeaweedStandIn) -> SeaweedConfig {
+    let masters = stand_in.masters().iter().map(|master| master.parse().unwrap()).collect();
     SeaweedConfig { creates_collection: true, ..SeaweedConfig::new(masters, COLLECTION) }
 }
 
-pub(crate) fn connect(oracle: &SeaweedStandIn, change: impl FnOnce(&mut SeaweedConfig)) -> Client {
-    let mut config = config_of(oracle);
+pub(crate) fn connect(
+    stand_in: &SeaweedStandIn,
+    change: impl FnOnce(&mut SeaweedConfig),
+) -> Client {
+    let mut config = config_of(stand_in);
     change(&mut config);
     Client::open(config)
 }
@@ -73,8 +76,8 @@ const WAYS: [(AssignBy, UploadBy, u32); 6] = [
 #[test]
 fn files_are_written_read_and_removed_by_every_way_and_the_ledger_agrees() {
     for (assign_by, upload_by, assign_count) in WAYS {
-        let oracle = start(StandInConfig::default());
-        let mut client = connect(&oracle, |config| {
+        let stand_in = start(StandInConfig::default());
+        let mut client = connect(&stand_in, |config| {
             (config.assign_by, config.upload_by) = (assign_by, upload_by);
             config.assign_count = assign_count;
         });
@@ -88,7 +91,7 @@ fn files_are_written_read_and_removed_by_every_way_and_the_ledger_agrees() {
             assert!(content == Numbered { file, size }.bytes(0, size), "{name}");
             let stat = client.run(Operation::Stat { key: "", version: Some(&name) });
             assert_eq!((stat.result, stat.object_size), (Ok(()), Some(size)));
-            assert_eq!(oracle.files(COLLECTION)[&*name], content);
+            assert_eq!(stand_in.files(COLLECTION)[&*name], content);
             names.push(name);
         }
         let range = ByteRange { offset: 250, len: 700 };
@@ -103,8 +106,8 @@ fn files_are_written_read_and_removed_by_every_way_and_the_ledger_agrees() {
             }
             assert_eq!(class_of(&client.get(name, None).0), ErrorClass::NotFound);
         }
-        assert!(oracle.files(COLLECTION).is_empty());
-        let (ledger, all) = (oracle.ledger(), sizes.iter().map(|(_, size)| size).sum::<u64>());
+        assert!(stand_in.files(COLLECTION).is_empty());
+        let (ledger, all) = (stand_in.ledger(), sizes.iter().map(|(_, size)| size).sum::<u64>());
         let operations = &ledger.operations;
         assert_eq!(operations.count(OpKind::Put, ErrorClass::Ok), 5);
         assert_eq!(operations.content_bytes(OpKind::Put), all);
@@ -119,10 +122,10 @@ fn files_are_written_read_and_removed_by_every_way_and_the_ledger_agrees() {
 
 #[test]
 fn no_server_is_connected_to_that_is_not_allowed() {
-    let oracle = start(StandInConfig::default());
+    let stand_in = start(StandInConfig::default());
     let open = |hosts: &str| {
         let allowed = AllowedHosts::only(NamedHosts::parse(hosts).unwrap(), "the list");
-        Client::try_open(SeaweedConfig { allowed, ..config_of(&oracle) })
+        Client::try_open(SeaweedConfig { allowed, ..config_of(&stand_in) })
     };
     let refused = |hosts: &str| open(hosts).err().unwrap().message;
     let mut client = open("127.0.0.1").unwrap();
@@ -144,9 +147,9 @@ fn no_server_is_connected_to_that_is_not_allowed() {
 
 #[test]
 fn a_collection_is_created_only_as_it_was_asked_for() {
-    let oracle = start(StandInConfig::default());
+    let stand_in = start(StandInConfig::default());
     let opened = |creates_collection, drop_collection| {
-        let config = SeaweedConfig { creates_collection, drop_collection, ..config_of(&oracle) };
+        let config = SeaweedConfig { creates_collection, drop_collection, ..config_of(&stand_in) };
         let client = Client::open(config);
         let admin = client.driver.admin(&client.clock, None);
         (client, admin)
@@ -174,10 +177,10 @@ fn a_collection_is_created_only_as_it_was_asked_for() {
 
 #[test]
 fn masters_that_are_to_speak_tls_are_not_asked_without_it() {
-    let oracle = start(StandInConfig::default());
+    let stand_in = start(StandInConfig::default());
     let tls = Some(TlsConfig::load(&TlsOptions::default()).unwrap());
     let open = |masters_are_plain| {
-        let config = SeaweedConfig { tls: tls.clone(), masters_are_plain, ..config_of(&oracle) };
+        let config = SeaweedConfig { tls: tls.clone(), masters_are_plain, ..config_of(&stand_in) };
         Client::try_open(config)
     };
     let refused = open(false).err().unwrap();
@@ -190,12 +193,12 @@ fn tokens_are_asked_for_or_signed() {
     for knows_keys in [false, true] {
         for (assign_by, upload_by, assign_count) in WAYS {
             let key = |text: &str| Some(text.as_bytes().to_vec());
-            let oracle = start(StandInConfig {
+            let stand_in = start(StandInConfig {
                 write_key: key("write"),
                 read_key: key("read"),
                 ..Default::default()
             });
-            let mut client = connect(&oracle, |config| {
+            let mut client = connect(&stand_in, |config| {
                 (config.assign_by, config.upload_by) = (assign_by, upload_by);
                 config.assign_count = assign_count;
                 if knows_keys {
@@ -211,53 +214,53 @@ fn tokens_are_asked_for_or_signed() {
             for name in &names {
                 assert_eq!(class_of(&delete(&mut client, name)), ErrorClass::Ok);
             }
-            assert!(oracle.files(COLLECTION).is_empty());
-            assert_eq!(oracle.ledger().operations.class_count(ErrorClass::Denied), 0);
+            assert!(stand_in.files(COLLECTION).is_empty());
+            assert_eq!(stand_in.ledger().operations.class_count(ErrorClass::Denied), 0);
             // One lookup for each read and each delete, where the driver cannot sign by itself.
-            assert!(knows_keys || oracle.ledger().lookups_count() >= 15);
+            assert!(knows_keys || stand_in.ledger().lookups_count() >= 15);
         }
     }
 }
 
 #[test]
 fn a_wrong_key_is_denied() {
-    let oracle = start(StandInConfig { read_key: Some(b"read".to_vec()), ..Default::default() });
+    let stand_in = start(StandInConfig { read_key: Some(b"read".to_vec()), ..Default::default() });
     let wrong = Some(b"another".to_vec());
-    let mut client = connect(&oracle, |config| config.keys.read = wrong);
+    let mut client = connect(&stand_in, |config| config.keys.read = wrong);
     let name = client.put(1, 10);
     assert_eq!(class_of(&client.get(&name, None).0), ErrorClass::Denied);
-    assert_eq!(oracle.ledger().operations.count(OpKind::Get, ErrorClass::Denied), 1);
+    assert_eq!(stand_in.ledger().operations.count(OpKind::Get, ErrorClass::Denied), 1);
 }
 
 #[test]
 fn copies_are_written_read_and_removed_on_all_their_servers() {
-    let oracle =
+    let stand_in =
         start(StandInConfig { volume_servers: vec![Site::default(); 3], ..Default::default() });
-    let mut client = connect(&oracle, |config| config.replication = "001".to_owned());
+    let mut client = connect(&stand_in, |config| config.replication = "001".to_owned());
     assert_eq!(client.driver.endpoints().len(), 1 + 3 + 1);
     let names: Vec<String> = (0..20).map(|file| client.put(file, 64).into()).collect();
-    assert!(oracle.copies(COLLECTION).values().all(|copies| *copies == 2));
+    assert!(stand_in.copies(COLLECTION).values().all(|copies| *copies == 2));
     for name in names.iter().chain(&names) {
         assert_eq!(class_of(&client.get(name, None).0), ErrorClass::Ok);
     }
     assert_eq!(class_of(&delete(&mut client, &names[0])), ErrorClass::Ok);
-    assert_eq!(oracle.copies(COLLECTION).len(), 19);
+    assert_eq!(stand_in.copies(COLLECTION).len(), 19);
     // A call to each server that has some of them.
     let done = client.run(Operation::Delete { keys: &names[1..11] });
     assert_eq!((class_of(&done), done.objects_count), (ErrorClass::Ok, 10));
-    assert_eq!(oracle.copies(COLLECTION).len(), 9);
-    assert!(oracle.copies(COLLECTION).values().all(|copies| *copies == 2));
-    let ledger = oracle.ledger();
+    assert_eq!(stand_in.copies(COLLECTION).len(), 9);
+    assert!(stand_in.copies(COLLECTION).values().all(|copies| *copies == 2));
+    let ledger = stand_in.ledger();
     assert_eq!((ledger.copies_stored_count(), ledger.copies_removed_count()), (40, 22));
 }
 
 #[test]
 fn files_of_others_stay() {
-    let oracle = start(StandInConfig::default());
+    let stand_in = start(StandInConfig::default());
     let theirs: Vec<String> =
-        (0..5).map(|file| oracle.put_file("theirs", vec![file; 10]).unwrap()).collect();
-    let in_mine = oracle.put_file(COLLECTION, "of another client").unwrap();
-    let mut client = connect(&oracle, |_| {});
+        (0..5).map(|file| stand_in.put_file("theirs", vec![file; 10]).unwrap()).collect();
+    let in_mine = stand_in.put_file(COLLECTION, "of another client").unwrap();
+    let mut client = connect(&stand_in, |_| {});
     let mut names: Vec<String> = (0..30).map(|file| client.put(file, 64).into()).collect();
     // What is not there any more is gone.
     for _ in 0..2 {
@@ -275,10 +278,10 @@ fn files_of_others_stay() {
     assert_eq!(class_of(&delete(&mut client, &guess)), ErrorClass::Client);
     let done = client.run(Operation::Delete { keys: &keys });
     assert_eq!((class_of(&done), done.objects_count), (ErrorClass::Client, 0));
-    assert_eq!(oracle.files("theirs").len(), 5);
-    assert_eq!(oracle.files(COLLECTION).keys().collect::<Vec<_>>(), [&in_mine]);
+    assert_eq!(stand_in.files("theirs").len(), 5);
+    assert_eq!(stand_in.files(COLLECTION).keys().collect::<Vec<_>>(), [&in_mine]);
     let (done, content) = client.get(&in_mine, None);
     assert_eq!((class_of(&done), &content[..]), (ErrorClass::Ok, &b"of another client"[..]));
     // What was there beforehand is in no ledger.
-    assert_eq!(oracle.ledger().copies_stored_count(), 30);
+    assert_eq!(stand_in.ledger().copies_stored_count(), 30);
 }

@@ -22,8 +22,8 @@ fn each_failure_has_its_class() {
         ("status: {409: 1}", ErrorClass::Precondition),
         ("reset: 1", ErrorClass::Reset),
     ] {
-        let oracle = scripted(&format!("grace_count: 2\nfaults: {{all: {{{fault}}}}}"));
-        let mut client = connect(&oracle, |_| {});
+        let stand_in = scripted(&format!("grace_count: 2\nfaults: {{all: {{{fault}}}}}"));
+        let mut client = connect(&stand_in, |_| {});
         let names = [1, 2].map(|file| String::from(client.put(file, 100)));
         let put = try_put(&mut client, 3, 100);
         assert_eq!((class_of(&put), put.objects_count), (class, 0), "{fault}");
@@ -34,21 +34,21 @@ fn each_failure_has_its_class() {
         assert_eq!(class_of(&delete(&mut client, &names[0])), class, "{fault}");
         let done = client.run(Operation::Delete { keys: &names });
         assert_eq!((class_of(&done), done.objects_count), (class, 0), "{fault}");
-        let ledger = oracle.ledger();
+        let ledger = stand_in.ledger();
         assert_eq!(ledger.operations.class_count(class), 5, "{fault}");
         assert_eq!(ledger.operations.count(OpKind::Delete, class), 2, "{fault}");
-        assert_eq!(oracle.files(super::COLLECTION).len(), 2);
+        assert_eq!(stand_in.files(super::COLLECTION).len(), 2);
     }
 }
 
 #[test]
 fn ids_assigned_with_one_whose_write_failed_are_not_used() {
-    let oracle = scripted("grace_count: 1\nfaults: {put: {status: {500: 1}}}");
-    let mut client = connect(&oracle, |config| config.assign_count = 10);
+    let stand_in = scripted("grace_count: 1\nfaults: {put: {status: {500: 1}}}");
+    let mut client = connect(&stand_in, |config| config.assign_count = 10);
     client.put(1, 100);
     for assigned in [10, 20] {
         assert_eq!(class_of(&try_put(&mut client, 2, 100)), ErrorClass::Server);
-        assert_eq!(oracle.ledger().ids_count(), assigned);
+        assert_eq!(stand_in.ledger().ids_count(), assigned);
     }
 }
 
@@ -62,26 +62,26 @@ fn answers_that_are_cut_short_or_too_long_or_no_answers_are_told_apart() {
         ("error_in_success", range, ErrorClass::Protocol),
         ("wrong_length", range, ErrorClass::Truncated),
     ] {
-        let oracle = scripted(&format!("faults: {{get: {{{fault}: 1}}}}"));
-        let mut client = connect(&oracle, |_| {});
+        let stand_in = scripted(&format!("faults: {{get: {{{fault}: 1}}}}"));
+        let mut client = connect(&stand_in, |_| {});
         let name = client.put(1, 1_000);
         let done = client.get(&name, range).0;
         assert_eq!((class_of(&done), done.objects_count), (class, 0), "{fault} {range:?}");
-        assert_eq!(oracle.ledger().operations.count(OpKind::Get, class), 1, "{fault}");
+        assert_eq!(stand_in.ledger().operations.count(OpKind::Get, class), 1, "{fault}");
     }
     // A file that is longer, with a checksum that fits: only who knows its length finds out.
-    let oracle = scripted("faults: {get: {wrong_length: 1}}");
-    let mut client = connect(&oracle, |_| {});
+    let stand_in = scripted("faults: {get: {wrong_length: 1}}");
+    let mut client = connect(&stand_in, |_| {});
     let name = client.put(1, 1_000);
     let (done, content) = client.get(&name, None);
     assert_eq!(class_of(&done), ErrorClass::Ok);
     assert!(content.len() > 1_000 && done.bytes == content.len() as u64);
-    assert_eq!(oracle.ledger().operations.count(OpKind::Get, ErrorClass::Truncated), 1);
+    assert_eq!(stand_in.ledger().operations.count(OpKind::Get, ErrorClass::Truncated), 1);
 }
 
 #[test]
 fn of_many_operations_each_is_counted_once_and_in_its_class() {
-    let oracle = start(StandInConfig {
+    let stand_in = start(StandInConfig {
         volume_servers: vec![Site::default(); 2],
         script: super::script(
             "faults:
@@ -93,7 +93,7 @@ seaweed: {assign: {full: 0.02, failed: 0.02}}",
         seed: 3,
         ..Default::default()
     });
-    let mut client = connect(&oracle, |config| config.replication = "001".to_owned());
+    let mut client = connect(&stand_in, |config| config.replication = "001".to_owned());
     let mut seen: BTreeMap<(OpKind, ErrorClass), u64> = BTreeMap::new();
     let mut names: Vec<Box<str>> = Vec::new();
     for number in 0..2_000 {
@@ -112,7 +112,7 @@ seaweed: {assign: {full: 0.02, failed: 0.02}}",
         // What nobody knows of is asked to be removed, which is no operation of a run; it is left.
         assert!(done.end > Moment::EPOCH);
     }
-    let ledger = oracle.ledger().as_seen();
+    let ledger = stand_in.ledger().as_seen();
     for kind in [OpKind::Put, OpKind::Get, OpKind::Stat, OpKind::Delete] {
         for class in ErrorClass::ALL {
             let count = seen.get(&(kind, class)).copied().unwrap_or(0);
@@ -124,15 +124,15 @@ seaweed: {assign: {full: 0.02, failed: 0.02}}",
 
 #[test]
 fn what_is_never_answered_is_given_up_and_removed() {
-    let oracle = scripted("faults: {put: {silence: 1}}");
-    let mut client = connect(&oracle, |_| {});
+    let stand_in = scripted("faults: {put: {silence: 1}}");
+    let mut client = connect(&stand_in, |_| {});
     let mut content = Numbered { file: 1, size: 100 };
     let put = Operation::Put { key: "", content: &mut content };
     let Client { runtime, session, .. } = &mut client;
     runtime.block_on(async {
         let mut put = std::pin::pin!(session.execute(None, put));
         // Until it has arrived, after which nothing more comes.
-        while oracle.ledger().operations.operations_count(OpKind::Put) == 0 {
+        while stand_in.ledger().operations.operations_count(OpKind::Put) == 0 {
             tokio::select! {
                 biased;
                 done = &mut put => panic!("nobody answered {:?}", done.result),
@@ -141,19 +141,19 @@ fn what_is_never_answered_is_given_up_and_removed() {
         }
     });
     assert_eq!(client.settle(), Settled { given_up_count: 1, ..Settled::default() });
-    let operations = oracle.ledger().operations;
+    let operations = stand_in.ledger().operations;
     assert_eq!(operations.count(OpKind::Put, ErrorClass::Timeout), 1);
     assert_eq!(operations.count(OpKind::Delete, ErrorClass::Ok), 1);
 }
 
 #[test]
 fn an_operation_takes_no_less_than_the_store_did() {
-    let oracle = scripted(
+    let stand_in = scripted(
         "service: {time: {constant: 3ms}}
 kinds: {get: {time: {constant: 8ms}, first_byte: {share: 0.5}}}
 seaweed: {assign: {time: {constant: 5ms}}}",
     );
-    let mut client = connect(&oracle, |_| {});
+    let mut client = connect(&stand_in, |_| {});
     let took = |client: &mut Client, kind| {
         let before = client.clock.now();
         let name = match kind {
@@ -173,10 +173,10 @@ seaweed: {assign: {time: {constant: 5ms}}}",
 
 #[test]
 fn a_volume_server_that_is_away_comes_back_with_what_it_held() {
-    let oracle = start(StandInConfig::default());
-    let mut client = connect(&oracle, |_| {});
+    let stand_in = start(StandInConfig::default());
+    let mut client = connect(&stand_in, |_| {});
     let name = client.put(1, 100);
-    oracle.leave(0, false);
+    stand_in.leave(0, false);
     for _ in 0..2 {
         // The first may find its connection closed.
         let class = class_of(&client.get(&name, None).0);
@@ -186,25 +186,25 @@ fn a_volume_server_that_is_away_comes_back_with_what_it_held() {
     // Nobody noticed, so files are still to be written there.
     let put = try_put(&mut client, 2, 100);
     assert_eq!((class_of(&put), put.server_name), (ErrorClass::Connect, None));
-    oracle.come_back(0);
+    stand_in.come_back(0);
     assert_eq!(class_of(&client.get(&name, None).0), ErrorClass::Ok);
     assert_eq!(client.settle().left_count, 0);
     // Masters that notice name it no more, and there is no other.
-    oracle.leave(0, true);
+    stand_in.leave(0, true);
     let put = try_put(&mut client, 3, 100);
     assert_eq!(class_of(&put), ErrorClass::Growing);
-    oracle.come_back(0);
+    stand_in.come_back(0);
     client.put(4, 100);
-    assert_eq!(oracle.files(super::COLLECTION).len(), 2);
+    assert_eq!(stand_in.files(super::COLLECTION).len(), 2);
 }
 
 #[test]
 fn a_write_whose_copies_cannot_be_made_fails() {
-    let oracle =
+    let stand_in =
         start(StandInConfig { volume_servers: vec![Site::default(); 2], ..Default::default() });
-    let mut client = connect(&oracle, |config| config.replication = "001".to_owned());
+    let mut client = connect(&stand_in, |config| config.replication = "001".to_owned());
     client.put(1, 100);
-    oracle.leave(1, false);
+    stand_in.leave(1, false);
     let mut classes: Vec<ErrorClass> =
         (0..20).map(|file| class_of(&try_put(&mut client, file, 10))).collect();
     classes.sort_unstable();
@@ -212,5 +212,5 @@ fn a_write_whose_copies_cannot_be_made_fails() {
     // Those that are sent to the server that is there are refused by it.
     assert!(classes.contains(&ErrorClass::Server), "{classes:?}");
     assert!(!classes.contains(&ErrorClass::Ok), "{classes:?}");
-    assert_eq!(oracle.files(super::COLLECTION).len(), 1);
+    assert_eq!(stand_in.files(super::COLLECTION).len(), 1);
 }
