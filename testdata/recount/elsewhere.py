@@ -148,6 +148,13 @@ def hold_text(differ: Any, text: str, report: Json) -> None:
     failed = sum(of["total"]["stage_total"]["ops_failed_count"]
                  for stage in stages for of in stage["rows"])
     differ.one("text: failed", re.findall(rf"({NUMBER}) failed", head), [f"{failed:,}"])
+    # The share of them is told of a run of one row alone, which is not on files.
+    rows = [row for stage in stages for row in stage["rows"]]
+    is_told = failed > 0 and len(rows) == 1 and not rows[0]["is_on_files"]
+    shares = re.findall(rf"{NUMBER} failed \(({NUMBER}) %\)", head)
+    differ.one("text: the share of what failed is told", bool(shares), is_told)
+    if is_told and shares:
+        near("share of what failed", shares[0], 100 * rows[0]["error_rate"])
     told = re.findall(rf"({NUMBER}) (?:ops/s|IOPS)", head)
     # A run with one result of one kind has that one's rate in the headline.
     one_kind = sum(len(row["kinds"]) for stage in stages for row in stage["rows"]) == 1

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_driver::memory::MemoryDriver;
-use plimsoll_model::{EndReason, ErrorClass, Moment, OpKind, OpRecord, StageKind};
+use plimsoll_model::{EndReason, ErrorClass, Moment, OpKind, OpRecord, StageKind, WorkerId};
 use plimsoll_workload::Random;
 use plimsoll_workload::trace::{Seen, Trace, TraceBuilder, TraceOptions};
 
@@ -96,6 +96,19 @@ fn an_hour_of_a_million_operations_comes_at_its_instants_and_in_the_order_of_eac
     assert!(first.abs_diff(last) < 100_000, "{first} and {last} ns");
     errors.sort_unstable();
     assert!(errors[errors.len() / 100 * 99] <= MS, "{} ns", errors[errors.len() / 100 * 99]);
+}
+
+#[test]
+fn a_trace_is_dealt_once_for_all_workers_before_any_begins() {
+    // Dealing is a pass through the whole trace, so it belongs to laying out the run.
+    let laid = Laid::replaying(&an_hour(1_000), 32, "");
+    let job = laid.job(StageKind::Measure);
+    let deal = job.traced.as_ref().unwrap();
+    let holders_before = Arc::strong_count(deal);
+    let of_worker = |worker| (job.source(WorkerId(worker)), job.times(WorkerId(worker)));
+    let all: Vec<_> = (0..32).map(of_worker).collect();
+    // The operations and the instants of each worker point into that one deal.
+    assert_eq!(Arc::strong_count(deal) - holders_before, 2 * all.len());
 }
 
 #[test]

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use plimsoll_analysis::Failures;
-use plimsoll_analysis::compare::{Comparison, Doubt, Gate, Margin, Outcome, judge};
+use plimsoll_analysis::compare::{Comparison, Doubt, Gate, Margin, Outcome, exit_code, judge};
 use plimsoll_model::{ErrorClass, OpKind, StageKind};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::{ClientEvidence, Manifest, SocketsEvidence};
 use plimsoll_report::text::Look;
 use plimsoll_report::{OpLogCheck, Report, RowReport, compare, format, html};
 
-use crate::open::{UNTOLD, counted};
+use crate::open::{Origin, UNTOLD, counted};
 use crate::parameters::parameters;
 use crate::{Asked, AskedFor, Record, ResultsError, Side, flaws, typed_again};
 
@@ -225,6 +225,32 @@ fn what_is_missing_of_a_record_is_said_of_its_comparison_and_keeps_no_gate() {
 }
 
 #[test]
+fn a_run_that_measured_its_client_holds_no_gate_of_a_comparison() {
+    let path = testdata("s3-get");
+    let side = |evidence: Vec<ClientEvidence>| {
+        let mut record = Record::open(&path).unwrap();
+        let Origin::Run { manifest, .. } = &mut record.origin else { panic!("a run of ours") };
+        let measured = manifest.stages.iter_mut().find(|stage| stage.kind == StageKind::Measure);
+        measured.unwrap().evidence = evidence;
+        let mut side = Side::default();
+        side.add(&path, &record, &Asked::default()).unwrap();
+        side
+    };
+    let gates = ["rate>=1/s".parse::<Gate>().unwrap()];
+    let judged = |after: Vec<ClientEvidence>| {
+        let comparison = side(Vec::new()).compare(side(after), Margin::default()).0;
+        let code = exit_code(&judge(&gates, &comparison).unwrap());
+        (comparison.client_limits, code)
+    };
+    assert_eq!(judged(Vec::new()), (Vec::new(), 0));
+    let (took_ns, stood_still_ns) = (1_000_000_000, 500_000_000);
+    let stopped = ClientEvidence { took_ns, stood_still_ns, ..ClientEvidence::default() };
+    let (limits, code) = judged(vec![stopped]);
+    assert_eq!((limits.len(), code), (1, 3), "{limits:?}");
+    assert!(limits[0].1.contains("the client itself stood still"), "{limits:?}");
+}
+
+#[test]
 fn what_carried_requests_is_among_what_a_run_was_made_with() {
     let mut manifest = manifest("s3-get");
     let transport = |manifest: &Manifest| {
@@ -296,6 +322,23 @@ fn failures_of_ramps_are_held_against_nothing() {
     report.stages[at].rows[0].error_rate_max = Some(0.005);
     let found = flaws(&report, 1.0);
     assert!(found[0].contains("42 of 8000 operations failed"), "{found:?}");
+}
+
+#[test]
+fn the_headline_and_the_warning_tell_one_share_of_failures() {
+    let mut report = report("s3-get", &Asked::default()).unwrap();
+    let stage = report.stages.iter_mut().find(|stage| stage.is_result).unwrap();
+    let analysis = &mut stage.rows[0].analysis;
+    let of_server = |count| [(ErrorClass::Server, count)].into_iter().collect();
+    let figures = &mut analysis.total.stage;
+    // 40 of 8,000 failed in the span, 220 of 48,000 in its ramp.
+    (figures.ops_ok, figures.failed) = (7_960, of_server(40));
+    (analysis.ramp.ops_ok, analysis.ramp.failed) = (47_780, of_server(220));
+    stage.op_log = None;
+    let text = plimsoll_report::text::render(&report, &Look { width: 200, color: false });
+    assert!(text.lines().next().unwrap().contains(" 40 failed (0.500 %)"), "{text}");
+    let flaw = "0.50 % of the operations failed, more than `max_error_rate` 0.4% allows";
+    assert_eq!(flaws(&report, 0.4), [flaw]);
 }
 
 #[test]

@@ -300,6 +300,12 @@ mod tests {
         // Next to each other in a histogram: nobody can tell which is larger.
         let next = Welch::compare(&[1.0230; 3], &[1.0239; 3]).unwrap();
         assert!(next.interval.contains(0.0));
+        // Further apart than any bin is wide: what was measured lies less than a bin below what is
+        // told, so the second is larger, if by 0.02 % only. Runs that never vary do show that.
+        let apart = Welch::compare(&[1.0230; 3], &[1.0242; 3]).unwrap();
+        close(apart.interval.low, 0.0012 - 1.0242 * 0.001, 1e-9);
+        close(apart.interval.high, 0.0012 + 1.0242 * 0.001, 1e-9);
+        assert!(apart.interval.low > 0.0);
         let zero = Welch::compare(&[0.0; 3], &[0.0; 3]).unwrap();
         assert_eq!(zero.interval.half_width(), 0.0);
     }

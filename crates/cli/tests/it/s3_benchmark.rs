@@ -107,6 +107,7 @@ fn two_loops_each_with_its_own_counters() {
     }
     assert_eq!((stage.next(), line.next()), (None, None));
     assert_eq!(manifest["state"], "complete");
+    assert_eq!(manifest["workload"]["keep_going"], true, "the program does not end on failures");
     assert_eq!(manifest["cleanup"]["state"], "complete");
     assert_eq!(manifest["cleanup"]["objects_removed_count"], 0, "DELETE removed them all");
     target.assert_only_planted(40);

@@ -6,11 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use plimsoll_model::StageKind;
+use plimsoll_seaweed_stand_in::{SeaweedStandIn, StandInConfig};
 use plimsoll_testkit::{LiveKind, live};
 use plimsoll_workload::plan::{Plan, Work, WorkloadFile};
 use serde_json::Value;
 
-use crate::harness::{self, Target, oracle, plimsoll, printed, run, run_line, stderr};
+use crate::harness::{
+    self, Target, oracle, plimsoll, printed, run, run_directory, run_line, stderr,
+};
 
 /// How many objects are in the bucket before; some of them have the names that `existing.yaml`
 /// asks for.
@@ -363,29 +366,89 @@ fn every_kind_of_operation_succeeds_on_the_null_target() {
 }
 
 #[test]
+fn a_run_names_the_store_that_it_brought_and_the_buckets_of_its_set() {
+    let place = place();
+    let text = "schema: plimsoll.workload/2\nname: t\n\
+                sets: {o: {count: 4, size: 1KiB, keys: {buckets: 2}}}\nstages:\n\
+                - {prepares: true, jobs: [{work: {fill: o}}]}\n\
+                - {jobs: [{ops: 20, work: {objects: [{get: o}]}}]}\n";
+    fs::write(place.path().join("w.yaml"), text).unwrap();
+    let report = printed(place.path(), "run w.yaml");
+    let target = report.lines().find(|line| line.starts_with("target ")).unwrap();
+    assert!(target.starts_with("target      embedded store at 127.0.0.1:"), "{target}");
+    assert!(target.ends_with(", bucket plimsoll{1..2}"), "{target}");
+}
+
+#[test]
 fn a_run_whose_operations_all_fail_alike_ends_with_that_sentence() {
     let place = tempfile::tempdir().unwrap();
     let here = place.path();
-    let script = "schema: plimsoll.oracle/1\nservice: {time: {constant: 2ms}}\n\
-                  faults: {get: {status: {403: 1.0}}}\n";
-    fs::write(here.join("denied.yaml"), script).unwrap();
+    for (name, status) in [("denied.yaml", 403), ("absent.yaml", 404)] {
+        let script = format!(
+            "schema: plimsoll.oracle/1\nservice: {{time: {{constant: 2ms}}}}\n\
+             faults: {{get: {{status: {{{status}: 1.0}}}}}}\n"
+        );
+        fs::write(here.join(name), script).unwrap();
+    }
     let workload = "schema: plimsoll.workload/2\nsets: {o: {count: 20, size: 1KiB}}\nstages:\n\
                     - {prepares: true, jobs: [{work: {fill: o}}]}\n\
                     - {duration: 60s, jobs: [{workers: 4, work: {objects: [{get: o}]}}]}\n";
     fs::write(here.join("w.yaml"), workload).unwrap();
-    let took = |name: &str, words: &str, code: i32| {
-        let line = "run w.yaml --virtual --script denied.yaml";
-        let output = run_line(here, &format!("{line} --run-dir {name} {words}"));
+    let own = workload.replace("{workers: 4,", "{workers: 4, max_error_rate: 100%,");
+    fs::write(here.join("own.yaml"), own).unwrap();
+    let took = |name: &str, line: &str, code: i32| {
+        let output = run_line(here, &format!("run {line} --virtual --run-dir {name}"));
         assert_eq!(output.status.code(), Some(code), "{name}: {output:?}");
-        let said = stderr(&output).contains("operations so far failed alike: denied (403)");
-        assert_eq!(said, code == 2, "{name}: {output:?}");
+        let class = if line.contains("absent") { "not-found (404)" } else { "denied (403)" };
+        let sentence = format!("operations so far failed alike: {class}");
+        assert_eq!(stderr(&output).contains(&sentence), code == 2, "{name}: {output:?}");
         let read = run_line(here, &format!("analyze {name} --json"));
         let report: Value = serde_json::from_slice(&read.stdout).unwrap();
         let stages = report["stages"].as_array().unwrap();
         let main = stages.iter().find(|stage| stage["is_result"] == true).unwrap();
         main["duration_ns"].as_u64().unwrap() / 1_000_000_000
     };
-    assert_eq!(took("ended", "", 2), 2);
-    assert_eq!(took("on", "--keep-going", 1), 60);
-    assert_eq!(took("allowed", "--max-error-rate 100%", 0), 60);
+    let denied = "--script denied.yaml";
+    assert_eq!(took("ended", &format!("w.yaml {denied}"), 2), 2);
+    assert_eq!(took("absent", "w.yaml --script absent.yaml", 2), 2);
+    assert_eq!(took("on", &format!("w.yaml {denied} --keep-going"), 1), 60);
+    assert_eq!(took("allowed", &format!("w.yaml {denied} --max-error-rate 100%"), 0), 60);
+    assert_eq!(took("own", &format!("own.yaml {denied}"), 0), 60);
+}
+
+/// The record says it, so that none has to fail for two seconds.
+#[test]
+fn runs_of_other_tools_and_with_events_go_on_where_all_operations_fail_alike() {
+    let (target, cluster) = (oracle(), SeaweedStandIn::start(StandInConfig::default()).unwrap());
+    let xml = "<workload name='w'><storage type='mock'/><workflow><workstage name='main'>\
+               <work name='m' workers='1' totalOps='3'><operation type='write' \
+               config='containers=c(1);objects=u(1,9);sizes=c(1)KB'/></work></workstage>\
+               </workflow></workload>";
+    let small = "--obj.size 1KiB --concurrent 2 --duration 100ms";
+    let warp = format!("as warp put --host {} --bucket bench {small}", target.host);
+    let weed = format!("as weed-benchmark -master {} -n 5 -c 2 -list l.txt", cluster.masters()[0]);
+    let plain = format!("s3 get --objects 20 {small}");
+    for (line, goes_on) in [
+        (&*warp, true),
+        (&*weed, true),
+        ("as cosbench w.xml", true),
+        ("as fio --name=a --rw=read --size=64k --directory=files --ioengine=psync", true),
+        ("as mdtest -n 5 -d files", true),
+        (&*format!("{plain} --event 10ms:true"), true),
+        (&*plain, false),
+    ] {
+        let place = tempfile::tempdir().unwrap();
+        fs::create_dir(place.path().join("files")).unwrap();
+        fs::write(place.path().join("w.xml"), xml).unwrap();
+        let mut command = plimsoll(place.path());
+        command.args(line.split(' '));
+        if line == warp {
+            target.credentials(&mut command);
+        }
+        let output = run(command);
+        assert_eq!(output.status.code(), Some(0), "{line}: {}", stderr(&output));
+        let manifest = fs::read(run_directory(place.path()).join("run.json")).unwrap();
+        let manifest: Value = serde_json::from_slice(&manifest).unwrap();
+        assert_eq!(manifest["workload"]["keep_going"] == true, goes_on, "{line}");
+    }
 }

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use super::{Directories, below, on_small_disk, printed_and_left, skip};
-use crate::harness::stderr;
+use crate::harness::{measured, stderr};
 
 /// Checks that a line is refused in one line that holds all of `words`, and leaves nothing.
 #[track_caller]
@@ -108,6 +108,20 @@ fn what_makes_no_sense_is_refused_with_the_flag_to_change() {
     check(&dirs, &format!("file iops --dir DIR --op read --on {device} --ops 5"), &[&device, flag]);
     let line = format!("as fio --name=x --rw=read --size=64k --filename={device}");
     check(&dirs, &line, &[&device, flag]);
+}
+
+#[test]
+fn a_block_that_cannot_bypass_the_page_cache_is_refused_with_direct_off() {
+    let dirs = Directories::on_disk();
+    let line = |block: &str| {
+        format!("file iops --dir DIR --op read --file-size 64KiB --jobs 1 --ops 5 --block {block}")
+    };
+    if measured(&dirs.json(&format!("{} --json", line("4KiB")), 0))["direct"] != true {
+        return skip("no O_DIRECT here");
+    }
+    // As other tools read it, 4KB is 4,000 bytes.
+    check(&dirs, &line("4KB"), &["--block: 4000B is not a multiple of", "--direct off"]);
+    dirs.printed(&line("4KB --direct off"), 0);
 }
 
 #[test]

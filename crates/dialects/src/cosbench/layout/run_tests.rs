@@ -49,7 +49,17 @@ fn op(
 
 /// Returns the rows of a stage whose workers are in these.
 fn rows(ops: &[OpRecord], stage: u8, began: u64, ended: u64, of: &[u32]) -> Vec<RowAnalysis> {
-    let measured_from = at(began);
+    rows_after_ramp(ops, stage, (began, began, ended), of)
+}
+
+/// The same of a stage that began, was measured from then on, and ended at these.
+fn rows_after_ramp(
+    ops: &[OpRecord],
+    stage: u8,
+    (began, measured_from, ended): (u64, u64, u64),
+    of: &[u32],
+) -> Vec<RowAnalysis> {
+    let measured_from = at(measured_from);
     let worker = |&row: &u32| Some(WorkerRow { row, measured_from, measured_until: None });
     let workers: Vec<Option<WorkerRow>> = of.iter().map(worker).collect();
     let count = |row: u32| of.iter().filter(|each| **each == row).count() as u32;
@@ -360,4 +370,25 @@ fn no_rows_are_made_of_months_in_which_nothing_ended() {
     assert!((2..10).contains(&rows.len()), "{}", rows.len());
     let written: u64 = rows.iter().flat_map(|row| &row.figures).map(|of| of.ops).sum();
     assert_eq!(written, archive.stages[1].metrics.iter().map(|of| of.figures.ops).sum::<u64>());
+}
+
+#[test]
+fn failures_in_the_rampup_do_not_fail_a_stage() {
+    let (workload, lowered) = workload();
+    let state = |measured_from_ms: u64| {
+        let times = (3_000, measured_from_ms, 5_000);
+        let mut main = stage("s2-main", rows_after_ramp(&ops(), 1, times, &[0, 0]), false);
+        main.rows[0].error_rate_max = Some(0.05);
+        let report = Report {
+            state: RunState::Complete,
+            ..Report::of("w", WallTime::from_unix_ns(0), vec![main])
+        };
+        let report = Some(&report);
+        let results = Results { workload: &workload, lowered: &lowered, report, by_worker: None };
+        let submitted = WallTime::from_unix_ns(0);
+        let ran = Ran { id: "w7", submitted, stopped: None, state: None, local: &utc };
+        from_results(&results, &ran).stages[1].state().to_owned()
+    };
+    // Of 22 operations two fail, which begin before 3.208 s.
+    assert_eq!([state(3_000), state(3_208)], ["failed", "completed"]);
 }
