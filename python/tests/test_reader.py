@@ -154,6 +154,12 @@ class Reader(unittest.TestCase):
                 with self.assertRaisesRegex(plimsoll_bench.DamagedRecord, "part-000000"):
                     plimsoll_bench.connect(copy)
                 plimsoll_bench.connect(copy, verify=False)
+            # The last of these has no checksum, and is refused where the manifest has none either.
+            manifest = json.loads((copy / "run.json").read_text())
+            del manifest["checksum"]
+            (copy / "run.json").write_text(json.dumps(manifest))
+            with self.assertRaisesRegex(plimsoll_bench.DamagedRecord, "it has no checksum"):
+                plimsoll_bench.connect(copy)
 
     def test_a_path_is_no_pattern(self) -> None:
         for odd, sibling in (("run[1]", "run1"), ("a?b", "aXb"), ("a*", "ab"), ("it's", "its")):

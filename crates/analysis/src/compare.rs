@@ -88,6 +88,8 @@ pub struct Comparison {
     pub remarks: Vec<(String, String)>,
     /// Whether operations of a run are missing, so that no gate can be said to be kept.
     pub is_incomplete: bool,
+    /// Whether one side alone has open loops, so that latencies count from different instants.
+    pub is_open_on_one_side: bool,
 }
 
 /// One kind of operation before and after.
@@ -278,8 +280,16 @@ pub fn compare_within(before: &[RunFigures], after: &[RunFigures], margin: Margi
         }));
     }
     let (before, after) = (names(before), names(after));
-    let (client_limits, remarks) = (Vec::new(), Vec::new());
-    Comparison { margin, before, after, kinds, client_limits, remarks, is_incomplete: false }
+    Comparison {
+        margin,
+        before,
+        after,
+        kinds,
+        client_limits: Vec::new(),
+        remarks: Vec::new(),
+        is_incomplete: false,
+        is_open_on_one_side: false,
+    }
 }
 
 fn compare_kind(

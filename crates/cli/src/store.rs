@@ -13,8 +13,8 @@ use plimsoll_conduct::{
 use plimsoll_driver::MissingRoot;
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_driver_s3::{
-    Checksum, Credentials, Encryption, Lookup, PART_SIZE_DEFAULT, PART_SIZE_MIN, RequestOptions,
-    S3Config, Signature, fresh,
+    Checksum, Credentials, Encryption, PART_SIZE_DEFAULT, PART_SIZE_MIN, RequestOptions, S3Config,
+    Signature, fresh,
 };
 use plimsoll_driver_seaweed::Security;
 use plimsoll_driver_swift::Access;
@@ -22,7 +22,7 @@ use plimsoll_http::{
     Endpoint, HostSelect, HttpVersion, NamedHosts, PORT_PLAIN, PORT_TLS, Scheme, TlsIdentity,
     Transport, Url, expand_hosts, resolve_all, split_scheme,
 };
-use plimsoll_model::Bytes;
+use plimsoll_model::{Bytes, Lookup};
 use plimsoll_oracle::Script;
 use plimsoll_report::format;
 use plimsoll_workload::plan::{Job, Members, Plan, Secrets, SetIndex, TargetSecrets};

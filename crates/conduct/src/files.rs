@@ -14,7 +14,7 @@ use plimsoll_driver_file::in_use::Held;
 use plimsoll_driver_file::work_dir::WorkDir;
 use plimsoll_driver_file::{FilesDriver, available, best};
 use plimsoll_engine::RingConfig;
-use plimsoll_model::{CacheState, Interface, StageKind, WorkerId};
+use plimsoll_model::{CacheState, Interface, StageKind, TargetKind, WorkerId};
 use plimsoll_record::schema::{
     self, Cleanup, CleanupState, FilesStage, ProcessUsage, StageJob, Target,
 };
@@ -206,9 +206,9 @@ impl FilesRun {
     pub fn target(&self, index: TargetIndex) -> Target {
         match &self.on {
             FilesOn::Machine | FilesOn::Agents => {}
-            FilesOn::Null => return Target::bare("null", vec!["null".to_owned()]),
+            FilesOn::Null => return Target::bare(TargetKind::Null, vec!["null".to_owned()]),
             FilesOn::Scripted(_) => {
-                return Target::bare("oracle", vec!["scripted files".to_owned()]);
+                return Target::bare(TargetKind::Oracle, vec!["scripted files".to_owned()]);
             }
         }
         let (directories, existing) = self.places(index);
@@ -231,7 +231,7 @@ impl FilesRun {
             files: Some(files),
             prefix,
             // One endpoint stands for all paths: blocks are told apart by their files.
-            ..Target::bare("file", vec![names.join(", ")])
+            ..Target::bare(TargetKind::File, vec![names.join(", ")])
         }
     }
 

@@ -9,9 +9,9 @@ use jiff::civil::DateTime;
 use plimsoll_driver::{Admin, Driver as _, DriverError};
 use plimsoll_driver_s3::S3Admin;
 use plimsoll_driver_seaweed::{Security, read_list};
-use plimsoll_model::{ErrorClass, RunId, Seed};
+use plimsoll_model::{ErrorClass, RunId, Seed, TargetKind};
 use plimsoll_record::RunDirectory;
-use plimsoll_record::schema::{Manifest, SEAWEEDFS, SWIFT, Target};
+use plimsoll_record::schema::{Manifest, Target};
 use plimsoll_workload::plan::spec::{OneOrMany, SeaweedTarget, TargetSpec};
 use plimsoll_workload::plan::{FieldPath, Placed, Placing, TargetIndex};
 
@@ -229,7 +229,7 @@ pub fn open_target(
     time: &RunTime,
 ) -> Result<Store, ConductError> {
     let recorded = manifest.targets().nth(target);
-    if recorded.is_some_and(|of| of.kind == SWIFT) {
+    if recorded.is_some_and(|of| of.kind == Some(TargetKind::Swift)) {
         return open_swift(manifest, target, hosts, reach, time);
     }
     if !recorded.is_some_and(Target::has_directories) {
@@ -327,7 +327,7 @@ impl NamedFiles {
 
     /// Removes them and returns how many of them were there.
     pub fn remove(&self, security: Security, time: &RunTime) -> Result<u64, ConductError> {
-        let path = FieldPath::root().field("targets").field(SEAWEEDFS);
+        let path = FieldPath::root().field("targets").field("seaweedfs");
         let config = seaweed_config(&path, &self.spec, security)?;
         let store = Store::seaweed(config, time, &Stop::default())?;
         // Nothing is added to the list; it is what the sweep goes by.

@@ -12,9 +12,8 @@ use plimsoll_driver_seaweed::{
 };
 use plimsoll_driver_swift::{Access, AccessError, SwiftConfig};
 use plimsoll_http::{AllowedHosts, Endpoint, TlsConfig, TlsOptions, Transport, expand_hosts};
-use plimsoll_model::{Ability, Seed};
+use plimsoll_model::{Ability, Seed, TargetKind};
 use plimsoll_oracle::{Oracle, SCRIPT_SCHEMA, Script, ScriptError};
-use plimsoll_record::schema::{SEAWEEDFS, SEAWEEDFS_FILER, SWIFT};
 use plimsoll_workload::plan::spec::{
     NullTarget, OracleTarget, QueueSpec, S3Target, SeaweedAssign, SeaweedTarget, SeaweedUpload,
     SwiftTarget, TargetSpec,
@@ -233,7 +232,7 @@ impl Targets {
             };
             self.all.push(match is_on_files(plan, index) {
                 true => Target::Files(FilesOn::Scripted(on.files.clone())),
-                false => Store::without_admin(on.driver.clone(), "oracle").into(),
+                false => Store::without_admin(on.driver.clone(), TargetKind::Oracle).into(),
             });
         }
         Ok(())
@@ -280,7 +279,7 @@ impl Targets {
             let is_shared = reached.embedded.is_none();
             let mut store = Store::s3(reached.config.clone(), is_shared)?;
             if is_oracle {
-                store.record.kind = "oracle".to_owned();
+                store.record.kind = Some(TargetKind::Oracle);
             }
             Ok((store, reached))
         });
@@ -321,7 +320,7 @@ fn open_seaweed(
         let transport = carried(reach, config.tls.is_some())?;
         let config = FilerConfig { transport, ..config };
         return Ok(match only_judges {
-            true => Store::judged(SEAWEEDFS_FILER, config.directory),
+            true => Store::judged(TargetKind::SeaweedfsFiler, config.directory),
             false => {
                 let creates_directory = spec.create_bucket || reach.on_buckets().0;
                 let config = FilerConfig { sums_reads: checks, creates_directory, ..config };
@@ -338,7 +337,7 @@ fn open_seaweed(
     let allowed = reach.allowed();
     let config = SeaweedConfig { transport, allowed, creates_collection, ..config };
     match only_judges {
-        true => Ok(Store::judged(SEAWEEDFS, config.collection)),
+        true => Ok(Store::judged(TargetKind::Seaweedfs, config.collection)),
         false => Store::seaweed(config, time, &reach.stop()),
     }
 }
@@ -356,7 +355,7 @@ pub(crate) fn open_swift(
     let refused = |error: AccessError| path.field(error.field).refuse(error.why);
     said.check().map_err(refused)?;
     if reach.only_judges() {
-        return Ok(Store::judged(SWIFT, spec.container().to_owned()));
+        return Ok(Store::judged(TargetKind::Swift, spec.container().to_owned()));
     }
     let access = reach.swift(name).map_err(ConductError::Caller)?;
     let (sign_in, storage) = access.sign_in(&said).map_err(refused)?;
@@ -503,11 +502,11 @@ fn null_target(spec: &NullTarget) -> Store {
         error_rate: spec.error_rate.map_or(0.0, |rate| rate.0 / 100.0),
         read_bytes: spec.read_size.map_or(0, |size| size.0),
     };
-    Store::without_admin(MockDriver::new(mock), "null")
+    Store::without_admin(MockDriver::new(mock), TargetKind::Null)
 }
 
 fn null_store() -> Store {
-    Store::without_admin(NullDriver, "null")
+    Store::without_admin(NullDriver, TargetKind::Null)
 }
 
 /// Refuses what the language knows and this program cannot run yet.

@@ -9,7 +9,7 @@ use plimsoll_engine::{
     Live, OpSink, OpSinkError, PastSink, ScheduleOutcome, StageContext, StageOutcome,
 };
 use plimsoll_model::{
-    EndReason, JobId, Moment, PackedOp, RunId, SeriesKey, StageId, StageKind, WrongKind,
+    EndReason, JobId, Moment, PackedOp, RunId, SeriesKey, StageId, StageKind, TargetKind, WrongKind,
 };
 use plimsoll_record::schema::{self, Cleanup, Manifest, RunState};
 use plimsoll_record::{
@@ -227,7 +227,7 @@ impl Recording {
         entry.describe(self.plan.as_ref());
         // Where nothing stands in for every target, nothing comes back that could be checked; the
         // plan does not say so.
-        if self.manifest.targets().all(|target| target.kind == "null") {
+        if self.manifest.targets().all(|target| target.kind == Some(TargetKind::Null)) {
             entry.jobs.iter_mut().for_each(|job| job.verification = None);
         }
         let endpoints_count = self.manifest.target.endpoints.len() as u16;
@@ -494,7 +494,7 @@ mod tests {
     fn new_record(path: &Path) -> Recording {
         let time = RunTime::simulated();
         let id = RunId::new("test", time.wall_epoch, 1);
-        let target = Target::bare("null", Vec::new());
+        let target = Target::bare(TargetKind::Null, Vec::new());
         let opening = Opening::of_nobody(&id, target, &time);
         let manifest = of_workload(opening, serde_json::Value::Null, 1);
         let directory = RunDirectory::create(path, &manifest).unwrap();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use plimsoll_driver::{Driver as _, Lack, LackReason};
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_engine::EngineConfig;
-use plimsoll_model::{RunId, Seed};
+use plimsoll_model::{RunId, Seed, TargetKind};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::{self, Cleanup, CleanupState, Manifest};
 use plimsoll_report::format;
@@ -180,7 +180,9 @@ impl OpenRun {
         };
         let of_files = |index| {
             let files = self.files.as_ref().map(|files| files.target(TargetIndex(index)));
-            files.unwrap_or_else(|| schema::Target::bare("file", vec!["unused".to_owned()]))
+            files.unwrap_or_else(|| {
+                schema::Target::bare(TargetKind::File, vec!["unused".to_owned()])
+            })
         };
         let target = |(index, target): (usize, &Target)| match target {
             Target::Store(store) => of_store(index, &store.record),

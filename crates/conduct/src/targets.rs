@@ -8,10 +8,10 @@ use std::sync::Arc;
 use plimsoll_driver::mock::MockDriver;
 use plimsoll_driver::null::NullDriver;
 use plimsoll_driver::{Admin, Completion, Driver, DriverError, Operation, Session, Settled};
-use plimsoll_driver_s3::{Lookup, S3Config, S3Driver};
+use plimsoll_driver_s3::{S3Config, S3Driver};
 use plimsoll_driver_seaweed::{FilerConfig, FilerDriver, SeaweedConfig, SeaweedDriver};
 use plimsoll_driver_swift::{SwiftConfig, SwiftDriver};
-use plimsoll_model::{Ability, EndpointId, SharedClock, SocketsSeen};
+use plimsoll_model::{Ability, EndpointId, SharedClock, SocketsSeen, TargetKind};
 use plimsoll_oracle::{ScriptedDriver, ScriptedFiles};
 use plimsoll_record::schema;
 
@@ -155,21 +155,16 @@ impl Store {
             S3Driver::new(config).map_err(|error| ConductError::Caller(error.into()))
         };
         let driver = open(config.clone())?;
-        let lookup = match config.lookup {
-            Lookup::Auto => "auto",
-            Lookup::Path => "path",
-            Lookup::Dns => "dns",
-        };
         let signing = if config.sign_payload { "sha256" } else { "unsigned" };
         let bucket = config.bucket.clone();
         let record = schema::Target {
             bucket: Some(bucket.clone()),
             region: config.region.clone(),
-            lookup: Some(lookup.to_owned()),
+            lookup: Some(config.lookup),
             tls: Some(config.tls.is_some()),
             payload_signing: Some(signing.to_owned()),
             embedded: !is_shared,
-            ..schema::Target::bare("s3", driver.endpoints())
+            ..schema::Target::bare(TargetKind::S3, driver.endpoints())
         };
         let admin: AdminOf = Arc::new(move |bucket, clock| {
             let mut config = config.clone();
@@ -189,7 +184,7 @@ impl Store {
         let driver = opened(SeaweedDriver::open(config, &time.clock, time.wall_epoch), stop)?;
         let record = schema::Target {
             bucket: Some(bucket.clone()).filter(|name| !name.is_empty()),
-            ..schema::Target::bare(schema::SEAWEEDFS, driver.endpoints())
+            ..schema::Target::bare(TargetKind::Seaweedfs, driver.endpoints())
         };
         let of_admin = driver.clone();
         let admin: AdminOf =
@@ -206,7 +201,7 @@ impl Store {
         let record = schema::Target {
             bucket: Some(bucket.clone()),
             tls: Some(tls),
-            ..schema::Target::bare(schema::SEAWEEDFS_FILER, driver.endpoints())
+            ..schema::Target::bare(TargetKind::SeaweedfsFiler, driver.endpoints())
         };
         let of_admin = driver.clone();
         let admin: AdminOf = Arc::new(move |directory, clock| {
@@ -224,7 +219,7 @@ impl Store {
         let record = schema::Target {
             bucket: Some(bucket.clone()),
             tls: Some(driver.speaks_tls()),
-            ..schema::Target::bare(schema::SWIFT, driver.endpoints())
+            ..schema::Target::bare(TargetKind::Swift, driver.endpoints())
         };
         let of_admin = driver.clone();
         let admin: AdminOf = Arc::new(move |container, clock| {
@@ -235,7 +230,7 @@ impl Store {
     }
 
     /// Returns what stands for a store in a workload that is only judged: nobody asks it anything.
-    pub(crate) fn judged(kind: &str, bucket: String) -> Self {
+    pub(crate) fn judged(kind: TargetKind, bucket: String) -> Self {
         let asked = || crate::error::refused("a workload that is only judged asks no store");
         let admin: AdminOf = Arc::new(move |_, _| asked());
         Self { admin: Some(admin), bucket, ..Self::without_admin(NullDriver, kind) }
@@ -247,7 +242,7 @@ impl Store {
     }
 
     /// Returns a store that nobody has to administer.
-    pub fn without_admin(driver: impl Into<AnyDriver>, kind: &str) -> Self {
+    pub fn without_admin(driver: impl Into<AnyDriver>, kind: TargetKind) -> Self {
         let driver = driver.into();
         let record = schema::Target::bare(kind, driver.endpoints());
         Self { driver, admin: None, bucket: String::new(), is_shared: false, record }

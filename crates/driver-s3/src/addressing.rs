@@ -4,11 +4,11 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use plimsoll_http::Endpoint;
-use plimsoll_model::WallTime;
+use plimsoll_model::{Lookup, WallTime};
 
 use crate::config::is_bucket_name;
 use crate::headers::OptionHeaders;
-use crate::{ConfigError, Lookup, S3Config};
+use crate::{ConfigError, S3Config};
 
 const REGION_DEFAULT: &str = "us-east-1";
 

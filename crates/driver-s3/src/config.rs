@@ -7,7 +7,7 @@ use plimsoll_http::patterns::ENDPOINTS_COUNT_MAX;
 use plimsoll_http::{
     Endpoint, HostSelect, HttpVersion, Proxies, TlsConfig, Transport, TransportError,
 };
-use plimsoll_model::WallTime;
+use plimsoll_model::{Lookup, WallTime};
 
 use crate::options::Settings;
 use crate::{Credentials, RequestOptions};
@@ -61,19 +61,6 @@ pub struct S3Config {
     pub wall_epoch: WallTime,
     /// What else requests ask of the target.
     pub options: RequestOptions,
-}
-
-/// How the bucket is named in requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Lookup {
-    /// In the host's name at the large public providers where the bucket's name allows it, else in
-    /// the path.
-    #[default]
-    Auto,
-    /// In the path: `https://host/bucket/key`.
-    Path,
-    /// In the host's name: `https://bucket.host/key`.
-    Dns,
 }
 
 /// Why a driver cannot be made.

@@ -42,7 +42,7 @@ use crate::addressing::Target;
 use crate::connection::Connections;
 
 pub use admin::{AdminLimits, Feature, FoundUpload, FoundVersion, S3Admin};
-pub use config::{ConfigError, Lookup, S3Config};
+pub use config::{ConfigError, S3Config};
 pub use keys::{Credentials, Keys, SharedKeys, WeakKeys};
 pub use options::{
     Checksum, Encryption, PART_SIZE_DEFAULT, PART_SIZE_MIN, PARTS_COUNT_MAX, RequestOptions,

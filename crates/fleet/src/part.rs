@@ -553,6 +553,7 @@ impl Crew for PartCrew {
 #[cfg(test)]
 mod tests {
     use plimsoll_conduct::{Opening, of_workload};
+    use plimsoll_model::TargetKind;
     use plimsoll_record::schema::{Recorder, Target};
 
     use super::*;
@@ -563,7 +564,7 @@ mod tests {
         let path = place.path().join("part");
         let time = RunTime::simulated();
         let id = RunId::new("kept", time.wall_epoch, 1);
-        let opening = Opening::of_nobody(&id, Target::bare("null", Vec::new()), &time);
+        let opening = Opening::of_nobody(&id, Target::bare(TargetKind::Null, Vec::new()), &time);
         let mut manifest = of_workload(opening, Value::Null, 1);
         manifest.recorder = Some(Recorder { rows_count: 3, parts_count: 1, wait_ns: 0 });
         manifest.receipt = Some("r1".to_owned());

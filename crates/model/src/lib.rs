@@ -17,6 +17,7 @@ mod record;
 mod secret;
 mod seen;
 mod series;
+mod target;
 mod time;
 mod units;
 
@@ -34,5 +35,6 @@ pub use seen::{
     EVIDENCE_KEPT_MAX, SOCKET_SAMPLES_MAX, SocketsSeen, Standstill, StandstillsSeen, ThreadUsage,
 };
 pub use series::SeriesKey;
+pub use target::{Lookup, TargetKind};
 pub use time::{Clock, Moment, SharedClock, WallTime};
 pub use units::{ByteRate, Bytes, OpRate, UnitError, parse_duration, per_sec};

@@ -32,7 +32,7 @@ use plimsoll_conduct::{
 };
 use plimsoll_engine::EngineConfig;
 use plimsoll_http::Transport;
-use plimsoll_model::{OpKind, Seed};
+use plimsoll_model::{OpKind, Seed, TargetKind};
 use plimsoll_oracle::{Oracle, SCRIPT_SCHEMA, Script};
 use plimsoll_report::proof::{Check, Proof, Verdict};
 use plimsoll_results::Asked;
@@ -251,7 +251,7 @@ impl Prover {
         let time = RunTime::simulated();
         let scripted = Scripted::new(&script, seed_of(file), &time, true);
         let engine = EngineConfig { threads: 1, op_timeout: OP_TIMEOUT, retries: 0 };
-        let target = Store::without_admin(scripted.driver.clone(), "oracle").into();
+        let target = Store::without_admin(scripted.driver.clone(), TargetKind::Oracle).into();
         let measurement = Measurement { file, target, time, engine, run_dir };
         let begin = |recording: &Recording| {
             scripted.begin(recording.now());

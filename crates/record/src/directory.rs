@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use crate::folder::Folder;
 use crate::lease::Lease;
-use crate::schema::{Checked, RecordedWorkload, RunSchema, Summary, SummarySchema};
+use crate::schema::{Checked, RunSchema, Summary, SummarySchema};
 use crate::seal::{Seal, Sealing, UNSEALED};
 use crate::travel::remove_record;
 use crate::{Manifest, RecordError, removal, summary};
@@ -207,8 +207,7 @@ impl RunDirectory {
         let of_clients = manifest.merged.iter().filter_map(|run| run.workload.as_ref());
         // What clients have in common need not be a workload.
         let own = Some(&manifest.workload).filter(|_| manifest.merged.is_empty());
-        // One that somebody has edited is judged as what it says.
-        if has_checksum && of_clients.chain(own).any(RecordedWorkload::is_of_before_release) {
+        if of_clients.chain(own).any(|workload| workload.is_of_before_release(has_checksum)) {
             return Err(RecordError::BeforeRelease { path });
         }
         manifest.check().map_err(|reason| RecordError::damaged(&path, reason))?;

@@ -31,8 +31,6 @@ const SCRAPED_STAYS: &str =
 /// How long a merged run may be. A wrong clock makes longer ones.
 const DAYS_MAX: u64 = 32;
 const DAY_NS: u64 = 86_400 * 1_000_000_000;
-/// What stands where a text is needed and the parts differ.
-const UNKNOWN: &str = "unknown";
 /// The tool whose records come from elsewhere: it has no seed, and numbers objects by their names.
 const FOREIGN_TOOL: &str = "warp";
 /// Where the workload repeats the seed.
@@ -380,9 +378,8 @@ fn unite_endpoints<E: std::error::Error + 'static>(
 ) -> Result<(), MergeError<E>> {
     let manifests = || parts.iter().map(|part| &part.manifest);
     if manifests().any(|manifest| !manifest.endpoints().eq(whole.endpoints())) {
-        let kinds = |manifest: &Manifest| {
-            manifest.targets().map(|target| target.kind.clone()).collect::<Vec<_>>()
-        };
+        let kinds =
+            |manifest: &Manifest| manifest.targets().map(|target| target.kind).collect::<Vec<_>>();
         let is_alike = manifests().all(|manifest| kinds(manifest) == kinds(whole));
         let of_target = |at: usize| -> BTreeSet<String> {
             let of = manifests().filter_map(|manifest| manifest.targets().nth(at));

@@ -39,7 +39,7 @@ pub use merged::{MergedRun, MergedStage};
 pub use probe::StageProbe;
 pub use scraped::ScrapedPage;
 pub use summary::{Cell, Series, Summary, SummarySchema, Times};
-pub use target::{FilesTarget, SEAWEEDFS, SEAWEEDFS_FILER, SWIFT, Target};
+pub use target::{FilesTarget, Target};
 pub use workload::RecordedWorkload;
 
 /// A document with the checksum of its file.
@@ -104,8 +104,7 @@ pub struct Manifest {
     /// Further targets; the ids of addresses go on through them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub more_targets: Vec<Target>,
-    /// The workload as it was lowered; its own format is the workload file's. Records of before
-    /// that format are read as if they had been written in it.
+    /// The workload as it was lowered; its own format is the workload file's.
     pub workload: RecordedWorkload,
     /// The stages in the order they ran; `stage` in the op log is an index into this list.
     pub stages: Vec<Stage>,
@@ -116,12 +115,10 @@ pub struct Manifest {
     /// Warnings about the trust of the result.
     pub advice: Vec<String>,
     /// Remarks on what the figures mean.
-    #[serde(default)]
     pub notes: Vec<String>,
     /// The first failed operations of each class, with their texts.
     pub first_errors: Vec<FirstError>,
     /// The runs that were merged into this one; empty for a run of its own.
-    #[serde(default)]
     pub merged: Vec<MergedRun>,
     /// Of a part that an agent of a fleet has carried out: what shows that it is the one which the
     /// run's coordinator gave out.
@@ -210,10 +207,10 @@ pub enum RunState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tool {
-    /// Its name.
-    pub name: String,
-    /// Its version.
-    pub version: String,
+    /// Its name; null where merged runs differ in it.
+    pub name: Option<String>,
+    /// Its version; null where that is not known, and where merged runs differ in it.
+    pub version: Option<String>,
     /// The commit that it was built of, as `git describe` names it; null where that is not known.
     pub commit: Option<String>,
     /// The profile of Cargo that it was built with, such as `dist`, `release` or `dev`; absent of
@@ -229,8 +226,8 @@ pub struct Tool {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockInfo {
-    /// Where its time comes from.
-    pub source: String,
+    /// Where its time comes from; null where merged runs differ in it.
+    pub source: Option<String>,
     /// Its smallest step.
     pub resolution_ns: Option<u64>,
 }
@@ -270,7 +267,6 @@ pub struct Stage {
     /// Its name.
     pub name: String,
     /// Which repetition of the stage it is, 0-based.
-    #[serde(default)]
     pub iteration: u32,
     /// Which stage of the workload it is, 0-based, where repeated ones and steps are taken one by
     /// one; absent where it is none of them.
@@ -288,20 +284,16 @@ pub struct Stage {
     /// When its last worker ended; what the recorder did afterwards is not in it.
     pub ended_ns: Option<u64>,
     /// What ended it: the stop rule that held, the user, or a failure.
-    #[serde(default)]
     pub ended_by: Option<EndReason>,
     /// In words and figures why a stop rule held; null where none ended it.
-    #[serde(default)]
     pub ended_because: Option<String>,
     /// How many operations ended in it, failed ones included.
     pub ops_count: Option<u64>,
     /// How many of them failed.
     pub ops_failed_count: Option<u64>,
     /// Bytes moved by the successes.
-    #[serde(default)]
     pub bytes: Option<u64>,
     /// User and system CPU time of the workers and the recorder.
-    #[serde(default)]
     pub cpu_ns: Option<u64>,
     /// The jobs, in the order of their numbers in the op log.
     pub jobs: Vec<StageJob>,
@@ -505,7 +497,6 @@ pub struct Cleanup {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files_removed_count: Option<u64>,
     /// How long that took.
-    #[serde(default)]
     pub took_ns: Option<u64>,
 }
 

@@ -316,7 +316,7 @@ impl Writer<'_> {
             table.row(&name, Tone::Plain, cells);
         }
         self.table(&table);
-        if differences.iter().any(is_open_on_one_side) {
+        if self.comparison.is_open_on_one_side {
             self.out.push('\n');
             self.remark(OPEN_ON_ONE_SIDE);
         }
@@ -455,13 +455,6 @@ impl Writer<'_> {
             }
         }
     }
-}
-
-/// Tells whether the runs of one side are open loops, and those of the other are known not to be.
-fn is_open_on_one_side(difference: &Difference) -> bool {
-    let sides = [&difference.before, &difference.after];
-    let open = sides.map(|values| values.iter().any(|value| value == "open"));
-    difference.name == "loop" && open[0] != open[1] && sides.iter().all(|side| !side.is_empty())
 }
 
 /// Tells whether a metric says something of a kind that another line does not.

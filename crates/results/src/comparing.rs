@@ -5,10 +5,11 @@ use std::path::Path;
 use crate::asked::Asked;
 use crate::error::ResultsError;
 use crate::open::{Origin, Record};
-use crate::parameters::{Parameters, TRANSPORT, merged, parameters, workload};
+use crate::parameters::{Parameters, TRANSPORT, loop_model, merged, parameters, workload};
 use plimsoll_analysis::compare::{
     Comparison, Difference, Margin, RunFigures, compare_within, differing,
 };
+use plimsoll_record::schema::LoopModel;
 use plimsoll_report::format::count;
 use plimsoll_report::html::{Curve, curves};
 use plimsoll_report::{
@@ -58,6 +59,8 @@ pub struct Side {
     parameters: Vec<Parameters>,
     /// The workload of each run of ours, but for its seed and how long it lasted.
     workloads: Vec<(String, Parameters)>,
+    /// What decided when operations started, of each run of which that is known.
+    loops: Vec<LoopModel>,
     /// The runs whose client was the limit, each with the sentence that says so.
     client_limits: Vec<(String, String)>,
     /// What is to be known of records, each sentence with the run it is of.
@@ -83,6 +86,7 @@ impl Side {
         self.curves.push(curves(&report));
         if let Origin::Run { manifest, .. } = &record.origin {
             self.workloads.push((path.display().to_string(), workload(manifest)));
+            self.loops.extend(loop_model(manifest));
             self.refuse_a_mix()?;
         }
         self.parameters.push(match &record.origin {
@@ -126,6 +130,8 @@ impl Side {
             after.forget_rows();
         }
         let mut comparison = compare_within(&self.figures, &after.figures, margin);
+        let open = self.has_open_loop().zip(after.has_open_loop());
+        comparison.is_open_on_one_side = open.is_some_and(|(before, after)| before != after);
         self.client_limits.append(&mut after.client_limits);
         comparison.limit_by_clients(self.client_limits);
         comparison.remarks = self.remarks;
@@ -138,6 +144,11 @@ impl Side {
             comparison.remarks.push(("before and after".to_owned(), sentence.to_owned()));
         }
         (comparison, differences)
+    }
+
+    /// Tells whether a run of it was an open loop; `None` where that is known of none.
+    fn has_open_loop(&self) -> Option<bool> {
+        (!self.loops.is_empty()).then(|| self.loops.contains(&LoopModel::Open))
     }
 
     /// Has figures compared whatever the rows are called.
@@ -275,6 +286,19 @@ mod tests {
         assert_eq!(remarks("sockets"), []);
         let told = remarks("io_uring");
         assert!(told.len() == 1 && told[0].1.contains("--transport sockets"), "{told:?}");
+    }
+
+    #[test]
+    fn an_open_loop_is_told_from_loops_that_are_known_not_to_be() {
+        use LoopModel::{Capped, Closed, Open};
+        let is_told = |before: &[LoopModel], after: &[LoopModel]| {
+            let side = |loops: &[LoopModel]| Side { loops: loops.to_vec(), ..Side::default() };
+            side(before).compare(side(after), Margin::default()).0.is_open_on_one_side
+        };
+        assert!(is_told(&[Closed], &[Open]) && is_told(&[Open], &[Capped, Closed]));
+        assert!(!is_told(&[Capped], &[Closed]) && !is_told(&[Open, Closed], &[Open]));
+        // A record that does not tell is no closed loop.
+        assert!(!is_told(&[Open], &[]));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What the record says of a run, as far as it bears on whether its figures mislead.
 
 use plimsoll_analysis::{CrimeFacts, crimes, host_of, is_loopback};
-use plimsoll_model::{CacheState, EndReason, OpKind, SyncMode};
+use plimsoll_model::{CacheState, EndReason, OpKind, SyncMode, TargetKind};
 use plimsoll_record::schema::{Manifest, Target};
 use plimsoll_report::{
     AdviceLine, LoopModel, Report, RowReport, StageReport, VerificationMode, crime_line, format,
@@ -80,7 +80,7 @@ fn warm_up(row: &RowReport) -> Option<std::time::Duration> {
 }
 
 fn is_store(target: &Target) -> bool {
-    !target.has_directories() && target.kind != "null"
+    !target.has_directories() && target.kind != Some(TargetKind::Null)
 }
 
 fn is_read(kind: OpKind) -> bool {

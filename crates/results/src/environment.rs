@@ -6,7 +6,8 @@ use plimsoll_report::html::Environment;
 
 /// Returns the facts of a run that its HTML report begins with.
 pub fn environment(manifest: &Manifest) -> Environment {
-    let machine = &manifest.machine;
+    let (machine, tool) = (&manifest.machine, &manifest.tool);
+    let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
     let facts = [
         ("machine", machine.hostname.clone()),
         ("kernel", machine.kernel.clone()),
@@ -14,13 +15,13 @@ pub fn environment(manifest: &Manifest) -> Environment {
         ("processor features", joined(&machine.cpu_features)),
         ("cores", machine.cores_count.map(|cores| cores.to_string())),
         ("memory", machine.memory_bytes.map(|bytes| Bytes(bytes).to_string())),
-        ("clock", Some(manifest.clock.source.clone())),
-        ("tool", Some(format!("{} {}", manifest.tool.name, manifest.tool.version))),
-        ("commit", manifest.tool.commit.clone()),
-        ("built for", manifest.tool.built_for.clone()),
-        ("profile", manifest.tool.profile.clone()),
+        ("clock", Some(or_unknown(&manifest.clock.source))),
+        ("tool", Some(format!("{} {}", or_unknown(&tool.name), or_unknown(&tool.version)))),
+        ("commit", tool.commit.clone()),
+        ("built for", tool.built_for.clone()),
+        ("profile", tool.profile.clone()),
         ("bucket", manifest.target.bucket.clone()),
-        ("addressing", manifest.target.lookup.clone()),
+        ("addressing", manifest.target.lookup.map(|lookup| lookup.name().to_owned())),
         ("TLS", manifest.target.tls.map(|tls| if tls { "yes" } else { "no" }.to_owned())),
         ("payload of uploads", manifest.target.payload_signing.clone()),
     ];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use plimsoll_analysis::OpSource;
-use plimsoll_model::{Moment, OpKind, OpRecord, RunId, StageId, StageKind, WallTime};
+use plimsoll_model::{Moment, OpKind, OpRecord, RunId, StageId, StageKind, TargetKind, WallTime};
 use plimsoll_record::MergePart;
 use plimsoll_record::schema::{
     self, Cleanup, CleanupState, ClockInfo, Machine, Manifest, RunSchema, RunState, Target, Tool,
@@ -186,8 +186,8 @@ fn manifest_of_warp(id: &RunId, epoch: WallTime, endpoints: Vec<String>) -> Mani
         state: RunState::Complete,
         state_reason: None,
         tool: Tool {
-            name: "warp".to_owned(),
-            version: "unknown".to_owned(),
+            name: Some("warp".to_owned()),
+            version: None,
             commit: None,
             profile: None,
             built_for: None,
@@ -196,12 +196,12 @@ fn manifest_of_warp(id: &RunId, epoch: WallTime, endpoints: Vec<String>) -> Mani
         started_unix_ns: epoch.as_unix_ns(),
         started_at: epoch.to_string(),
         clock: ClockInfo {
-            source: "wall clock, as recorded by warp".to_owned(),
+            source: Some("wall clock, as recorded by warp".to_owned()),
             resolution_ns: None,
         },
         seed: 0,
         machine: Machine::default(),
-        target: Target::bare("s3", endpoints),
+        target: Target::bare(TargetKind::S3, endpoints),
         more_targets: Vec::new(),
         workload: Value::Null.into(),
         stages: Vec::new(),

@@ -273,7 +273,7 @@ fn is_raw_name(path: &Path) -> bool {
 
 fn of_run(path: &Path, directory: RunDirectory) -> Result<Record, ResultsError> {
     let ReadManifest { mut manifest, has_checksum } = directory.read_manifest_checked()?;
-    let Salvage { log, mut losses, mut has_holes, remarks } = OpLog::salvage(&directory)?;
+    let Salvage { log, mut losses, mut has_holes } = OpLog::salvage(&directory)?;
     let mut log = log.read_by(threads_count());
     let (source, survey) = loop {
         let source = Source::Log(log);
@@ -302,7 +302,6 @@ fn of_run(path: &Path, directory: RunDirectory) -> Result<Record, ResultsError> 
     has_holes |= misses_some;
     let is_whole = losses.is_empty() && !misses_some;
     losses.extend(has_holes.then(|| UNTOLD.to_owned()));
-    losses.extend(remarks);
     if !has_checksum {
         losses.push(
             "run.json has no checksum, as somebody took it out: damage to it would not be seen"

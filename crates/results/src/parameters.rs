@@ -2,7 +2,7 @@
 
 use plimsoll_analysis::compare::Difference;
 use plimsoll_model::{OpKind, StageKind};
-use plimsoll_record::schema::Manifest;
+use plimsoll_record::schema::{LoopModel, Manifest, Stage};
 use plimsoll_report::joined;
 use serde_json::Value;
 
@@ -30,16 +30,15 @@ pub(crate) fn workload(manifest: &Manifest) -> Parameters {
 /// Returns what a run was made with, but for what differs between any two runs.
 pub(crate) fn parameters(manifest: &Manifest) -> Parameters {
     let mut all = Vec::new();
-    let measured = manifest.stages.iter().find(|stage| stage.kind == StageKind::Measure);
-    let schedule =
-        measured.and_then(|stage| stage.jobs.iter().find_map(|job| job.schedule.as_ref()));
+    let schedule = first_measured(manifest)
+        .and_then(|stage| stage.jobs.iter().find_map(|job| job.schedule.as_ref()));
     let mut machine = serde_json::to_value(&manifest.machine).unwrap_or_default();
     if let Some(features) = machine.get_mut("cpu_features") {
         // One row, rather than one for each place in the list.
         *features = manifest.machine.cpu_features.join(" ").into();
     }
     let target = serde_json::json!({
-        "loop": measured.map(|stage| stage.loop_model),
+        "loop": loop_model(manifest),
         "rate": schedule.map(|schedule| joined(&schedule.rates)),
         "tool": manifest.tool.version,
         "profile": manifest.tool.profile,
@@ -56,6 +55,16 @@ pub(crate) fn parameters(manifest: &Manifest) -> Parameters {
     all.retain(|(name, _)| name != "workload.seed");
     all.iter_mut().for_each(|(name, _)| *name = known_as(name));
     all
+}
+
+/// Returns what decided when operations of what was measured first started; `None` where nothing
+/// was measured.
+pub(crate) fn loop_model(manifest: &Manifest) -> Option<LoopModel> {
+    first_measured(manifest).map(|stage| stage.loop_model)
+}
+
+fn first_measured(manifest: &Manifest) -> Option<&Stage> {
+    manifest.stages.iter().find(|stage| stage.kind == StageKind::Measure)
 }
 
 /// Returns what carried the requests of what was measured, as far as that is known; those of a ring

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plimsoll_analysis::RowAnalysis;
 use plimsoll_foreign::warp::raw::ScanEnd;
-use plimsoll_model::{ErrorClass, OpKind, OpRate, RunId, Seed, StageKind, WallTime};
+use plimsoll_model::{ErrorClass, OpKind, OpRate, RunId, Seed, StageKind, TargetKind, WallTime};
 use plimsoll_record::schema::{self, Manifest};
 use plimsoll_report::proof::Certificate;
 use plimsoll_report::{
@@ -96,7 +96,7 @@ impl Record {
         let report = Report::of(&what, epoch, stages);
         Ok(Report {
             verdict: of_lines.or(report.verdict.clone()),
-            tool_version: Some(manifest.tool.version.clone()),
+            tool_version: manifest.tool.version.clone(),
             run_id: Some(RunId::parse(&manifest.run_id).map_err(damaged)?),
             command: typed_again(&manifest.command_line),
             state: state(manifest, &agents, directory)?,
@@ -383,9 +383,9 @@ fn what(manifest: &Manifest, record: &Record, asked: &Asked, analyzed: &[Analyze
 }
 
 fn target(target: &schema::Target, virtual_time: bool) -> TargetReport {
-    let (before, after) = match (&*target.kind, virtual_time) {
-        ("oracle", true) => ("", ", in virtual time"),
-        ("oracle", false) => ("oracle at ", ""),
+    let (before, after) = match (target.kind, virtual_time) {
+        (Some(TargetKind::Oracle), true) => ("", ", in virtual time"),
+        (Some(TargetKind::Oracle), false) => ("oracle at ", ""),
         _ if target.embedded => ("embedded store at ", ""),
         _ => ("", ""),
     };

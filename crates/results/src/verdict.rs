@@ -6,13 +6,11 @@ use plimsoll_analysis::verdict::{
     ClientFacts, DeviceFacts, LinkFacts, LoadFacts, MachineFacts, Paced, QuotaFacts, RowFacts,
     ScheduleFacts, SocketFacts, ThreadFacts, Verdict, judge,
 };
+use plimsoll_model::TargetKind;
 use plimsoll_record::schema::{self, ClientEvidence, Manifest};
 use plimsoll_report::{LoopModel, RowReport};
 
 use crate::clients::ClientStage;
-
-/// The kind of target that is no store.
-const NO_STORE: &str = "null";
 
 /// Returns who was the limit of a stage, whole and in rows of jobs; `None` where nothing was seen
 /// of its clients, and where there was no store.
@@ -22,7 +20,7 @@ pub(crate) fn verdict(
     clients: &[ClientStage<'_>],
     rows: &[RowReport],
 ) -> Option<Verdict> {
-    if manifest.targets().all(|target| target.kind == NO_STORE) {
+    if manifest.targets().all(|target| target.kind == Some(TargetKind::Null)) {
         return None;
     }
     let endpoints: Vec<String> = manifest.endpoints().cloned().collect();

@@ -245,10 +245,9 @@ class Run:
 
     def _check(self, part: Path) -> None:
         is_part_whole = is_whole(_content(part))
-        if is_part_whole is None and "checksum" in self.manifest:
-            # Who writes the one into the manifest writes it into parts too.
-            raise DamagedRecord(f"{part} is damaged: it has lost its checksum")
-        if is_part_whole is False:
+        if is_part_whole is None:
+            raise DamagedRecord(f"{part} is damaged: it has no checksum")
+        if not is_part_whole:
             raise DamagedRecord(f"{part} is damaged: its checksum does not match")
 
 

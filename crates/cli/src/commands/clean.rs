@@ -11,7 +11,7 @@ use plimsoll_driver_file::work_dir::{Leftovers, find, is_alive, sweep};
 use plimsoll_driver_seaweed::{Security, SigningKeys};
 use plimsoll_engine::RunClock;
 use plimsoll_http::Url;
-use plimsoll_model::Clock;
+use plimsoll_model::{Clock, Lookup};
 use plimsoll_record::schema::{Cleanup, CleanupState, Manifest, Target};
 use plimsoll_record::{Lease, RunDirectory};
 use plimsoll_report::format;
@@ -454,10 +454,10 @@ fn store_args(args: &CleanArgs, target: &Target, is_named: bool) -> Result<Store
         host: Some(recorded_hosts(target)),
         tls: target.tls.unwrap_or(false),
         region: target.region.clone(),
-        lookup: match target.lookup.as_deref() {
-            Some("path") => LookupArg::Path,
-            Some("dns") => LookupArg::Dns,
-            _ => LookupArg::Auto,
+        lookup: match target.lookup {
+            Some(Lookup::Path) => LookupArg::Path,
+            Some(Lookup::Dns) => LookupArg::Dns,
+            Some(Lookup::Auto) | None => LookupArg::Auto,
         },
         ..args.store.clone()
     })

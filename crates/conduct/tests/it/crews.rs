@@ -8,7 +8,7 @@ use plimsoll_conduct::{
     RunTime, StageView, Stop, Store,
 };
 use plimsoll_driver::null::NullDriver;
-use plimsoll_model::{Moment, OpKind, OpRecord, RunId, Seed};
+use plimsoll_model::{Moment, OpKind, OpRecord, RunId, Seed, TargetKind};
 use plimsoll_record::schema;
 use plimsoll_record::{OpLog, RunDirectory};
 use plimsoll_workload::Share;
@@ -111,7 +111,7 @@ fn run(place: &Path, crew: Option<Box<dyn Crew>>) -> Seen {
         seed: Seed(11),
         id: RunId::new("divided", time.wall_epoch, 1),
         time,
-        targets: vec![Store::without_admin(NullDriver, "null").into()],
+        targets: vec![Store::without_admin(NullDriver, TargetKind::Null).into()],
         settings: RunSettings::default(),
         content: ContentFrom::Files,
     };

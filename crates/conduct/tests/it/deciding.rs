@@ -9,7 +9,7 @@ use plimsoll_conduct::{
     StageView, Stop, Store,
 };
 use plimsoll_engine::{EngineConfig, StageOutcome};
-use plimsoll_model::{RunId, Seed, StageKind};
+use plimsoll_model::{RunId, Seed, StageKind, TargetKind};
 use plimsoll_oracle::{Behaviour, Script, ScriptedDriver};
 use plimsoll_record::schema::{RunState, Stage};
 use plimsoll_record::{OpLog, RunDirectory};
@@ -102,7 +102,7 @@ fn begin_on(script: &str, workload: &str, place: &Path) -> (BegunRun, Arc<Names>
         seed: Seed(7),
         id,
         time,
-        targets: vec![Store::without_admin(driver, "oracle").into()],
+        targets: vec![Store::without_admin(driver, TargetKind::Oracle).into()],
         settings: RunSettings { engine: CONFIG, ..RunSettings::default() },
         content: ContentFrom::Files,
     };

@@ -10,6 +10,7 @@ use aws_sigv4::http_request::{
 use aws_sigv4::sign::v4;
 use plimsoll_driver::ByteRange;
 use plimsoll_http::Endpoint;
+use plimsoll_model::Lookup;
 use proptest::prelude::*;
 
 use super::*;
@@ -34,7 +35,7 @@ fn request_line(call: &S3Request<'_>) -> String {
     };
     let mut config = sample();
     let in_path = line(&config);
-    config.lookup = crate::Lookup::Dns;
+    config.lookup = Lookup::Dns;
     let in_host = line(&config);
     let without_bucket = in_path.replacen("/examplebucket", "", 1);
     assert!(in_host == without_bucket || in_host == without_bucket.replacen(' ', " /", 1));
@@ -425,7 +426,7 @@ proptest! {
         config.credentials = Credentials::keys("AKID", &secret, session_token.as_deref());
         config.region = Some(region);
         config.wall_epoch = WallTime::from_unix_ns(second * 1_000_000_000);
-        config.lookup = if dns { crate::Lookup::Dns } else { crate::Lookup::Path };
+        config.lookup = if dns { Lookup::Dns } else { Lookup::Path };
         // Only content is followed by its checksum.
         let content = matches!(kind % 19, 0 | 7 | 8 | 13);
         let checksum = options.checksum.filter(|_| content);

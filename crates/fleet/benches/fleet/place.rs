@@ -13,7 +13,7 @@ use plimsoll_driver::null::NullDriver;
 use plimsoll_engine::EngineConfig;
 use plimsoll_fleet::part::Workplace;
 use plimsoll_fleet::wire::ConductDoc;
-use plimsoll_model::{Moment, OpRecord, RunId, Seed, SharedClock, WallTime};
+use plimsoll_model::{Moment, OpRecord, RunId, Seed, SharedClock, TargetKind, WallTime};
 use plimsoll_record::schema::Manifest;
 use plimsoll_record::{OpLog, RunDirectory};
 use plimsoll_workload::Share;
@@ -48,7 +48,7 @@ impl Workplace for Idle {
         _seed: Seed,
         _time: &RunTime,
     ) -> Result<Targets, CallerError> {
-        let null = Store::without_admin(NullDriver, "null").into();
+        let null = Store::without_admin(NullDriver, TargetKind::Null).into();
         Ok(Targets { all: vec![null], ..Targets::default() })
     }
 
@@ -129,7 +129,7 @@ pub(crate) fn begin(place: &Path, stages: &str, clock: &SharedClock) -> Begun {
         seed: Seed(11),
         id,
         time: RunTime { clock: Arc::clone(clock), ..RunTime::machine() },
-        targets: vec![Store::without_admin(NullDriver, "null").into()],
+        targets: vec![Store::without_admin(NullDriver, TargetKind::Null).into()],
         settings: settings(),
         content: ContentFrom::Files,
     };

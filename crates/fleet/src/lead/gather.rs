@@ -572,6 +572,7 @@ impl Lead {
         for (part, agent) in parts.iter().zip(&mut self.agents) {
             let is_there = agent.rows_count.is_some();
             let outcome = part.as_ref().map(|part| part.doc.outcome(part.clock));
+            // Bound: stages of the plan.
             agent.cpu_ns.resize(number, None);
             let is_told = part.as_ref().is_some_and(|part| part.is_told);
             are_told &= is_told || part.is_none();
@@ -604,7 +605,7 @@ mod tests {
     use std::time::Duration;
 
     use plimsoll_conduct::{Opening, RunTime, of_workload};
-    use plimsoll_model::{ErrorClass, OpKind, RunId};
+    use plimsoll_model::{ErrorClass, OpKind, RunId, TargetKind};
     use plimsoll_record::RunFile;
     use plimsoll_record::schema::Target;
 
@@ -688,7 +689,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let time = RunTime::simulated();
         let id = RunId::new("given", time.wall_epoch, 1);
-        let target = Target::bare("null", Vec::new());
+        let target = Target::bare(TargetKind::Null, Vec::new());
         let opening = Opening::of_nobody(&id, target, &time);
         let mut manifest = of_workload(opening, serde_json::Value::Null, 1);
         manifest.receipt = Some("its own".to_owned());

@@ -13,7 +13,7 @@ use plimsoll_fleet::fabric::{Address, Fabric, FabricError, Kept, Space};
 use plimsoll_fleet::nats::Nats;
 use plimsoll_fleet::protocol::AgentId;
 use plimsoll_fleet::token::Token;
-use plimsoll_model::{JobId, Moment, OpRecord, RunId, StageId, WallTime, WorkerId};
+use plimsoll_model::{JobId, Moment, OpRecord, RunId, StageId, TargetKind, WallTime, WorkerId};
 use plimsoll_record::{OpLog, OpLogWriter, Receiving, RunDirectory};
 use serde_json::{Value, json};
 
@@ -156,7 +156,7 @@ fn forged(bytes: &[u8], change: &dyn Fn(&mut OpRecord)) -> Vec<u8> {
 }
 
 fn null() -> Store {
-    Store::without_admin(NullDriver, "null")
+    Store::without_admin(NullDriver, TargetKind::Null)
 }
 
 /// What an agent tells and hands in that may stop nobody else, each with what it is.

@@ -14,7 +14,7 @@ use plimsoll_fleet::broker::{Broker, TokenRules, local_fleet};
 use plimsoll_fleet::fabric::{Address, Fabric, FabricError, Kept, Space};
 use plimsoll_fleet::nats::{Nats, Side};
 use plimsoll_fleet::protocol::AgentId;
-use plimsoll_model::{OpKind, OpRecord};
+use plimsoll_model::{OpKind, OpRecord, TargetKind};
 use plimsoll_record::schema::RunState;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -233,7 +233,7 @@ stages:
 ";
     let place = tempfile::tempdir().unwrap();
     let Some(mut broker) = broker(place.path(), 4) else { return };
-    let null = || Store::without_admin(NullDriver, "null");
+    let null = || Store::without_admin(NullDriver, TargetKind::Null);
     let at = |name: &str| place.path().join(name);
     let (run, heard) = begin_on(&at("alone"), WORKLOAD, null(), RunTime::machine());
     let alone = end(run, &heard);

@@ -25,7 +25,7 @@ use plimsoll_fleet::protocol::AgentId;
 use plimsoll_fleet::roll::{Call, Recruit, call_roll};
 use plimsoll_fleet::station::{Identity, Input};
 use plimsoll_fleet::wire::ConductDoc;
-use plimsoll_model::{Clock, Moment, OpRecord, RunId, Seed, SharedClock, WallTime};
+use plimsoll_model::{Clock, Moment, OpRecord, RunId, Seed, SharedClock, TargetKind, WallTime};
 use plimsoll_oracle::{Behaviour, Script, ScriptedDriver};
 use plimsoll_record::schema::{Manifest, RunState};
 use plimsoll_record::{OpLog, RunDirectory};
@@ -171,8 +171,10 @@ impl Workplace for Simulated {
     ) -> Result<Targets, CallerError> {
         assert_eq!(access, ACCESS);
         let target = match &self.on {
-            On::Store(store) => Store::without_admin(store.beside(behaviour()), "oracle").into(),
-            On::Null => Store::without_admin(NullDriver, "null").into(),
+            On::Store(store) => {
+                Store::without_admin(store.beside(behaviour()), TargetKind::Oracle).into()
+            }
+            On::Null => Store::without_admin(NullDriver, TargetKind::Null).into(),
             On::Files => Target::Files(FilesOn::Machine),
         };
         Ok(Targets { all: vec![target], ..Targets::default() })
@@ -311,7 +313,7 @@ pub(crate) fn begin(
     workload: &str,
     store: &ScriptedDriver,
 ) -> (BegunRun, Arc<Heard>) {
-    let store = Store::without_admin(store.clone(), "oracle");
+    let store = Store::without_admin(store.clone(), TargetKind::Oracle);
     begin_on(place, workload, store, RunTime::simulated())
 }
 
@@ -469,7 +471,7 @@ fn a_fleet_does_what_one_process_does_bit_for_bit() {
     let place = tempfile::tempdir().unwrap();
     let (workload, content) = with_content(&place.path().join("letters"));
     let begin = |place: &Path, driver: &ScriptedDriver| {
-        let driver = Store::without_admin(driver.clone(), "oracle");
+        let driver = Store::without_admin(driver.clone(), TargetKind::Oracle);
         let content = ContentFrom::Here(content.clone());
         begin_of(place, &workload, driver, RunTime::simulated(), content)
     };
@@ -649,7 +651,7 @@ stages:
     let place = tempfile::tempdir().unwrap();
     let fleet = Fleet::new(place.path(), &On::Null, &[1, 1, 1, 1]);
     let time = RunTime::machine();
-    let null = Store::without_admin(NullDriver, "null");
+    let null = Store::without_admin(NullDriver, TargetKind::Null);
     let (mut run, heard) = begin_on(&place.path().join("run"), WORKLOAD, null, time);
     fleet.direct(&mut run).unwrap();
     let seen = end(run, &heard);

@@ -54,7 +54,7 @@ fn of_part<E>(at: usize, part: &MergePart<'_, E>) -> Vec<Client> {
 }
 
 fn alone(part: usize, manifest: &Manifest, workers_count: u32) -> Client {
-    let is_foreign = manifest.tool.name == FOREIGN_TOOL;
+    let is_foreign = manifest.tool.name.as_deref() == Some(FOREIGN_TOOL);
     let workload = manifest.workload.to_value();
     Client {
         part,

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::clients::Client;
 use super::stages::Column;
-use super::{MergePart, UNKNOWN, WORKLOAD_SEED, WORKLOAD_VERSION};
+use super::{MergePart, WORKLOAD_SEED, WORKLOAD_VERSION};
 use crate::schema::{ClockInfo, FilesTarget, Machine, Manifest, Stage};
 use plimsoll_model::StageKind;
 
@@ -34,11 +34,11 @@ pub(super) fn leave_out_differences<E>(
         )+};
     }
     unknown_where_different! {
-        "tool": tool.name = UNKNOWN.to_owned();
-        "tool version": tool.version = UNKNOWN.to_owned();
-        "clock": clock = ClockInfo { source: UNKNOWN.to_owned(), resolution_ns: None };
+        "tool": tool.name = None;
+        "tool version": tool.version = None;
+        "clock": clock = ClockInfo { source: None, resolution_ns: None };
         "machine": machine = Machine::default();
-        "kind of target": target.kind = UNKNOWN.to_owned();
+        "kind of target": target.kind = None;
         "bucket": target.bucket = None;
         "region": target.region = None;
         "addressing": target.lookup = None;

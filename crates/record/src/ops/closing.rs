@@ -19,10 +19,6 @@ impl RunDirectory {
         for number in Found::of(self)?.open {
             let (open, name) = (open_name(number), part_name(number));
             let saved = match Part::saved(&ops, number) {
-                Ok(Some(part)) if part.checksum.is_none() => {
-                    losses.push(format!("{open} has no checksum: its operations are not counted"));
-                    continue;
-                }
                 Ok(saved) => saved,
                 Err(damage @ RecordError::Damaged { .. }) => {
                     losses.push(format!("{damage}: its operations are not counted"));

@@ -34,8 +34,8 @@ pub(super) struct Part {
     pub(super) run_id: String,
     /// In the order of their ids.
     pub(super) endpoints: Vec<String>,
-    /// Its checksum, which fits; `None` where it has none.
-    pub(super) checksum: Option<[u8; DIGITS_COUNT]>,
+    /// Its checksum, which fits.
+    pub(super) checksum: [u8; DIGITS_COUNT],
 }
 
 impl Part {
@@ -79,6 +79,10 @@ impl Part {
     }
 
     fn of(bytes: Bytes, path: &Path) -> Result<Self, RecordError> {
+        // What a killed run saved of a part has one too: `OpLogWriter` seals each tail.
+        let Some(checksum) = Seal::digits(&bytes) else {
+            return Err(RecordError::damaged(path, "it has no checksum"));
+        };
         if Seal::of(&bytes) == Seal::Broken {
             return Err(RecordError::damaged(path, Seal::BROKEN));
         }
@@ -92,7 +96,6 @@ impl Part {
         check_columns(&footer)
             .and_then(|()| check_sizes(&bytes, &footer))
             .map_err(|reason| RecordError::damaged(path, reason))?;
-        let checksum = Seal::digits(&bytes);
         Ok(Self { bytes: Arc::new(bytes), footer, run_id, endpoints, checksum })
     }
 

@@ -15,7 +15,7 @@ use super::part::{Part, guarded};
 use super::{is_closed, open_name, part_name, part_number, unsaved};
 use crate::folder::Folder;
 use crate::seal::DIGITS_COUNT;
-use crate::{ReadManifest, RecordError, RunDirectory};
+use crate::{RecordError, RunDirectory};
 
 /// How many parts of which the same is to be said are named.
 const PARTS_NAMED_MAX: usize = 8;
@@ -29,8 +29,6 @@ pub struct OpLog {
     unfinished: usize,
     /// The run that every part must be of, as far as a manifest names it.
     run_id: Option<String>,
-    /// Whether a part without a checksum is none of this log.
-    sealed_only: bool,
     threads_max: usize,
 }
 
@@ -52,13 +50,10 @@ pub struct Salvage {
     pub losses: Vec<String>,
     /// Whether parts in the midst of it cannot, and not only what a run did last that was killed.
     pub has_holes: bool,
-    /// What is to be known of what can, a sentence each.
-    pub remarks: Vec<String>,
 }
 
 impl OpLog {
-    /// Returns the op log of the run in `directory`, as this version writes it: with a checksum in
-    /// each part.
+    /// Returns the op log of the run in `directory`.
     ///
     /// Fails when a part before others is missing, unless an unfinished part stands in its place.
     pub fn open(directory: &RunDirectory) -> Result<Self, RecordError> {
@@ -67,16 +62,9 @@ impl OpLog {
         if let Some(gap) = found.missing().first() {
             return Err(RecordError::Missing { path: ops.path_of(&part_name(gap.first)) });
         }
-        let run_id = manifest_of(directory)?.map(|read| read.manifest.run_id);
+        let run_id = run_id_of(directory)?;
         let parts = found.closed.iter().copied().map(PartPlace::Closed).collect();
-        Ok(Self {
-            ops,
-            parts,
-            unfinished: found.open.len(),
-            run_id,
-            sealed_only: true,
-            threads_max: 1,
-        })
+        Ok(Self { ops, parts, unfinished: found.open.len(), run_id, threads_max: 1 })
     }
 
     /// Returns what is left of the op log of the run in `directory`, of parts that were never
@@ -90,15 +78,9 @@ impl OpLog {
             closed.chain(found.open.iter().copied().map(PartPlace::Saved)).collect();
         parts.sort_by_key(|part| part.number());
         let ops = directory.ops()?;
-        let read = manifest_of(directory)?;
-        let mut seen = Seen {
-            all_sealed: read.as_ref().is_some_and(|read| read.has_checksum),
-            ..Seen::default()
-        };
-        let run_id = read.map(|read| read.manifest.run_id);
-        let unfinished = found.open.len();
-        let (sealed_only, threads_max) = (false, 1);
-        let mut log = Self { ops, parts, unfinished, run_id, sealed_only, threads_max };
+        let run_id = run_id_of(directory)?;
+        let mut log = Self { ops, parts, unfinished: found.open.len(), run_id, threads_max: 1 };
+        let mut seen = Seen::default();
         let (mut unsaved, mut damages) = (Vec::new(), Vec::new());
         for place in log.parts.clone() {
             let path = log.ops.path_of(&place.name());
@@ -129,15 +111,7 @@ impl OpLog {
         let missing = found.losses();
         let has_holes = !missing.is_empty() || !damages.is_empty();
         let losses = missing.into_iter().chain(unsaved).chain(first_of(damages)).collect();
-        let unsealed = seen.unsealed;
-        let remarks = (unsealed > 0).then(|| {
-            format!(
-                "{unsealed} of {} parts of the op log have no checksum, as older versions of \
-                 plimsoll wrote them: damage to them would not be seen",
-                log.parts.len()
-            )
-        });
-        Ok(Salvage { log, losses, has_holes, remarks: remarks.into_iter().collect() })
+        Ok(Salvage { log, losses, has_holes })
     }
 
     /// Leaves a part out of further scans, and returns the sentence that says so.
@@ -195,18 +169,14 @@ impl OpLog {
     }
 
     /// Hands of every operation its outline to one of `visits`, as [`Self::scan_apart`] does all of
-    /// it. Nothing else is decoded of a part that its checksum vouches for; of another one all is,
-    /// so that damage to any of its columns shows here.
+    /// it. Nothing else is decoded: damage to the other columns shows by the checksum of the part.
     pub fn scan_outlines(
         &self,
         visits: &mut [&mut Visit<'_, OpOutline>],
     ) -> Result<u64, RecordError> {
         self.share(visits, |place, visit: &mut Visit<'_, OpOutline>| {
             let (part, path) = self.part_at(place)?;
-            match part.checksum {
-                Some(_) => scan_part::<Outlines<'_>>(&part, &path, visit),
-                None => scan_part::<Decoded<'_>>(&part, &path, &mut |op| visit(&op.outline())),
-            }
+            scan_part::<Outlines<'_>>(&part, &path, visit)
         })
     }
 
@@ -273,9 +243,6 @@ impl OpLog {
         let path = self.ops.path_of(&place.name());
         match self.read(place)? {
             None => Err(RecordError::Missing { path }),
-            Some(part) if self.sealed_only && part.checksum.is_none() => {
-                Err(RecordError::damaged(&path, "it has no checksum"))
-            }
             Some(part) => Ok((part, path)),
         }
     }
@@ -328,26 +295,16 @@ impl PartPlace {
 /// What parts say of each other, each of which is sound by itself.
 #[derive(Default)]
 struct Seen {
-    /// Whether all of them have a checksum, as run.json has one: no version wrote one without the
-    /// other.
-    all_sealed: bool,
     /// By their checksums.
     places: HashMap<[u8; DIGITS_COUNT], PartPlace>,
     /// The numbers of those that are copies of others.
     copies: BTreeSet<u32>,
-    /// How many have none.
-    unsealed: usize,
 }
 
 impl Seen {
     /// Returns why the next part is none of the log, if it is not.
     fn refuse(&mut self, place: PartPlace, part: &Part, path: &Path) -> Option<RecordError> {
-        let Some(checksum) = part.checksum else {
-            self.unsealed += usize::from(!self.all_sealed);
-            let reason = "it has no checksum, and run.json has one";
-            return self.all_sealed.then(|| RecordError::damaged(path, reason));
-        };
-        match self.places.entry(checksum) {
+        match self.places.entry(part.checksum) {
             Entry::Occupied(first) => {
                 self.copies.insert(place.number());
                 let reason = format!("it is a copy of {}", first.get().name());
@@ -361,10 +318,10 @@ impl Seen {
     }
 }
 
-/// Returns the manifest of the run in `directory`; `None` where there is none.
-fn manifest_of(directory: &RunDirectory) -> Result<Option<ReadManifest>, RecordError> {
-    match directory.read_manifest_checked() {
-        Ok(read) => Ok(Some(read)),
+/// Returns the id of the run in `directory`; `None` where it has no manifest.
+fn run_id_of(directory: &RunDirectory) -> Result<Option<String>, RecordError> {
+    match directory.read_manifest() {
+        Ok(manifest) => Ok(Some(manifest.run_id)),
         Err(RecordError::Missing { .. }) => Ok(None),
         Err(error) => Err(error),
     }

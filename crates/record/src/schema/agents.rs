@@ -31,7 +31,6 @@ pub struct Agent {
     pub rows_count: Option<u64>,
     /// Processor time of its worker threads and its recorder, stage by stage; null where it took
     /// no part in a stage.
-    #[serde(default)]
     pub cpu_ns: Vec<Option<u64>>,
     /// What its part shows that it is the one which it was given; null where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

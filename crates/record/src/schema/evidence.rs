@@ -132,7 +132,6 @@ pub struct SocketsEvidence {
     /// How many were made.
     pub opened_count: u64,
     /// How many requests went through an `io_uring`; all others went over sockets.
-    #[serde(default)]
     pub io_uring_requests_count: u64,
     /// How many were looked at; all the rest of these figures are of them.
     pub seen_count: u64,

@@ -14,14 +14,11 @@ pub struct FilesStage {
     /// What the whole process used while the stage lasted.
     pub usage: Option<ProcessUsage>,
     /// Bytes that all jobs read and that could not be checked, as the run never wrote them.
-    #[serde(default)]
     pub unverified_bytes: Option<u64>,
     /// The longest time in which a thread with operations under way did not look at what has
     /// ended: no end is stamped later than it was by more. Null where nothing was waited for.
-    #[serde(default)]
     pub look_gap_max_ns: Option<u64>,
     /// How many operations were seen to end after a gap of more than half of their service time.
-    #[serde(default)]
     pub uncertain_count: Option<u64>,
 }
 

@@ -55,26 +55,20 @@ pub struct StageJob {
     pub verification: Option<Verification>,
     /// Bytes that it read and that could not be checked, as the run never wrote them; null where
     /// they are not known of the job by itself.
-    #[serde(default)]
     pub unverified_bytes: Option<u64>,
     /// How many of its reads could not be checked, as what they should hold is unknown; absent for
     /// none.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub unchecked_count: u64,
     /// How many of its operations ended, failed ones included.
-    #[serde(default)]
     pub ops_count: Option<u64>,
     /// How many of them failed.
-    #[serde(default)]
     pub ops_failed_count: Option<u64>,
     /// Bytes moved by its successes.
-    #[serde(default)]
     pub bytes: Option<u64>,
     /// The first of the addresses of its target, an index into all of them.
-    #[serde(default)]
     pub endpoint_first: u16,
     /// How many addresses its target has.
-    #[serde(default)]
     pub endpoints_count: u16,
 }
 

@@ -45,7 +45,6 @@ pub struct MergedStage {
     /// When the run's last worker ended it.
     pub ended_ns: Option<u64>,
     /// What ended it.
-    #[serde(default)]
     pub ended_by: Option<EndReason>,
     /// The workers that the run gave each of its jobs, in their order.
     pub jobs: Vec<MergedJob>,

@@ -1,5 +1,6 @@
 //! What the load of a run was put on.
 
+use plimsoll_model::{Lookup, TargetKind};
 use serde::{Deserialize, Serialize};
 
 use super::is_false;
@@ -8,9 +9,8 @@ use super::is_false;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Target {
-    /// Its kind: `s3`, `seaweedfs`, `seaweedfs-filer`, `swift`, `file`, `oracle` (scripted, in
-    /// virtual time or embedded) or `null`.
-    pub kind: String,
+    /// Its kind; null where merged runs differ in it.
+    pub kind: Option<TargetKind>,
     /// Its addresses, in the order of their ids.
     pub endpoints: Vec<String>,
     /// The bucket, the container, the collection, or the directory of a filer without its first
@@ -20,8 +20,8 @@ pub struct Target {
     pub prefix: Option<String>,
     /// The region requests are signed for.
     pub region: Option<String>,
-    /// How the bucket is addressed: `path` or `dns`.
-    pub lookup: Option<String>,
+    /// How the bucket is addressed.
+    pub lookup: Option<Lookup>,
     /// Whether connections are encrypted.
     pub tls: Option<bool>,
     /// How payloads are signed.
@@ -52,31 +52,24 @@ pub struct FilesTarget {
     pub free_bytes: Option<u64>,
 }
 
-/// The kind of a SeaweedFS by its own protocol.
-pub const SEAWEEDFS: &str = "seaweedfs";
-/// The kind of a SeaweedFS that is reached by its filers.
-pub const SEAWEEDFS_FILER: &str = "seaweedfs-filer";
-/// The kind of an object store that speaks Swift.
-pub const SWIFT: &str = "swift";
-
 impl Target {
     /// Tells whether it has collections instead of buckets, and names files by itself.
     pub fn has_collections(&self) -> bool {
-        self.kind == SEAWEEDFS
+        self.kind == Some(TargetKind::Seaweedfs)
     }
 
     /// Tells whether it has directories instead of buckets.
     pub fn has_directories(&self) -> bool {
-        self.kind == SEAWEEDFS_FILER
+        self.kind == Some(TargetKind::SeaweedfsFiler)
     }
 
     /// Returns what its bucket, collection or directory is called, before its name.
     pub fn root_word(&self) -> &'static str {
-        match () {
-            () if self.has_collections() => "collection",
-            () if self.has_directories() => "directory",
-            () if self.kind == SWIFT => "container",
-            () => "bucket",
+        match self.kind {
+            Some(TargetKind::Seaweedfs) => "collection",
+            Some(TargetKind::SeaweedfsFiler) => "directory",
+            Some(TargetKind::Swift) => "container",
+            _ => "bucket",
         }
     }
 
@@ -85,10 +78,10 @@ impl Target {
         if self.has_directories() { format!("/{bucket}") } else { bucket.to_owned() }
     }
 
-    /// Returns a target of which nothing but its addresses is known.
-    pub fn bare(kind: &str, endpoints: Vec<String>) -> Self {
+    /// Returns a target of which nothing but its kind and its addresses is known.
+    pub fn bare(kind: TargetKind, endpoints: Vec<String>) -> Self {
         Self {
-            kind: kind.to_owned(),
+            kind: Some(kind),
             endpoints,
             bucket: None,
             prefix: None,

@@ -14,8 +14,8 @@ mod salvage;
 mod summary;
 
 use plimsoll_model::{
-    EndReason, EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpRecord, RunId, StageId,
-    StageKind, WallTime, WorkerId,
+    EndReason, EndpointId, ErrorClass, JobId, Lookup, Moment, ObjectId, OpKind, OpRecord, RunId,
+    StageId, StageKind, TargetKind, WallTime, WorkerId,
 };
 use plimsoll_record::schema::{
     self, Cleanup, CleanupState, ClockInfo, FirstError, LoopModel, Machine, MergedJob, MergedRun,
@@ -37,8 +37,8 @@ fn manifest() -> Manifest {
         state: RunState::Running,
         state_reason: None,
         tool: Tool {
-            name: "plimsoll".to_owned(),
-            version: "0.1.0".to_owned(),
+            name: Some("plimsoll".to_owned()),
+            version: Some("0.1.0".to_owned()),
             commit: None,
             profile: None,
             built_for: None,
@@ -46,16 +46,16 @@ fn manifest() -> Manifest {
         command_line: vec!["plimsoll".to_owned(), "s3".to_owned(), "get".to_owned()],
         started_unix_ns: EPOCH.as_unix_ns(),
         started_at: EPOCH.to_string(),
-        clock: ClockInfo { source: "virtual".to_owned(), resolution_ns: None },
+        clock: ClockInfo { source: Some("virtual".to_owned()), resolution_ns: None },
         seed: u64::MAX,
         machine: Machine { cores_count: Some(2), ..Machine::default() },
         target: Target {
-            kind: "s3".to_owned(),
+            kind: Some(TargetKind::S3),
             endpoints: endpoints(),
             bucket: Some("bench".to_owned()),
             prefix: Some("plimsoll/".to_owned()),
             region: None,
-            lookup: Some("path".to_owned()),
+            lookup: Some(Lookup::Path),
             tls: Some(false),
             payload_signing: Some("unsigned".to_owned()),
             embedded: false,
@@ -190,18 +190,17 @@ fn seal_anew(bytes: &mut [u8]) {
     bytes[at..at + 16].copy_from_slice(digits.as_bytes());
 }
 
-/// Takes the mark of its checksum from a part, as older versions wrote none; returns where it was.
-fn unseal(bytes: &mut [u8]) -> usize {
+/// Takes the mark of its checksum from a part.
+fn unseal(bytes: &mut [u8]) {
     let at = mark_at(bytes);
     bytes[at] = b'-';
-    at
 }
 
 fn mark_at(bytes: &[u8]) -> usize {
     bytes.windows(MARK.len()).rposition(|window| window == MARK.as_bytes()).unwrap()
 }
 
-/// Returns a document without its checksum, as older versions wrote it.
+/// Returns a document without its checksum, as it is edited.
 fn without_checksum(text: &str) -> String {
     let at = text.rfind(",\n  \"checksum\"").unwrap();
     format!("{}\n}}\n", &text[..at])

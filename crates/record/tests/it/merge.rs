@@ -10,7 +10,7 @@ use std::path::Path;
 
 use plimsoll_model::{
     EndReason, EndpointId, Moment, ObjectId, OpKind, OpRecord, RunId, SeriesKey, StageId,
-    StageKind, WallTime, WorkerId, WrongKind,
+    StageKind, TargetKind, WallTime, WorkerId, WrongKind,
 };
 use plimsoll_record::schema::{
     FilesTarget, LoopModel, RunState, Schedule, ScrapedPage, Stage, StageJob, Target, WrongCount,
@@ -136,7 +136,7 @@ fn each_target_of_files_is_united() {
         manifest.more_targets = vec![Target {
             prefix: Some("plimsoll".to_owned()),
             files: Some(files),
-            ..Target::bare("file", vec!["/data".to_owned()])
+            ..Target::bare(TargetKind::File, vec!["/data".to_owned()])
         }];
         merge_part(manifest, vec![get(1, 0, 30_000)], 1)
     };
@@ -374,7 +374,7 @@ fn what_the_parts_differ_in_is_not_claimed_of_the_whole() {
     let differing = |turned: bool| {
         let mut parts = alike();
         let other = &mut parts[1].manifest;
-        other.tool.version = "0.2.0".to_owned();
+        other.tool.version = Some("0.2.0".to_owned());
         other.seed -= 1;
         let mut workload = other.workload.to_value();
         workload["seed"] = other.seed.into();
@@ -390,7 +390,8 @@ fn what_the_parts_differ_in_is_not_claimed_of_the_whole() {
     let turned = merged(differing(true), &path("turned")).unwrap();
     assert_eq!(file(&directory, "run.json"), file(&turned, "run.json"));
     let whole = directory.read_manifest().unwrap();
-    assert_eq!((&*whole.tool.name, &*whole.tool.version), ("plimsoll", "unknown"));
+    let tool = (whole.tool.name.as_deref(), whole.tool.version.as_deref());
+    assert_eq!(tool, (Some("plimsoll"), None));
     let left = serde_json::json!({
         "schema": null,
         "seed": own.seed,
@@ -502,7 +503,7 @@ fn a_store_and_files_stay_apart_on_other_hosts() {
             file_system: Some("ext4".to_owned()),
             ..FilesTarget::default()
         };
-        let target = Target::bare("file", vec![directory.to_owned()]);
+        let target = Target::bare(TargetKind::File, vec![directory.to_owned()]);
         manifest.more_targets = vec![Target { files: Some(files), ..target }];
         let job = |name: &str, first| StageJob {
             endpoint_first: first,

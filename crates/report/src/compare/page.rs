@@ -5,8 +5,8 @@ use plimsoll_analysis::compare::{Comparison, Difference, KindComparison, Presenc
 use super::figure::{figure, percent_signed, percent_spread};
 use super::headline::headline;
 use super::{
-    NO_VERDICT, OPEN_ON_ONE_SIDE, change_text, is_open_on_one_side, is_shown, label, place_name,
-    too_few_runs, verdict_text, warnings, word,
+    NO_VERDICT, OPEN_ON_ONE_SIDE, change_text, is_shown, label, place_name, too_few_runs,
+    verdict_text, warnings, word,
 };
 use crate::format::{UNKNOWN, known};
 use crate::html::{CELL_CHARS_MAX, TEXT_CHARS_MAX, cut, cut_name, escaped, sentence};
@@ -109,7 +109,7 @@ pub(crate) fn notes(comparison: &Comparison) -> String {
 }
 
 /// Returns the parameters that differ.
-pub(crate) fn parameters(differences: &[Difference]) -> String {
+pub(crate) fn parameters(comparison: &Comparison, differences: &[Difference]) -> String {
     if differences.is_empty() {
         return "<p>The same, as far as they are known.</p>\n".to_owned();
     }
@@ -126,7 +126,7 @@ pub(crate) fn parameters(differences: &[Difference]) -> String {
         "<div class=\"table\"><table>\n<thead><tr><th></th><th>before</th><th>after</th></tr></thead>\
          \n<tbody>\n{rows}</tbody>\n</table></div>\n"
     );
-    if differences.iter().any(is_open_on_one_side) {
+    if comparison.is_open_on_one_side {
         html += &format!("<p class=\"bad\">{OPEN_ON_ONE_SIDE}</p>\n");
     }
     html

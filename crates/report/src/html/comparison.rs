@@ -96,7 +96,8 @@ pub fn comparison(
         let content = page::table(kind) + &grouped(&figures);
         body += &section(&id, &escaped(&page::title(kind)), &content);
     }
-    body += &section("parameters", "Parameters that differ", &page::parameters(differences));
+    let parameters = page::parameters(comparison, differences);
+    body += &section("parameters", "Parameters that differ", &parameters);
     let mut notes = page::notes(comparison);
     if live.is_full() {
         let note = "The charts of the last kinds are left out to keep the file small.";
