@@ -57,7 +57,7 @@ struct Context<'a> {
     sets: Vec<Set>,
 }
 
-/// Whether members must be there when they are used, and results can be told apart.
+/// Whether members must be there when they are used, and leave is asked for what is changed.
 #[derive(Clone, Copy)]
 enum Uses {
     Checked,
@@ -70,7 +70,7 @@ impl WorkloadFile {
         self.check_with(Uses::Checked)
     }
 
-    /// Returns what a workload meant that has run: older ones used members that nothing had made.
+    /// Returns what a workload meant that has run: what is asked for before a run is not again.
     pub fn recorded(&self) -> Result<Plan, InvalidField> {
         self.check_with(Uses::Recorded)
     }
