@@ -10,7 +10,6 @@ mod buckets;
 mod glob;
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -23,7 +22,6 @@ use plimsoll_workload::plan::{
 
 pub(crate) use self::buckets::{buckets_of, listed};
 pub use self::glob::BucketGlob;
-use crate::output::check_own;
 use crate::{ConductError, Observer, RunAdmin, RunTime, Runner, Stop, Target, Targets};
 
 /// How long stores are asked whose buckets a plan would change, before it runs.
@@ -72,7 +70,6 @@ impl Permit {
             let set = placed.plan.set(wanted.set);
             let is_named = matches!(set.members, Members::Named(_));
             if !is_named && asked.insert((wanted.set, wanted.change)) {
-                check_files(set)?;
                 let what = what_is_done(placed, targets, wanted.set);
                 ask(&what, consent, bucket_of(set, targets), observer)?;
             }
@@ -91,17 +88,6 @@ impl Permit {
     pub(crate) fn promised(&self) -> &BTreeSet<(TargetIndex, String)> {
         &self.promised
     }
-}
-
-/// Refuses files in whose place another user has put a link: leave is given to what is named.
-fn check_files(set: &plan::Set) -> Result<(), ConductError> {
-    let Members::Files(Files { names: FileNames::Paths(paths), .. }) = &set.members else {
-        return Ok(());
-    };
-    paths.iter().try_for_each(|path| {
-        let refused = |error| ConductError::Refused(format!("{path}: {error}"));
-        check_own(Path::new(path)).map_err(refused)
-    })
 }
 
 /// Returns existing buckets that a plan would change, that no run of plimsoll made and that no

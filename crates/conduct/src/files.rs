@@ -4,7 +4,7 @@
 mod check;
 mod limits;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -73,8 +73,8 @@ pub struct FilesRun {
     work_dirs: Vec<Arc<WorkDir>>,
     /// Files that are there.
     made: HashSet<u32>,
-    /// Claims on the devices that are written, until the run is over.
-    _held: Vec<Held>,
+    /// What was there and is written; devices are claimed until the run is over.
+    held: Arc<HashMap<PathBuf, Held>>,
     /// What the process had used, and how many bytes had not been verified, when the stage began.
     before: (ProcessUsage, u64),
 }
@@ -98,7 +98,7 @@ impl FilesRun {
         let share = settings.part.map_or(Share::WHOLE, |part| part.share);
         let held = match on {
             FilesOn::Machine => check::check(&plan, &config, share, &settings.allowed)?,
-            FilesOn::Null | FilesOn::Scripted(_) | FilesOn::Agents => Vec::new(),
+            FilesOn::Null | FilesOn::Scripted(_) | FilesOn::Agents => HashMap::new(),
         };
         let mut files = Self {
             plan,
@@ -110,7 +110,7 @@ impl FilesRun {
             endpoints: String::new(),
             work_dirs: Vec::new(),
             made: HashSet::new(),
-            _held: held,
+            held: Arc::new(held),
             before: (ProcessUsage::default(), 0),
         };
         let is_on_files = |job: &&Job| job.is_on_files(&files.plan.plan);
@@ -144,7 +144,7 @@ impl FilesRun {
     /// Returns what opens the files of this machine.
     pub(crate) fn driver(&self) -> FilesDriver {
         let driver = FilesDriver::new(&*self.endpoints).within(self.work_dirs.clone());
-        driver.allowing(self.settings.allowed.clone())
+        driver.allowing(self.settings.allowed.clone()).holding(Arc::clone(&self.held))
     }
 
     /// Makes the run's own directories, one in each that it was given.

@@ -25,6 +25,7 @@ mod manifest;
 mod observer;
 mod opening;
 pub mod output;
+mod own_path;
 mod plan_work;
 mod probes;
 mod process;

@@ -1,14 +1,16 @@
 //! A file that somebody asked for by name: written whole or not at all, and never over another one
 //! unless that is asked for too. `-` is the standard output.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use plimsoll_record::exposure::check_owner;
+use rustix::fs::OFlags;
 use tempfile::{NamedTempFile, TempDir};
 use thiserror::Error;
+
+use crate::own_path::OwnPath;
 
 /// What new files may be, less what the umask takes.
 const MODE: u32 = 0o666;
@@ -78,7 +80,7 @@ pub struct NewFile(Kind);
 
 enum Kind {
     /// Gets its name when it is whole.
-    Whole { file: NamedTempFile, name: PathBuf, overwrite: bool },
+    Whole { file: NamedTempFile, place: OwnPath, overwrite: bool },
     /// A pipe, a device, or what a descriptor leads to: nothing there is replaced.
     Stream(File),
     /// The standard output.
@@ -110,43 +112,44 @@ impl Named<'_> {
 
     /// Refuses a file that is there and is not to be replaced; to be asked before long work.
     pub fn check(&self) -> Result<()> {
+        if self.is_stdout() { Ok(()) } else { self.find().map(drop) }
+    }
+
+    /// Returns where it is to be, and what is there, which may be replaced.
+    fn find(&self) -> Result<(OwnPath, Option<Metadata>)> {
         let Self { name, path, overwrite: Overwrite { given, flag } } = *self;
-        let of_descriptor = self.is_stdout() || is_of_descriptor(path);
-        if !given && !of_descriptor && fs::metadata(path).is_ok_and(|there| there.is_file()) {
-            return Err(OutputError::Exists { name, path: path.to_owned(), flag });
+        let found = || {
+            let place = OwnPath::walk(path)?;
+            let there = place.found()?;
+            let is_kept =
+                there.as_ref().is_some_and(Metadata::is_file) && !place.is_of_process()?;
+            Ok((place, there, is_kept && !given))
+        };
+        match found().map_err(|source| self.failed(source))? {
+            (.., true) => Err(OutputError::Exists { name, path: path.to_owned(), flag }),
+            (place, there, false) => Ok((place, there)),
         }
-        Ok(())
     }
 
     /// Begins to write.
     pub fn create(self) -> Result<NewFile> {
-        let Self { path, overwrite, .. } = self;
         if self.is_stdout() {
             return Ok(NewFile(Kind::Stdout(io::stdout())));
         }
-        check_own(path).map_err(|source| self.failed(source))?;
-        let there = fs::metadata(path).ok();
-        if is_of_descriptor(path)
-            || there.as_ref().is_some_and(|there| !there.is_file() && !there.is_dir())
-        {
-            let file = OpenOptions::new().append(true).open(path);
+        // A link stays one: what it leads to is replaced.
+        let (place, there) = self.find()?;
+        let is_replaced = there.as_ref().is_none_or(|there| there.is_file() || there.is_dir());
+        if !is_replaced || place.is_of_process().map_err(|source| self.failed(source))? {
+            let file = place.open(OFlags::WRONLY | OFlags::APPEND, 0);
             let file = file.map_err(|source| self.failed(source));
             return file.map(Kind::Stream).map(NewFile);
         }
-        self.check()?;
-        // A link stays one: what it leads to is replaced.
-        let name = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-        let directory = match name.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
         let mode = there.map_or_else(|| Permissions::from_mode(MODE), |there| there.permissions());
         let mut temporary = tempfile::Builder::new();
         temporary.prefix(".plimsoll-").suffix(".part").permissions(mode);
-        // The directory is looked at first, as only then the system's own words say what is wrong.
-        let made = fs::metadata(directory).and_then(|_| temporary.tempfile_in(directory));
+        let made = temporary.tempfile_in(place.directory());
         let file = made.map_err(|error| self.failed(error_of(error)))?;
-        Ok(NewFile(Kind::Whole { file, name, overwrite: overwrite.given }))
+        Ok(NewFile(Kind::Whole { file, place, overwrite: self.overwrite.given }))
     }
 
     /// Gives the file its name.
@@ -160,20 +163,16 @@ impl Named<'_> {
     }
 }
 
-/// Refuses what another user has put where a file is to be: in a directory in which others may
-/// write, such as /tmp, it can be a link to a file of this user, or a pipe that nobody reads.
-pub fn check_own(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Ok(found) if !found.is_file() && !is_of_descriptor(path) => {
-            check_owner(&found).map_err(io::Error::other)
-        }
-        _ => Ok(()),
-    }
+/// Writes a file as other tools do: over the one that is there.
+pub fn write_over(path: &Path, content: &str) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
+    OwnPath::walk(path)?.open(flags, MODE)?.write_all(content.as_bytes())
 }
 
-/// Tells whether a path leads to what is open: that was emptied, or not, by who opened it.
-fn is_of_descriptor(path: &Path) -> bool {
-    ["/dev", "/proc"].iter().any(|place| path.starts_with(place))
+/// Adds to a file, which is made where it is not there.
+pub fn append(path: &Path, content: &str) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND;
+    OwnPath::walk(path)?.open(flags, MODE)?.write_all(content.as_bytes())
 }
 
 /// Returns the error without the path of the temporary file, which nobody asked for.
@@ -197,12 +196,12 @@ impl NewFile {
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
                 flushed => flushed,
             },
-            Kind::Whole { file, name, overwrite: true } => {
-                file.persist(name).map(|_| ()).map_err(|failed| failed.error)
+            Kind::Whole { file, place, overwrite: true } => {
+                file.persist(place.path()).map(|_| ()).map_err(|failed| failed.error)
             }
             // Another may have made the file in the meantime.
-            Kind::Whole { file, name, overwrite: false } => {
-                file.persist_noclobber(name).map(|_| ()).map_err(|failed| failed.error)
+            Kind::Whole { file, place, overwrite: false } => {
+                file.persist_noclobber(place.path()).map(|_| ()).map_err(|failed| failed.error)
             }
         }
     }
@@ -320,7 +319,7 @@ mod tests {
             make();
             std::os::unix::fs::lchown(&list, Some(65_534), None).unwrap();
             let refused = crate::in_one_line(&named(&list, true).write(b"ids").unwrap_err());
-            assert!(refused.ends_with("list.txt: it belongs to another user"), "{refused}");
+            assert!(refused.contains("belongs to another user"), "{refused}");
             assert_eq!((fs::read(&own).unwrap(), entries(place.path())), (b"own".to_vec(), 2));
             fs::remove_file(&list).unwrap();
         }

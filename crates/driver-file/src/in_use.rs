@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::fmt::{self, Display};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use plimsoll_driver::DriverError;
@@ -14,29 +14,47 @@ use crate::allowed_dirs::AllowedDirs;
 use crate::facts::{self, Mount};
 use crate::trouble;
 
-/// A device that this process has claimed as long as the value lives: nobody can mount it, swap to
-/// it or make it a part of a volume meanwhile.
+/// A file or a device that was looked at and may be written. A device is claimed as long as the
+/// value lives: nobody can mount it, swap to it or make it a part of a volume meanwhile.
 #[derive(Debug)]
 pub struct Held {
-    _claim: OwnedFd,
+    identity: (u64, u64),
+    claim: Option<OwnedFd>,
 }
 
-/// Makes sure that a device or a file that is there may be written: no mounted file system, no swap
-/// and no volume stands on it. Returns the claim on a device.
-pub fn hold_for_writing(allowed: &AllowedDirs, path: &Path) -> Result<Option<Held>, DriverError> {
-    if let Some(found) = Tree::read(Path::new("/")).use_of(path) {
+/// Makes sure that the device or the file that was found at a path may be written: no mounted file
+/// system, no swap and no volume stands on it.
+pub fn hold_for_writing(
+    allowed: &AllowedDirs,
+    path: &Path,
+    found: impl AsFd,
+) -> Result<Held, DriverError> {
+    let failed = |errno| trouble::failed(format_args!("cannot open {}", path.display()), errno);
+    let stat = rustix::fs::fstat(found).map_err(failed)?;
+    if let Some(found) = Tree::read(Path::new("/")).use_of(path, &stat) {
         return Err(refused(path, &found));
     }
-    if !allowed.is_device(path) {
-        return Ok(None);
-    }
+    let mut held = Held { identity: identity(&stat), claim: None };
     // For block devices, this flag asks the kernel for what a mount would ask it for. It also knows
     // of mounts in other namespaces, and of what shows up nowhere.
-    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
-    match allowed.open(path, flags, Mode::empty()) {
-        Ok(claim) => Ok(Some(Held { _claim: claim })),
+    let flags = if is_device(&stat) { OFlags::RDONLY | OFlags::EXCL } else { OFlags::PATH };
+    match allowed.open(path, flags | OFlags::CLOEXEC, Mode::empty()) {
+        Ok(opened) => {
+            held.check(path, &opened)?;
+            held.claim = is_device(&stat).then_some(opened);
+            Ok(held)
+        }
         Err(Errno::BUSY) => Err(refused(path, &"the kernel says that something has claimed it")),
-        Err(errno) => Err(trouble::failed(format_args!("cannot open {}", path.display()), errno)),
+        Err(errno) => Err(failed(errno)),
+    }
+}
+
+impl Held {
+    /// Refuses what was opened at the path and is not what was looked at.
+    pub(crate) fn check(&self, path: &Path, opened: &OwnedFd) -> Result<(), DriverError> {
+        let is_it = rustix::fs::fstat(opened).is_ok_and(|stat| identity(&stat) == self.identity);
+        let other = || format!("{} is not what it was when the run began", path.display());
+        if is_it { Ok(()) } else { Err(trouble::with_text(Errno::STALE, other())) }
     }
 }
 
@@ -228,11 +246,10 @@ impl Tree {
     }
 
     /// Returns how the device or file at a path is in use.
-    fn use_of(&self, path: &Path) -> Option<InUse> {
-        let stat = rustix::fs::stat(path).ok()?;
+    fn use_of(&self, path: &Path, stat: &Stat) -> Option<InUse> {
         let place = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::BlockDevice => Place::Device(self.by_number(&number(&stat))?.to_owned()),
-            FileType::RegularFile => Place::File(path.to_owned(), identity(&stat)),
+            FileType::BlockDevice => Place::Device(self.by_number(&number(stat))?.to_owned()),
+            FileType::RegularFile => Place::File(path.to_owned(), identity(stat)),
             _ => return None,
         };
         let mut found = self.search(place.clone())?;

@@ -17,12 +17,15 @@ mod trouble;
 mod uring;
 pub mod work_dir;
 
+use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use plimsoll_driver::{DriverError, RingDriver};
 use plimsoll_model::Interface;
 
 use allowed_dirs::AllowedDirs;
+use in_use::Held;
 use open::OpenFiles;
 pub use ring::{FilesRing, SLOTS_MAX};
 use work_dir::WorkDir;
@@ -33,12 +36,14 @@ pub struct FilesDriver {
     name: String,
     work_dirs: Vec<Arc<WorkDir>>,
     allowed: AllowedDirs,
+    held: Arc<HashMap<PathBuf, Held>>,
 }
 
 impl FilesDriver {
     /// Returns a driver; reports call its target `name`.
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), work_dirs: Vec::new(), allowed: AllowedDirs::ANY }
+        let (work_dirs, held) = (Vec::new(), Arc::default());
+        Self { name: name.into(), work_dirs, allowed: AllowedDirs::ANY, held }
     }
 
     /// Reaches what lies in these directories through them, whatever has taken their place by then,
@@ -55,6 +60,13 @@ impl FilesDriver {
         self.allowed = allowed;
         self
     }
+
+    /// Opens these paths only as long as they lead to what was looked at.
+    #[must_use]
+    pub fn holding(mut self, held: Arc<HashMap<PathBuf, Held>>) -> Self {
+        self.held = held;
+        self
+    }
 }
 
 impl RingDriver for FilesDriver {
@@ -67,7 +79,8 @@ impl RingDriver for FilesDriver {
         buffer_bytes: usize,
     ) -> Result<FilesRing, DriverError> {
         own_descriptors();
-        let files = OpenFiles::within(self.work_dirs.clone(), self.allowed.clone());
+        let (work_dirs, allowed) = (self.work_dirs.clone(), self.allowed.clone());
+        let files = OpenFiles::within(work_dirs, allowed, Arc::clone(&self.held));
         FilesRing::new(interface, slots, buffer_bytes, files)
     }
 

@@ -12,6 +12,7 @@ use rustix::fs::{Advice, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::allowed_dirs::AllowedDirs;
+use crate::in_use::Held;
 use crate::work_dir::WorkDir;
 use crate::{facts, trouble};
 
@@ -32,11 +33,17 @@ pub(crate) struct OpenFiles {
     work_dirs: Vec<Arc<WorkDir>>,
     /// What lies nowhere else is reached at all.
     allowed: AllowedDirs,
+    /// What was there before the run, and is written.
+    held: Arc<HashMap<PathBuf, Held>>,
 }
 
 impl OpenFiles {
-    pub(crate) fn within(work_dirs: Vec<Arc<WorkDir>>, allowed: AllowedDirs) -> Self {
-        Self { work_dirs, allowed, ..Self::default() }
+    pub(crate) fn within(
+        work_dirs: Vec<Arc<WorkDir>>,
+        allowed: AllowedDirs,
+        held: Arc<HashMap<PathBuf, Held>>,
+    ) -> Self {
+        Self { work_dirs, allowed, held, ..Self::default() }
     }
 
     /// Opens a path: in a directory of the run from that directory on, else from a directory that
@@ -86,7 +93,10 @@ impl OpenFiles {
     }
 
     fn open_file(&self, path: &Path, mode: OpenMode) -> Result<OwnedFd, DriverError> {
-        let flags = flags(path, mode);
+        let held = self.held.get(path);
+        let mut flags = flags(path, mode);
+        // What was there is not made anew.
+        flags.set(OFlags::CREATE, flags.contains(OFlags::CREATE) && held.is_none());
         let permissions = Mode::from_raw_mode(0o644);
         let fd = match self.open_at(path, flags, permissions) {
             // Only a file's owner may leave its access time alone.
@@ -94,6 +104,7 @@ impl OpenFiles {
             other => other,
         }
         .map_err(|errno| refused(&self.allowed, path, mode, errno))?;
+        held.map_or(Ok(()), |held| held.check(path, &fd))?;
         if !mode.direct {
             let advice = if mode.random { Advice::Random } else { Advice::Sequential };
             // Without the advice it works just as well.

@@ -1,19 +1,16 @@
 //! fio's job files: `plimsoll run JOB.fio` with our report, `plimsoll as fio` with fio's.
-#![expect(clippy::disallowed_methods, reason = "cli reads and writes the files it is given")]
 
 mod clients;
 
 use std::cell::Cell;
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::io;
 use std::num::NonZeroU32;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
 use plimsoll_analysis::OpSource;
-use plimsoll_conduct::output::check_own;
+use plimsoll_conduct::output::write_over;
 use plimsoll_conduct::{Consent, Recording, RunTime, StandIn, input, machine};
 use plimsoll_dialects::fio::layout::{self, FioQueues, Ran, RanByClients, Writing};
 use plimsoll_dialects::fio::{self, Host, JobFile, Lowered, Options, Units};
@@ -125,7 +122,7 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
         let text = layout::render(&told, &line.output.formats);
         match &line.output.path {
             Some(path) => {
-                let written = check_own(Path::new(path)).and_then(|()| fs::write(path, text));
+                let written = write_over(Path::new(path), &text);
                 written.with_context(|| format!("--output: cannot write {path}"))?;
             }
             None => ui.result(&text)?,
@@ -134,10 +131,10 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
             record.source.scan(&mut |op| logs.add(op))?;
             for (path, text) in logs.finish() {
                 // The job file names it. What a link leads to is somebody else's.
-                let mut log = OpenOptions::new();
-                log.write(true).create(true).truncate(true).custom_flags(libc::O_NOFOLLOW);
-                let opened = check_own(Path::new(&path)).and_then(|()| log.open(&path));
-                let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
+                let written = match Path::new(&path).is_symlink() {
+                    true => Err(io::Error::other("it is a symbolic link")),
+                    false => write_over(Path::new(&path), &text),
+                };
                 written.map_err(|error| anyhow!("cannot write {path}: {error}"))?;
             }
         }

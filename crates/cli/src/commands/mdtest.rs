@@ -1,7 +1,5 @@
 //! `plimsoll as mdtest`: mdtest's command line and table, on our engine.
-#![expect(clippy::disallowed_methods, reason = "cli writes the files it is asked for")]
 
-use std::fs;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -18,7 +16,7 @@ use crate::conducted::{self, fresh_seed};
 use crate::flags;
 use crate::said;
 use crate::ui::Ui;
-use plimsoll_conduct::output::check_own;
+use plimsoll_conduct::output::write_over;
 use plimsoll_conduct::{Consent, Recording, RunTime};
 use plimsoll_results::{Asked, Record, Rows};
 
@@ -41,7 +39,7 @@ pub(crate) fn as_mdtest(args: &MdtestArgs) -> Result<ExitCode> {
         let table = table(&plan, file_system, recording)?;
         let document = || format!("{:#}\n", json::render(&table));
         if let Some(path) = &args.json_file {
-            let written = check_own(path).and_then(|()| fs::write(path, document()));
+            let written = write_over(path, &document());
             written.with_context(|| format!("--json-file: cannot write {}", path.display()))?;
         }
         ui.result(&if args.output.print.json { document() } else { text::render(&table) })?;

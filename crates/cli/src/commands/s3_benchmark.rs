@@ -2,14 +2,12 @@
 //! program's lines and `benchmark.log`.
 
 use std::cell::Cell;
-use std::fs::OpenOptions;
-use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
-use plimsoll_conduct::output::check_own;
+use plimsoll_conduct::output::append;
 use plimsoll_conduct::{Chosen, Consent, Done, Recording, RunTime};
 use plimsoll_dialects::LineError;
 use plimsoll_dialects::s3_benchmark::layout::{self, Test, TestFigures, TestResult};
@@ -183,10 +181,7 @@ impl Tests {
         self.print(line);
         let since = Duration::from_nanos(self.time.clock.now().as_ns());
         let text = layout::log_line(self.time.wall_epoch.after(since), line);
-        let opened = check_own(Path::new(LOG))
-            .and_then(|()| OpenOptions::new().create(true).append(true).open(LOG));
-        let kept = opened.and_then(|mut file| file.write_all(text.as_bytes()));
-        if let Err(error) = kept
+        if let Err(error) = append(Path::new(LOG), &text)
             && !std::mem::replace(&mut self.log_failed, true)
         {
             self.ui.warn(&format!("cannot write {LOG}: {error}"));

@@ -1,7 +1,7 @@
 //! What is looked at before anything of a run on files is made: whether it can go well, and whether
 //! it may write what it is to write.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
@@ -12,29 +12,34 @@ use plimsoll_report::format;
 use plimsoll_workload::Share;
 use plimsoll_workload::files::FilePlan;
 use plimsoll_workload::plan::{Blocks, FieldPath, FileNames, Members, Set, Work};
+use rustix::fs::OFlags;
 
 use super::asked_directory;
 use crate::error::refused;
+use crate::own_path::OwnPath;
 use crate::{ConductError, machine};
 
 /// Descriptors that are not for files under test: the record, the terminal, the rings.
 const DESCRIPTORS_SPARE: u64 = 64;
 
-/// Refuses what cannot go well before anything is made. Returns the claims on the devices that are
-/// written.
+/// Refuses what cannot go well before anything is made. Returns what was there and is written.
 pub(super) fn check(
     plan: &FilePlan,
     config: &RingConfig,
     share: Share,
     allowed: &AllowedDirs,
-) -> Result<Vec<Held>, ConductError> {
-    let mut held = Vec::new();
+) -> Result<HashMap<PathBuf, Held>, ConductError> {
+    let mut held = HashMap::new();
     for file in 0..plan.table.len() as u32 {
         let entry = plan.table.entry(file);
         let path = Path::new(&entry.path);
         if !entry.existing {
             continue;
         }
+        // Leave is given to what is named, not to what another user makes of the name.
+        let find = || OwnPath::walk(path)?.open(OFlags::PATH, 0);
+        let found = writes(plan, &entry.path).then(find).transpose();
+        let found = found.or_else(|error| refused(format!("{}: {error}", entry.path)))?;
         if allowed.is_device(path) && !destroys(plan, &entry.path) {
             return refused(format!(
                 "{} is a device; a run on it needs `i_know_this_destroys_data`, also to read it",
@@ -55,9 +60,9 @@ pub(super) fn check(
                 "{name} holds {size}, and the run is to work on {wanted} of it"
             ));
         }
-        if writes(plan, name) {
-            let claim = hold_for_writing(allowed, path).map_err(ConductError::Target)?;
-            held.extend(claim);
+        if let Some(found) = found {
+            let file = hold_for_writing(allowed, path, found).map_err(ConductError::Target)?;
+            held.insert(path.to_owned(), file);
         }
     }
     for path in plan.run_directories() {

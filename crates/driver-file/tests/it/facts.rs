@@ -6,7 +6,6 @@ use std::path::Path;
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_driver_file::caches::drop_files;
 use plimsoll_driver_file::facts::probe;
-use plimsoll_driver_file::in_use::hold_for_writing;
 use plimsoll_driver_file::work_dir::WorkDir;
 use rustix::fs::{FileType, Mode};
 
@@ -86,7 +85,6 @@ fn what_holds_no_blocks_is_not_opened() {
         let facts = probe(path).unwrap();
         assert_eq!((facts.mount_point, facts.direct), (expected.mount_point.clone(), None));
         assert!(AllowedDirs::ANY.size_bytes(path).is_none() && !AllowedDirs::ANY.is_device(path));
-        assert!(hold_for_writing(&AllowedDirs::ANY, path).unwrap().is_none());
         assert_eq!(drop_files(&AllowedDirs::ANY, [path]).fadvised_count, 0);
         assert!(WorkDir::make(&AllowedDirs::ANY, path, "run-1").is_err());
     }

@@ -1,9 +1,10 @@
 //! The run's own directories: made where they belong, swept to the last file, and nothing beside
 //! them touched.
 
+use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
@@ -11,6 +12,7 @@ use plimsoll_driver::{Access, OpenMode, Request, Ring, RingDriver};
 use plimsoll_driver_file::FilesDriver;
 use plimsoll_driver_file::allowed_dirs::AllowedDirs;
 use plimsoll_driver_file::caches::drop_files;
+use plimsoll_driver_file::in_use::{Held, hold_for_writing};
 use plimsoll_driver_file::work_dir::{
     Found, Leftovers, Swept, WorkDir, WorkDirError, find, is_alive, sweep,
 };
@@ -323,6 +325,33 @@ fn what_takes_the_place_of_a_run_is_not_opened() {
     symlink(&victim, folder.join("own")).unwrap();
     assert!(write(&folder.join("own")).is_ok());
     assert_eq!(fs::read(&victim).unwrap(), b"oursthers");
+}
+
+#[test]
+fn what_takes_the_place_of_a_named_file_is_not_written() {
+    let folder = on_disk();
+    let [file, other, moved] = ["file", "other", "moved"].map(|name| folder.path().join(name));
+    let open = |held: &Arc<HashMap<PathBuf, Held>>, path: &Path, access| {
+        let driver = FilesDriver::new("here").holding(Arc::clone(held));
+        let mut ring = driver.ring(Interface::Psync, 1, 4096).unwrap();
+        let mode = OpenMode { access, direct: false, sync: SyncMode::Off, random: true };
+        ring.open_file(path, mode).map(drop).map_err(|error| error.message)
+    };
+    fs::write(&file, "named").unwrap();
+    fs::write(&other, "of others").unwrap();
+    let found = fs::File::open(&file).unwrap();
+    let held = hold_for_writing(&AllowedDirs::ANY, &file, &found).unwrap();
+    let held = Arc::new(HashMap::from([(file.clone(), held)]));
+    assert_eq!(open(&held, &file, Access::Write), Ok(()));
+    assert!(hold_for_writing(&AllowedDirs::ANY, &other, &found).is_err(), "it is another one");
+    fs::rename(&file, &moved).unwrap();
+    let missing = open(&held, &file, Access::Write).unwrap_err();
+    assert!(missing.contains("No such file") && !file.exists(), "{missing}");
+    symlink(&other, &file).unwrap();
+    for access in [Access::Read, Access::Write] {
+        let refused = open(&held, &file, access).unwrap_err();
+        assert!(refused.ends_with("/file is not what it was when the run began"), "{refused}");
+    }
 }
 
 /// Another user replaces files and directories in an allowed directory by links at any moment. What

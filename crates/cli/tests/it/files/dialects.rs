@@ -230,24 +230,34 @@ fn an_output_is_written_through_no_link_of_another_user() {
     let dirs = Directories::in_memory();
     dirs.write("two.fio", TWO_GROUPS);
     std::fs::create_dir(dirs.runs().join("s")).unwrap();
-    let victim = dirs.runs().join("victim");
-    for (name, line) in [
-        ("out.txt", "as fio --output=out.txt two.fio"),
-        ("m.json", "as mdtest --json-file m.json -- -n 2 -d s"),
-        ("scratch", "file iops --dir s --on scratch --op write --i-know-this-destroys-data"),
+    let (place, runs) = (dirs.runs().join("place"), dirs.runs());
+    let victim = place.join("victim");
+    std::fs::create_dir(&place).unwrap();
+    std::fs::write(&victim, "precious".repeat(1000)).unwrap();
+    if is_root {
+        // A link to the file, one to its directory, and the user's own to the first.
+        for (name, to) in [("theirs", &victim), ("away", &place), ("own", &runs.join("theirs"))] {
+            std::os::unix::fs::symlink(to, runs.join(name)).unwrap();
+            let owner = if name == "own" { None } else { Some(65_534) };
+            std::os::unix::fs::lchown(runs.join(name), owner, None).unwrap();
+        }
+    }
+    for line in [
+        "as fio --output=PATH two.fio",
+        "as mdtest --json-file PATH -- -n 2 -d s",
+        "file iops --dir s --on PATH --op write --i-know-this-destroys-data",
     ]
     .into_iter()
     .filter(|_| is_root)
     {
-        std::fs::write(&victim, "precious").unwrap();
-        let link = dirs.runs().join(name);
-        std::os::unix::fs::symlink(&victim, &link).unwrap();
-        std::os::unix::fs::lchown(&link, Some(65_534), None).unwrap();
-        let output = dirs.command(line).output().unwrap();
-        let said = stderr(&output);
-        assert!(said.contains("it belongs to another user"), "{said}");
-        assert_ne!(output.status.code(), Some(0));
-        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
+        for (path, link) in [("theirs", "theirs"), ("away/victim", "away"), ("own", "theirs")] {
+            let output = dirs.command(&line.replace("PATH", path)).output().unwrap();
+            let said = stderr(&output);
+            let why = format!("the symbolic link `{link}` belongs to another user");
+            assert!(said.contains(&why), "{line} {path}: {said}");
+            assert_ne!(output.status.code(), Some(0));
+            assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious".repeat(1000));
+        }
     }
 }
 
