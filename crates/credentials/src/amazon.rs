@@ -58,7 +58,9 @@ pub(crate) fn of_profile(chain: &Chain, name: &str) -> Result<Option<Keys>> {
     }
     let base = profiles.base(name)?;
     let region = chain.region_of_variables().or_else(|| profiles.setting(name, "region"));
-    let mut provider = ProfileFileCredentialsProvider::builder().configure(&config(chain, region));
+    let client = OwnClient::of_library(chain);
+    let config = config(chain, region, &client);
+    let mut provider = ProfileFileCredentialsProvider::builder().configure(&config);
     if let Base::Process { command, role } = &base {
         let keys = process::keys(chain, name, command)?;
         // It is run here, where it is ended as a whole; the rest is left to the library.
@@ -69,7 +71,7 @@ pub(crate) fn of_profile(chain: &Chain, name: &str) -> Result<Option<Keys>> {
     }
     let provider = provider.profile_files(profiles.files()).profile_name(name).build();
     let profile = || name.to_owned();
-    match (given(chain, provider)?, base) {
+    match (given(chain, provider, &client)?, base) {
         (Given::Keys(keys), _) => Ok(Some(keys)),
         (Given::Nothing(_), _) if !is_asked => Ok(None),
         (Given::Nothing(_), _) => Err(CredentialsError::EmptyProfile(profile())),
@@ -112,20 +114,23 @@ pub(crate) fn of_container(chain: &Chain) -> Result<Option<Keys>> {
     if let Some(path) = chain.set(CONTAINER_TOKEN) {
         chain.token_of(&format!("{}{path}", crate::FILE_SCHEME)).at(CONTAINER_TOKEN)?;
     }
-    let provider = EcsCredentialsProvider::builder().configure(&config(chain, None)).build();
-    given(chain, provider)?.or_none()
+    let client = OwnClient::of_library(chain);
+    let config = config(chain, None, &client);
+    let provider = EcsCredentialsProvider::builder().configure(&config).build();
+    given(chain, provider, &client)?.or_none()
 }
 
 /// Returns the keys of the role of the instance we run on; `None` where no service answers, or none
 /// has a role.
 pub(crate) fn of_instance(chain: &Chain) -> Result<Option<Keys>> {
-    let config = config(chain, None);
-    let client = imds::Client::builder().configure(&config);
-    let client = client.connect_timeout(INSTANCE_WAIT_MAX).read_timeout(INSTANCE_WAIT_MAX).build();
-    let provider = ImdsCredentialsProvider::builder().configure(&config).imds_client(client);
+    let client = OwnClient::of_library(chain);
+    let config = config(chain, None, &client);
+    let imds = imds::Client::builder().configure(&config);
+    let imds = imds.connect_timeout(INSTANCE_WAIT_MAX).read_timeout(INSTANCE_WAIT_MAX).build();
+    let provider = ImdsCredentialsProvider::builder().configure(&config).imds_client(imds);
     let is_disabled =
         chain.set("AWS_EC2_METADATA_DISABLED").is_some_and(|it| it.eq_ignore_ascii_case("true"));
-    match given(chain, provider.build())? {
+    match given(chain, provider.build(), &client)? {
         Given::Nothing(reason) if names_instance(chain) && !is_disabled => {
             Err(CredentialsError::Answer(reason))
         }
@@ -159,15 +164,18 @@ impl Given {
     }
 }
 
-fn given(chain: &Chain, provider: impl ProvideCredentials + 'static) -> Result<Given> {
+fn given(
+    chain: &Chain,
+    provider: impl ProvideCredentials + 'static,
+    client: &OwnClient,
+) -> Result<Given> {
     let asked = async move { provider.provide_credentials().await };
+    let in_words = |error| without_generalities(error, &|text| client.without_secrets(text));
     Ok(match wait(chain.patience, asked)? {
         None => Given::TooLate,
         Some(Ok(credentials)) => Given::Keys(keys_of(&credentials)),
-        Some(Err(error @ NotGiven::CredentialsNotLoaded(_))) => {
-            Given::Nothing(without_generalities(&error))
-        }
-        Some(Err(error)) => Given::Error(without_generalities(&error)),
+        Some(Err(error @ NotGiven::CredentialsNotLoaded(_))) => Given::Nothing(in_words(&error)),
+        Some(Err(error)) => Given::Error(in_words(&error)),
     })
 }
 
@@ -196,10 +204,10 @@ pub(crate) fn wall_time(time: SystemTime) -> WallTime {
     WallTime::from_unix_ns(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }
 
-fn config(chain: &Chain, region: Option<String>) -> ProviderConfig {
+fn config(chain: &Chain, region: Option<String>, client: &OwnClient) -> ProviderConfig {
     let region = region.unwrap_or_else(|| REGION_DEFAULT.to_owned());
     ProviderConfig::empty()
-        .with_http_client(OwnClient::of_library(chain))
+        .with_http_client(client.clone())
         .with_sleep_impl(TokioSleep::new())
         .with_time_source(RunTimeSource::of(chain))
         .with_behavior_version(Some(BehaviorVersion::latest()))

@@ -194,8 +194,12 @@ pub(crate) fn in_one_line(error: &(dyn Error + 'static)) -> String {
 }
 
 /// Returns an error of Amazon's libraries with its causes, as one short line, without those that
-/// say only that there is a further one, and without saying anything twice.
-pub(crate) fn without_generalities(error: &(dyn Error + 'static)) -> String {
+/// say only that there is a further one, and without saying anything twice. Secrets are taken out
+/// before it is cut: a part of one could be left.
+pub(crate) fn without_generalities(
+    error: &(dyn Error + 'static),
+    without_secrets: &dyn Fn(&str) -> String,
+) -> String {
     let all =
         std::iter::successors(Some(error), |error: &&(dyn Error + 'static)| (*error).source());
     let mut told: Vec<String> = Vec::new();
@@ -208,8 +212,8 @@ pub(crate) fn without_generalities(error: &(dyn Error + 'static)) -> String {
         }
     }
     match told.is_empty() {
-        true => shown(&error.to_string()),
-        false => shown(&told.join(": ")),
+        true => shown(&without_secrets(&error.to_string())),
+        false => shown(&without_secrets(&told.join(": "))),
     }
 }
 

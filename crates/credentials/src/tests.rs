@@ -129,6 +129,10 @@ struct Service {
 type Answers = BTreeMap<&'static str, (u16, String)>;
 
 fn serve(answers: impl Fn() -> Answers + Send + 'static) -> Service {
+    serve_with("x-aws-ec2-metadata-token-ttl-seconds: 60\r\n", answers)
+}
+
+fn serve_with(head: &'static str, answers: impl Fn() -> Answers + Send + 'static) -> Service {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let authority = listener.local_addr().unwrap().to_string();
     let asked: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -143,7 +147,6 @@ fn serve(answers: impl Fn() -> Answers + Send + 'static) -> Service {
                 .find(|(begin, _)| line.starts_with(begin))
                 .map_or((404, String::new()), |(_, answer)| answer);
             noted.lock().unwrap().push(request);
-            let head = "x-aws-ec2-metadata-token-ttl-seconds: 60\r\n";
             let length = body.len();
             let answer =
                 format!("HTTP/1.1 {status} X\r\n{head}Content-Length: {length}\r\n\r\n{body}");
@@ -388,6 +391,36 @@ fn a_container_is_asked_with_its_token_and_only_near_or_over_tls() {
     assert!(asked.contains("\r\nauthorization: bearer abc\r\n"), "{asked}");
     let far = look(&[("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://10.0.0.1/keys")]);
     assert!(far.starts_with("the container's credentials: "), "{far}");
+}
+
+#[test]
+fn no_part_of_an_answer_shows_what_a_service_was_sent() {
+    // A proxy that is the service: each gets what the other was sent.
+    let again = |status: u16, body: &'static str| {
+        let head = "x-amzn-requestid: hush-token\r\nx-amzn-errortype: hush-token\r\n";
+        let service = serve_with(head, move || BTreeMap::from([("", (status, body.to_owned()))]));
+        service.authority
+    };
+    let near = |status, body| {
+        let url = format!("http://{}/keys", again(status, body));
+        look(&[
+            ("AWS_CONTAINER_CREDENTIALS_FULL_URI", &url),
+            ("AWS_CONTAINER_AUTHORIZATION_TOKEN", "hush-token"),
+        ])
+    };
+    let document =
+        r#"{"AccessKeyId":"A","SecretAccessKey":"s","Token":"t","Expiration":"hush-token"}"#;
+    for (status, body) in [(200, document), (200, "hush-token"), (403, "hush-token")] {
+        let said = near(status, body);
+        assert!(said.starts_with("the container's credentials: "), "{said}");
+        assert!(!said.contains("hush"), "{said}");
+    }
+    let error = "<ErrorResponse><Error><Code>hush-user:hush-word</Code>\
+                 <Message>aHVzaC11c2VyOmh1c2gtd29yZA== hush-word</Message></Error></ErrorResponse>";
+    let proxy = format!("http://hush-user:hush-word@{}", again(400, error));
+    let said = look(&[(WEB_TOKEN, "ey.J"), (STORE, "store.invalid"), (PROXY, &proxy)]);
+    assert!(said.contains("store.invalid:80 answered 400: *REDACTED*: *REDACTED*"), "{said}");
+    assert!(!said.contains("hush") && !said.contains("aHVz"), "{said}");
 }
 
 /// The example of the interface's reference, shortened.

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::net::IpAddr;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::{
@@ -18,7 +18,7 @@ use plimsoll_http::{
     Body, Client, Endpoint, ExchangeErrorKind, Options, Proxies, Request, ResponseHead,
     ResponseSink, TlsConfig, TlsOptions, Url,
 };
-use plimsoll_model::{SharedClock, redacted};
+use plimsoll_model::{Secret, SharedClock, redacted};
 use serde_json::Value;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
@@ -43,8 +43,8 @@ const SIGN_IN: [&str; 3] =
     ["AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL_SSO", "AWS_ENDPOINT_URL_SSO_OIDC"];
 
 /// Headers, and members of documents, that hold secrets.
-const SECRET_HEADERS: [&str; 3] =
-    ["x-amz-security-token", "x-amz-sso_bearer_token", "authorization"];
+const SECRET_HEADERS: [&str; 4] =
+    ["x-amz-security-token", "x-amz-sso_bearer_token", "x-aws-ec2-metadata-token", "authorization"];
 const SECRET_MEMBERS: [&str; 2] = ["clientSecret", "refreshToken"];
 
 /// Makes exchanges for `aws-config` and its like.
@@ -61,6 +61,8 @@ struct Ways {
     /// What names the sign-in services that nothing may be sent to: the library would take the
     /// address of the store for theirs, whatever a profile says, and cannot be told otherwise.
     misled: Vec<&'static str>,
+    /// What no error may show: the secrets of all requests so far, and of the proxies on their way.
+    secrets: Mutex<Vec<Secret>>,
 }
 
 impl OwnClient {
@@ -83,7 +85,15 @@ impl OwnClient {
             services_trust: chain.services_trust.clone(),
             proxies: chain.proxies.clone(),
             misled,
+            secrets: Mutex::new(chain.proxies.iter().flat_map(Proxies::secrets).collect()),
         }))
+    }
+
+    /// Returns what the library says of an exchange without the secrets of the requests: services
+    /// may repeat them in whichever part of an answer, and the library's errors quote that.
+    pub(crate) fn without_secrets(&self, text: &str) -> String {
+        let secrets = self.0.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        redacted(text, secrets.iter().map(Secret::expose))
     }
 }
 
@@ -151,6 +161,8 @@ impl Connector {
     fn exchange(&self, request: &HttpRequest) -> Result<HttpResponse, ConnectorError> {
         let user = |reason: String| ConnectorError::user(reason.into());
         let url = Url::parse(request.uri()).map_err(|reason| user(reason.to_owned()))?;
+        let known = self.ways.secrets.lock();
+        known.unwrap_or_else(PoisonError::into_inner).extend(secrets_of(request, &url));
         if let Some(name) = named_by(request, url.path).filter(|of| self.ways.misled.contains(of)) {
             return Err(user(format!(
                 "{GENERAL} names the store and no sign-in service: set {name}, or name the store \
@@ -189,16 +201,13 @@ impl Connector {
                 let words = format!("the answer of {name} is longer than credentials are");
                 Err(ConnectorError::other(words.into(), None))
             }
-            Ok(Ok(_)) => {
-                answer.hide(secrets_of(request));
-                answer.into_response()
-            }
+            Ok(Ok(_)) => answer.into_response(),
         }
     }
 }
 
 /// Returns what of a request is secret.
-fn secrets_of(request: &HttpRequest) -> Vec<String> {
+fn secrets_of(request: &HttpRequest, url: &Url<'_>) -> Vec<Secret> {
     let body = request.body().bytes().unwrap_or_default();
     let body = std::str::from_utf8(body).unwrap_or_default();
     let document: Value = serde_json::from_str(body).unwrap_or_default();
@@ -206,7 +215,8 @@ fn secrets_of(request: &HttpRequest) -> Vec<String> {
     // Such a token needs no escapes in a form.
     let fields = body.split('&').filter_map(|field| field.strip_prefix("WebIdentityToken="));
     let members = SECRET_MEMBERS.into_iter().filter_map(|name| document[name].as_str());
-    headers.chain(fields).chain(members).map(str::to_owned).collect()
+    let of_request = headers.chain(fields).chain(members);
+    of_request.map(|text| Secret::from(text.to_owned())).chain(url.secrets()).collect()
 }
 
 /// Returns what names the sign-in service that a request is for; `None` where it is for none.
@@ -290,18 +300,6 @@ impl ResponseSink for Answer {
 }
 
 impl Answer {
-    /// Hides secrets of the request in an answer of failure: some services repeat what they were
-    /// sent, and the library's errors quote them.
-    fn hide(&mut self, secrets: Vec<String>) {
-        if self.status < 400 {
-            return;
-        }
-        let text = String::from_utf8_lossy(&self.body);
-        self.body = redacted(&text, secrets.iter().map(String::as_str)).into_bytes();
-        // It may be another length now, which the library would hold against it.
-        self.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-length"));
-    }
-
     fn into_response(self) -> Result<HttpResponse, ConnectorError> {
         let odd = |_| ConnectorError::other("the answer has no status".into(), None);
         let status = self.status.try_into().map_err(odd)?;
@@ -332,6 +330,7 @@ mod tests {
             services_trust: TlsOptions::default(),
             proxies: None,
             misled: Vec::new(),
+            secrets: Mutex::default(),
         };
         let insecure = |host: &str, port| ways.trust(&Endpoint::new(host, port)).insecure;
         assert!(insecure("store.lan", 9000));
@@ -341,20 +340,18 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_repeats_no_secret_of_its_request() {
+    fn the_secrets_of_a_request_are_known() {
         let form = "Action=AssumeRoleWithWebIdentity&WebIdentityToken=eyJ.a.b&Version=1";
         let document = r#"{"clientId": "c", "clientSecret": "s3", "refreshToken": "r4"}"#;
-        for (body, repeated) in [(form, "eyJ.a.b T1"), (document, "s3 r4 T1")] {
-            let mut request = HttpRequest::new(SdkBody::from(body));
-            request.headers_mut().insert("x-amz-security-token", "T1");
-            for (status, is_shown) in [(400, false), (200, true)] {
-                let body = repeated.as_bytes().to_vec();
-                let mut answer = Answer { status, body, ..Answer::default() };
-                answer.hide(secrets_of(&request));
-                let shown = String::from_utf8(answer.body).unwrap();
-                assert_eq!(shown == repeated, is_shown, "{shown}");
-                let parts = repeated.split(' ').any(|secret| shown.contains(secret));
-                assert_eq!(parts, is_shown, "{shown}");
+        let url = Url::parse("http://h/role?token=t5-of-query").unwrap();
+        for (body, secrets) in [(form, vec!["eyJ.a.b"]), (document, vec!["s3", "r4"])] {
+            for header in SECRET_HEADERS {
+                let mut request = HttpRequest::new(SdkBody::from(body));
+                request.headers_mut().insert(header, "T1");
+                let found = secrets_of(&request, &url);
+                let mut found: Vec<&str> = found.iter().map(Secret::expose).collect();
+                found.retain(|secret| !secret.contains("t5"));
+                assert_eq!(found, [&["T1"], &*secrets].concat(), "{header}");
             }
         }
     }

@@ -12,7 +12,7 @@ use aws_sdk_sts::operation::assume_role_with_web_identity::AssumeRoleWithWebIden
 use aws_smithy_async::rt::sleep::TokioSleep;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use plimsoll_http::Url;
-use plimsoll_model::{Secret, redacted};
+use plimsoll_model::Secret;
 
 use super::http_client::OwnClient;
 use super::{REGION_DEFAULT, RunTimeSource, wait, wall_time};
@@ -52,10 +52,11 @@ pub(super) fn assume_role(chain: &Chain, token: &Secret, otherwise: Service) -> 
     // Nothing is signed, so that the region only leads to Amazon's address of it.
     let region = || chain.region_of_variables().or_else(|| chain.region_of_profile());
     let region = if url.is_none() { region() } else { None };
+    let client = OwnClient::of(chain);
     let mut config = Builder::new()
         .behavior_version(BehaviorVersion::latest())
         .region(Region::new(region.unwrap_or_else(|| REGION_DEFAULT.to_owned())))
-        .http_client(OwnClient::of(chain))
+        .http_client(client.clone())
         .sleep_impl(TokioSleep::new())
         .time_source(RunTimeSource::of(chain));
     config.set_endpoint_url(url);
@@ -69,10 +70,9 @@ pub(super) fn assume_role(chain: &Chain, token: &Secret, otherwise: Service) -> 
         .web_identity_token(token.expose());
     let answered =
         wait(chain.patience, async move { asked.send().await })?.ok_or(CredentialsError::Slow)?;
-    // A service may repeat what it was given.
-    let refused =
-        |error| CredentialsError::Answer(redacted(&refusal(&error, &name), [token.expose()]));
-    let credentials = answered.map_err(refused)?.credentials;
+    let refused = |error| refusal(&error, &name, &|text| client.without_secrets(text));
+    let credentials = answered.map_err(|error| CredentialsError::Answer(refused(error)))?;
+    let credentials = credentials.credentials;
     let credentials = credentials.filter(|of| !of.access_key_id.is_empty());
     let credentials = credentials
         .ok_or_else(|| CredentialsError::Answer(format!("the answer of {name} holds no keys")))?;
@@ -100,10 +100,16 @@ fn named(chain: &Chain) -> Result<Option<Service>> {
     Ok(Some(Service { url: Some(url), name }))
 }
 
-fn refusal(error: &SdkError<AssumeRoleWithWebIdentityError, HttpResponse>, name: &str) -> String {
-    let SdkError::ServiceError(refused) = error else { return without_generalities(error) };
+fn refusal(
+    error: &SdkError<AssumeRoleWithWebIdentityError, HttpResponse>,
+    name: &str,
+    without_secrets: &dyn Fn(&str) -> String,
+) -> String {
+    let SdkError::ServiceError(refused) = error else {
+        return without_generalities(error, without_secrets);
+    };
     let said = [refused.err().code(), refused.err().message()];
     let said: Vec<&str> = said.into_iter().flatten().filter(|text| !text.is_empty()).collect();
     let said = if said.is_empty() { String::new() } else { format!(": {}", said.join(": ")) };
-    shown(&format!("{name} answered {}{said}", refused.raw().status()))
+    shown(&format!("{name} answered {}{}", refused.raw().status(), without_secrets(&said)))
 }
