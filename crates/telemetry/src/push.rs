@@ -18,9 +18,9 @@ const TICK: Duration = Duration::from_secs(1);
 /// How long a receiver may take. One that is slow is told less often, and is not waited for at the
 /// end of a run for longer.
 const PUSH_MAX: Duration = Duration::from_secs(3);
-/// How much of a refusal is kept,
+/// A refusal that is longer is not shown: where it was cut, a part of a secret could be left.
 const REFUSAL_BYTES_MAX: usize = 16 << 10;
-/// and shown, once no secret is in it, of which a cut could leave a part.
+/// How much of one is shown, once no secret is in it.
 pub(super) const REFUSAL_CHARS_MAX: usize = 200;
 
 /// What a receiver is spoken to in.
@@ -172,7 +172,8 @@ impl Pusher {
         if (200..300).contains(&status) {
             return Ok(());
         }
-        let said = self.receiver.without_secrets(&String::from_utf8_lossy(&answer.0));
+        let whole = if answer.is_longer { &[][..] } else { &answer.kept };
+        let said = self.receiver.without_secrets(&String::from_utf8_lossy(whole));
         let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
         let words: String = words.chars().take(REFUSAL_CHARS_MAX).collect();
         let colon = if words.is_empty() { "" } else { ": " };
@@ -193,13 +194,17 @@ impl Pusher {
 
 /// The beginning of an answer's body.
 #[derive(Default)]
-struct Answer(Vec<u8>);
+struct Answer {
+    kept: Vec<u8>,
+    is_longer: bool,
+}
 
 impl ResponseSink for Answer {
     fn head(&mut self, _: &ResponseHead<'_>) {}
 
     fn body(&mut self, bytes: &[u8]) {
-        let room = REFUSAL_BYTES_MAX - self.0.len();
-        self.0.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        let room = REFUSAL_BYTES_MAX - self.kept.len();
+        self.is_longer |= bytes.len() > room;
+        self.kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 }

@@ -465,7 +465,11 @@ fn refusals_come_before_anything_runs_and_never_show_the_token() {
 }
 
 /// Takes one request, answers it, and returns its head and body.
-fn take_request(listener: &TcpListener, answer: &str) -> (String, String) {
+fn take_request(listener: &TcpListener, status: &str) -> (String, String) {
+    answer_request(listener, status, "")
+}
+
+fn answer_request(listener: &TcpListener, status: &str, said: &str) -> (String, String) {
     let (mut socket, _) = listener.accept().unwrap();
     let mut bytes = Vec::new();
     let mut buffer = [0; 4_096];
@@ -476,9 +480,9 @@ fn take_request(listener: &TcpListener, answer: &str) -> (String, String) {
         let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
         let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
         if body.len() == length.parse::<usize>().unwrap() {
-            let answer =
-                format!("HTTP/1.1 {answer}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
-            socket.write_all(answer.as_bytes()).unwrap();
+            let said_bytes = said.len();
+            let fields = format!("connection: close\r\ncontent-length: {said_bytes}\r\n");
+            write!(socket, "HTTP/1.1 {status}\r\n{fields}\r\n{said}").unwrap();
             return (head.to_owned(), body.to_owned());
         }
     }
@@ -612,6 +616,32 @@ fn the_page_is_served_while_the_run_lasts_and_nothing_else() {
     assert_eq!(refused, format!("--metrics: cannot listen on {addr}"));
     drop(telemetry);
     assert!(TcpStream::connect(addr).is_err(), "the page ends with the run");
+}
+
+#[test]
+fn what_a_receiver_repeats_of_its_address_is_not_shown() {
+    for (spaces, shown) in [(0, ": *REDACTED*;"), ((16 << 10) - 5, "it answered 403;")] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{TOKEN}@{}/b/o", listener.local_addr().unwrap());
+        let args = Receivers { page: None, otlp: None, influxdb: named("--influxdb", url) };
+        let told = Arc::new(std::sync::Mutex::new(String::new()));
+        let kept = Arc::clone(&told);
+        let (endpoints, clock) = (["h:1".to_owned()], clock());
+        let facts = RunFacts {
+            tell: Arc::new(move |line| kept.lock().unwrap().push_str(line)),
+            ..facts(&endpoints, &clock)
+        };
+        let telemetry = Telemetry::start(&args, &facts).unwrap().unwrap();
+        telemetry.stage("measure", Arc::new(Live::new(1)));
+        std::thread::scope(|scope| {
+            let said = format!("{}{TOKEN}", " ".repeat(spaces));
+            let answered = scope.spawn(move || answer_request(&listener, "403 Forbidden", &said));
+            telemetry.finish(vec![(StageId(0), one_get())]);
+            answered.join().unwrap();
+        });
+        let told = told.lock().unwrap();
+        assert!(told.contains(shown) && !told.contains("tok"), "{told}");
+    }
 }
 
 #[test]

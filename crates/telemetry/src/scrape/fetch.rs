@@ -21,9 +21,6 @@ pub(super) const SCRAPE_MAX: Duration = Duration::from_secs(10);
 pub(super) const SCRAPE_MAX_AT_END: Duration = Duration::from_secs(2);
 /// How long a page may be: Ceph's with thousands of daemons is shorter.
 pub(super) const PAGE_BYTES_MAX: usize = 16 << 20;
-/// How much of a refusal is looked at. What is shown of it is cut once no secret is in it, as a cut
-/// could leave a part of one.
-const REFUSAL_BYTES_MAX: usize = 16 << 10;
 
 /// A page of metrics.
 pub(super) struct Page {
@@ -203,8 +200,8 @@ impl Answer {
             ));
         }
         if self.status != 200 {
-            let said = &self.body[..self.body.len().min(REFUSAL_BYTES_MAX)];
-            let said = without_secrets(&String::from_utf8_lossy(said));
+            // It is cut once no secret is in it, as a cut could leave a part of one.
+            let said = without_secrets(&String::from_utf8_lossy(&self.body));
             let words = between_tags(&said).split_whitespace().collect::<Vec<_>>().join(" ");
             let words: String = words.chars().take(REFUSAL_CHARS_MAX).collect();
             let colon = if words.is_empty() { "" } else { ": " };

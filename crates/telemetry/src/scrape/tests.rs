@@ -141,6 +141,14 @@ fn what_a_page_repeats_of_its_address_is_not_shown() {
         assert!(!text.contains("hush") && !text.contains("dXNlcjpo"), "{text}");
     }
     assert!(failure.contains("403: Cannot GET /m?*REDACTED* *REDACTED*"), "{failure}");
+    // Nor is a part of it, wherever the answer is cut.
+    let (addr, _) = serve(move |socket, _| {
+        let said = format!("{}hush-query", " ".repeat((16 << 10) - 5));
+        socket.write_all(page("403 Forbidden", "", &said).as_bytes()).unwrap();
+    });
+    let (scraped, _) = self::scraped(&asked(&[&format!("http://{addr}/m?token=hush-query")]));
+    let failure = scraped.scrapes[0].failure.clone().unwrap();
+    assert!(failure.contains("403: *REDACTED*;"), "{failure}");
 }
 
 #[test]
