@@ -280,14 +280,15 @@ fn check_status(sign_in: &SignIn, answered: &Answered<'_>) -> Result<(), DriverE
         return Ok(());
     }
     // Some services repeat what they were sent.
-    let words = redacted(&refusal_words(answered), sign_in.secret().map(Secret::expose));
+    let without_secret = |text: &str| redacted(text, sign_in.secret().map(Secret::expose));
+    let words = without_secret(&refusal_words(answered));
     let mut error = error::of_answer(status, words.as_bytes());
     error.message = match (status, (answered.header)("location")) {
         (401 | 403, _) => format!("the sign-in was refused: {}", error.message),
         (300..=399, Some(to)) => format!(
             "the sign-in was answered {status}, go to `{}`; a password is not sent on, so name that \
              address yourself (`auth`)",
-            one_line(&to)
+            one_line(&without_secret(&to))
         ),
         _ => format!("the sign-in failed: {}", error.message),
     };

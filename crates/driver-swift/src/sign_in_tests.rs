@@ -181,6 +181,9 @@ fn answers_that_are_none_are_refused_without_being_shown() {
     let redirect = [("location", "http://elsewhere/")];
     let error = answered(&v1(), 302, &redirect, "").unwrap_err();
     assert!(error.class == ErrorClass::Client && error.message.contains("`http://elsewhere/`"));
+    let redirect = [("location", "http://elsewhere/?key=testing")];
+    let error = answered(&v1(), 302, &redirect, "").unwrap_err();
+    assert!(error.message.contains("`http://elsewhere/?key=*REDACTED*`"), "{error}");
     assert_eq!(answered(&v1(), 503, &[], "").unwrap_err().class, ErrorClass::Server);
     let url = [("x-auth-token", "t"), ("x-storage-url", "ftp://h/")];
     assert_eq!(answered(&v1(), 200, &url, "").unwrap_err().class, ErrorClass::Protocol);
