@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use plimsoll_driver::{
     Admin, CreatedRoot, DELETE_BATCH_MAX, Dates, DriverError, FoundObject, Lack, MissingRoot,
-    RootState, Step,
+    RootState, Step, one_line,
 };
 use plimsoll_model::{Ability, ErrorClass};
 
@@ -571,7 +571,7 @@ impl Patience {
         let is_repeat = !self.firsts.insert(self.hashes.hash_one(first));
         self.repeats_count = if is_repeat { self.repeats_count + 1 } else { 0 };
         let message = if self.repeats_count > SWEEP_REPEATS_MAX {
-            format!("`{first}` is still listed after its removal")
+            format!("`{}` is still listed after its removal", one_line(first))
         } else if self.firsts.len() > SWEEP_PAGES_MAX {
             format!("after {SWEEP_PAGES_MAX} pages were removed there are more")
         } else {

@@ -10,7 +10,7 @@ use futures::future::try_join_all;
 use percent_encoding::percent_decode_str;
 use plimsoll_driver::{
     Admin, Completion, ContentSource, CreatedRoot, Dates, DriverError, FoundObject, Lack,
-    LackReason, MissingRoot, Operation, RootState, Session as _, Step,
+    LackReason, MissingRoot, Operation, RootState, Session as _, Step, one_line,
 };
 use plimsoll_model::{Ability, ErrorClass, SharedClock};
 
@@ -376,7 +376,7 @@ impl Patience {
         self.pages += 1;
         first.clone_into(&mut self.last_first);
         let why = if self.repeats > REPEATS_MAX {
-            format!("`{first}` is still listed after its removal")
+            format!("`{}` is still listed after its removal", one_line(first))
         } else if self.pages > PAGES_MAX {
             format!("after {PAGES_MAX} pages were removed there are more")
         } else {

@@ -304,6 +304,7 @@ fn read<T: DeserializeOwned>(
     let failed = |source: serde_json::Error| RecordError::damaged(&path(), source);
     let Versioned { schema: found } = serde_json::from_slice(&content).map_err(failed)?;
     if found != supported {
+        let found = found.replace(char::is_control, " ");
         return Err(RecordError::Version { path: path(), found, supported });
     }
     match serde_json::from_slice(&content) {

@@ -253,15 +253,13 @@ fn a_small_terminal_has_one_line_and_one_that_was_asked_for_has_the_screen() {
 }
 
 #[test]
-fn a_question_shows_what_a_record_names_without_its_commands() {
+fn a_record_that_names_commands_of_the_terminal_is_refused_without_them() {
     let place = tempfile::tempdir().unwrap();
     let target = serde_json::json!({ "s3": { "host": "h:1" } });
     forged_record(place.path(), "s3", "h\x1b[2J\x07:1", &target);
     let record = place.path().join("record");
-    let mut asks = OnTerminal::start(&format!("clean {}", record.display()), 80, 24);
-    let question = asks.await_text("[y/N] ");
-    assert!(question.contains("which run.json names"), "{question:?}");
-    assert!(!question.contains(['\x1b', '\x07']), "{question:?}");
-    asks.master.write_all(b"n\n").unwrap();
-    assert!(asks.rest().contains("nothing was removed"));
+    let cleans = OnTerminal::start(&format!("clean {}", record.display()), 80, 24);
+    let said = cleans.rest();
+    assert!(said.contains("holds control characters, and no name does"), "{said:?}");
+    assert!(!said.contains(['\x1b', '\x07']), "{said:?}");
 }

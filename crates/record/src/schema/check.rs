@@ -1,8 +1,10 @@
 //! What no manifest can say, whoever wrote it.
 
+use std::iter;
+
 use plimsoll_model::{EndpointId, ObjectId};
 
-use super::Manifest;
+use super::{Manifest, Target};
 
 /// How many stages a run may have: their numbers have eight bits.
 pub(crate) const STAGES_MAX: usize = 256;
@@ -17,6 +19,7 @@ impl Manifest {
     /// Returns what cannot be in it: moments that do not fit together into 64 bits, and more
     /// stages, runs or workers than there are numbers for.
     pub(crate) fn check(&self) -> Result<(), String> {
+        self.check_names()?;
         let of_stages =
             self.stages.iter().flat_map(|stage| [stage.started_ns, stage.ended_ns]).flatten();
         let merged = self.merged.iter().flat_map(|run| &run.stages);
@@ -59,6 +62,21 @@ impl Manifest {
                 Err(format!("its merged runs have {workers} workers, and there can be {limit}"))
             }
             false => Ok(()),
+        }
+    }
+
+    /// Refuses names that would break lines of messages and reports.
+    fn check_names(&self) -> Result<(), String> {
+        let of_target = |target: &'_ Target| {
+            let Target { endpoints, bucket, prefix, .. } = target.clone();
+            endpoints.into_iter().chain(bucket).chain(prefix)
+        };
+        let of_targets = iter::once(&self.target).chain(&self.more_targets).flat_map(of_target);
+        let run_ids = iter::once(&self.run_id).chain(self.merged.iter().map(|run| &run.run_id));
+        let breaks = |name: &String| name.chars().any(char::is_control);
+        match run_ids.cloned().chain(of_targets).find(breaks) {
+            Some(name) => Err(format!("`{name}` holds control characters, and no name does")),
+            None => Ok(()),
         }
     }
 }

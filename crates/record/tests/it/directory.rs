@@ -339,6 +339,19 @@ fn a_manifest_that_says_what_cannot_be_is_damaged() {
         directory.write_manifest(manifest).unwrap();
         directory.read_manifest().unwrap_err().to_string()
     };
+    let odd = "x\nrun complete".to_owned();
+    let changes: [&dyn Fn(&mut Manifest); 4] = [
+        &|of| of.run_id = odd.clone(),
+        &|of| of.merged[0].run_id = odd.clone(),
+        &|of| of.target.endpoints.push(odd.clone()),
+        &|of| of.target.prefix = Some(odd.clone()),
+    ];
+    for change in changes {
+        let mut manifest = manifest.clone();
+        change(&mut manifest);
+        let expected = "run.json is damaged: `x run complete` holds control characters, and no";
+        assert!(refused(&manifest).contains(expected), "{}", refused(&manifest));
+    }
     manifest.merged = vec![manifest.merged[0].clone(); 2];
     manifest.merged.iter_mut().for_each(|run| run.workers_count = 9_000_000);
     let expected = "run.json is damaged: its merged runs have 18000000 workers, and there can be";

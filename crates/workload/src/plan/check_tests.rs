@@ -531,6 +531,10 @@ fn sets_that_cannot_be() {
         (&set("size: {list: []}"), "sets.o.size.list: 0 sizes are out of range: 1 to 1000000"),
         (&set("size: 1B, versions: 0"), "sets.o.versions: 0 is out of range: 1 to 10000"),
         (&set("keys: {prefix: a/../b}"), "sets.o.keys.prefix: must have no `.` or `..` component"),
+        (
+            &set("keys: {prefix: \"a\\nb\"}"),
+            "sets.o.keys.prefix: must have no control characters, such as line breaks",
+        ),
         (&set("keys: {buckets: 0}"), "sets.o.keys.buckets: 0 is out of range: 1 to 10000"),
         (
             &set("count: 65536, size: 1B, archive: zip"),

@@ -78,7 +78,7 @@ impl Context<'_> {
         if self.targets[other.0].names_members() {
             return Err(at.field("target").refuse("SeaweedFS names files by itself"));
         }
-        no_dots(&at.field("path"), &also.path)?;
+        leads_below(&at.field("path"), &also.path)?;
         Ok((other, also.path.clone()))
     }
 
@@ -148,8 +148,11 @@ fn existing(path: &FieldPath, of: &ExistingOf) -> Checked<()> {
     }
 }
 
-/// Refuses a path that leads elsewhere.
-fn no_dots(path: &FieldPath, text: &str) -> Checked<()> {
+/// Refuses a path that leads elsewhere, or that would break lines of reports.
+fn leads_below(path: &FieldPath, text: &str) -> Checked<()> {
+    if text.chars().any(char::is_control) {
+        return Err(path.refuse("must have no control characters, such as line breaks"));
+    }
     match text.split('/').any(|part| matches!(part, "." | "..")) {
         // Who takes a path apart on the way would look for another bucket.
         true => Err(path.refuse("must have no `.` or `..` component")),
@@ -174,7 +177,7 @@ fn objects(path: &FieldPath, set: &ObjectSet) -> Checked<Members> {
         return Err(path.field("size").refuse("is missing; a fill needs to know it"));
     }
     in_range(&path.field("versions"), set.versions.into(), VERSIONS_MAX)?;
-    no_dots(&path.field("keys.prefix"), &set.keys.prefix)?;
+    leads_below(&path.field("keys.prefix"), &set.keys.prefix)?;
     if let Some(buckets) = set.keys.buckets {
         in_range(&path.field("keys.buckets"), buckets.into(), BUCKETS_MAX)?;
     }
