@@ -98,6 +98,8 @@ pub struct Chain {
     pub services_trust: TlsOptions,
     /// The proxies on the way to a token service; the machine's own services are asked directly.
     pub proxies: Option<Proxies>,
+    /// Secrets of keys that were found before, which a service may repeat.
+    pub in_use: Vec<Secret>,
     /// The run's clock.
     pub clock: SharedClock,
     /// The wall time at its epoch.
@@ -166,6 +168,13 @@ pub struct Keys {
     pub session_token: Option<Secret>,
     /// When they cease to be valid; `None` for never, or unknown.
     pub expires: Option<WallTime>,
+}
+
+impl Keys {
+    /// Returns what no message may hold.
+    fn secrets(&self) -> Vec<Secret> {
+        self.session_token.iter().chain([&self.secret_key]).cloned().collect()
+    }
 }
 
 /// What was found.

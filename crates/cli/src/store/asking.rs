@@ -110,6 +110,7 @@ pub(super) fn by_whom(
         trust: way.asking_trust(),
         services_trust: way.services_trust(),
         proxies,
+        in_use: Vec::new(),
         clock: time.clock.clone(),
         wall_epoch: time.wall_epoch,
         patience: requests.credentials_timeout.map_or(PATIENCE, |given| given.0),

@@ -85,7 +85,14 @@ impl OwnClient {
             services_trust: chain.services_trust.clone(),
             proxies: chain.proxies.clone(),
             misled,
-            secrets: Mutex::new(chain.proxies.iter().flat_map(Proxies::secrets).collect()),
+            secrets: Mutex::new(
+                chain
+                    .proxies
+                    .iter()
+                    .flat_map(Proxies::secrets)
+                    .chain(chain.in_use.clone())
+                    .collect(),
+            ),
         }))
     }
 
