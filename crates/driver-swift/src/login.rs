@@ -73,7 +73,7 @@ impl Login {
         if let Some(failure) = failure.as_ref().filter(holds) {
             return Err(failure.error.clone());
         }
-        match sign_in(config, clock).await {
+        match sign_in(config, clock, current.token.as_ref()).await {
             Ok(found) => {
                 let number = current.number + 1;
                 let ticket = Arc::new(Ticket { number, token: Some(found.token) });
@@ -90,10 +90,11 @@ impl Login {
     }
 }
 
-/// Signs in.
+/// Signs in; no message shows the token that is in use.
 pub(crate) async fn sign_in(
     config: &SwiftConfig,
     clock: &SharedClock,
+    in_use: Option<&Secret>,
 ) -> Result<Found, DriverError> {
     let Some(Asked { address, head, body }) = sign_in::ask(&config.sign_in)? else {
         let why = match config.sign_in {
@@ -129,6 +130,6 @@ pub(crate) async fn sign_in(
         return Err(error::of_success(answer.status, why));
     }
     let header = |name: &str| answer.header(name).map(str::to_owned);
-    let answered = Answered { status: answer.status, header: &header, body: &answer.body };
+    let answered = Answered { status: answer.status, header: &header, body: &answer.body, in_use };
     sign_in::read(&config.sign_in, &answered, config.storage.is_none())
 }

@@ -54,7 +54,9 @@ fn answered(
         let found = headers.iter().find(|(name, _)| *name == wanted);
         found.map(|(_, value)| (*value).to_owned())
     };
-    read(sign_in, &Answered { status, header: &header, body: body.as_bytes() }, true)
+    let in_use = Secret::from("t0ken".to_owned());
+    let (body, in_use) = (body.as_bytes(), Some(&in_use));
+    read(sign_in, &Answered { status, header: &header, body, in_use }, true)
 }
 
 #[test]
@@ -181,9 +183,9 @@ fn answers_that_are_none_are_refused_without_being_shown() {
     let redirect = [("location", "http://elsewhere/")];
     let error = answered(&v1(), 302, &redirect, "").unwrap_err();
     assert!(error.class == ErrorClass::Client && error.message.contains("`http://elsewhere/`"));
-    let redirect = [("location", "http://elsewhere/?key=testing")];
+    let redirect = [("location", "http://elsewhere/?key=testing&t0ken")];
     let error = answered(&v1(), 302, &redirect, "").unwrap_err();
-    assert!(error.message.contains("`http://elsewhere/?key=*REDACTED*`"), "{error}");
+    assert!(error.message.contains("`http://elsewhere/?key=*REDACTED*&*REDACTED*`"), "{error}");
     assert_eq!(answered(&v1(), 503, &[], "").unwrap_err().class, ErrorClass::Server);
     let url = [("x-auth-token", "t"), ("x-storage-url", "ftp://h/")];
     assert_eq!(answered(&v1(), 200, &url, "").unwrap_err().class, ErrorClass::Protocol);
