@@ -17,6 +17,8 @@ use std::time::Duration;
 use plimsoll_dialects::cosbench::layout::stage_file;
 use plimsoll_model::per_sec;
 
+use rustix::io::Errno;
+
 use crate::clock::{IN_FILES, local};
 use crate::disk;
 use crate::live::Beside;
@@ -33,6 +35,8 @@ const HISTORY_HEAD: &str =
 const ALL: &str = "workloads.csv";
 /// The file with the number of the last workload.
 const META: &str = ".meta";
+/// Longer than any number.
+const NUMBER_BYTES_MAX: u64 = 64;
 /// The columns of the seconds of a stage.
 const COLUMNS: [&str; 7] = [
     "Op-Count",
@@ -116,7 +120,20 @@ impl Archive {
         let mut line = if is_new { HISTORY_HEAD.to_owned() } else { String::new() };
         line.push_str(&history_line(entry, changes));
         disk::appended(&path)?.write_all(line.as_bytes())?;
-        disk::write(&self.root.join(META), entry.number.0.to_string().as_bytes())
+        write_number(&self.root.join(META), entry.number)
+    }
+}
+
+/// Notes which number was the last, in a file that is there or not: what holds no number is not
+/// COSBench's.
+fn write_number(path: &Path, number: Number) -> io::Result<()> {
+    let is_number = |text: &str| text.trim().parse::<u64>().is_ok();
+    match disk::read_end(path, NUMBER_BYTES_MAX) {
+        Ok(text) if !is_number(&text) => Err(io::Error::other(format!(
+            "{META} holds no number of COSBench's and stays as it is"
+        ))),
+        Err(error) if error.raw_os_error() != Some(Errno::NOENT.raw_os_error()) => Err(error),
+        _ => disk::write(path, number.0.to_string().as_bytes()),
     }
 }
 
@@ -251,6 +268,23 @@ fn plain(value: f64) -> String {
 mod tests {
     use super::*;
     use crate::ticks::Row;
+
+    #[test]
+    fn a_file_that_holds_no_number_is_left_as_it_is() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join(META);
+        let noted = || disk::read_text(&path).unwrap();
+        write_number(&path, Number(7)).unwrap();
+        assert_eq!(noted(), "7");
+        write_number(&path, Number(8)).unwrap();
+        assert_eq!(noted(), "8");
+        for foreign in ["notes of mine", "-5", "99999999999999999999999", ""] {
+            disk::write(&path, foreign.as_bytes()).unwrap();
+            let refused = write_number(&path, Number(9)).unwrap_err().to_string();
+            assert_eq!(refused, ".meta holds no number of COSBench's and stays as it is");
+            assert_eq!(noted(), foreign);
+        }
+    }
 
     #[test]
     fn a_stages_table_has_cosbenchs_columns() {
