@@ -9,6 +9,8 @@ mod curve;
 mod slo;
 
 #[cfg(test)]
+mod disturbed_tests;
+#[cfg(test)]
 mod tests;
 
 pub use counts::{ProbeAsked, ProbeCounter};

@@ -53,7 +53,12 @@ impl ChosenProbe {
         };
         let missed: Vec<String> = self.asked.slos.iter().zip(&counts.bounds).map(missed).collect();
         let grows = if counts.is_overloaded() { "; what waited grew" } else { "" };
-        Some(format!("{}{grows}", missed.join(", ")))
+        let disturbed = (1.0 - counts.clean_share()) * 100.0;
+        let disturbed = match disturbed >= 1.0 {
+            true => format!("; {} of it excluded: client disturbed", format::percent(disturbed)),
+            false => String::new(),
+        };
+        Some(format!("{}{grows}{disturbed}", missed.join(", ")))
     }
 }
 
@@ -72,7 +77,7 @@ impl<'a> Counting<'a> {
     /// Returns what was counted of a stage that came to this.
     pub(crate) fn finish(self, outcome: &StageOutcome) -> Option<ProbeCounts> {
         let job = self.probe?.asked.job;
-        Some(self.counter?.finish(skipped(outcome, job)))
+        Some(self.counter?.finish(skipped(outcome, job), &outcome.disturbed.spans))
     }
 }
 
@@ -198,6 +203,8 @@ impl Searching {
             lasts: probe.asked.lasts,
             skipped_count: skipped(&done.outcome, probe.asked.job),
             is_cut: false,
+            // What was counted is without what was due then.
+            disturbed: Vec::new(),
         };
         self.search.as_mut()?.add(stage.taken(counts)?);
         Some(())

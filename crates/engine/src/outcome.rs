@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use plimsoll_driver::{DriverError, Settled};
 use plimsoll_model::{
-    EndReason, EndpointId, ErrorClass, JobId, Moment, OpKind, OpRecord, PackedOp, SeriesKey,
-    SocketsSeen, StandstillsSeen, ThreadUsage, WrongKind,
+    DisturbedSeen, EndReason, EndpointId, ErrorClass, JobId, Moment, OpKind, OpRecord, PackedOp,
+    SeriesKey, SocketsSeen, StandstillsSeen, ThreadUsage, WrongKind,
 };
 use plimsoll_stats::{ProbeCounts, Timeline, Totals};
 use plimsoll_workload::objects::Change;
@@ -160,6 +160,8 @@ pub struct StageOutcome {
     pub sockets: SocketsSeen,
     /// When this process stood still; empty in virtual time, and of parts that others carried out.
     pub standstills: StandstillsSeen,
+    /// When it was disturbed, likewise.
+    pub disturbed: DisturbedSeen,
 }
 
 impl StageOutcome {

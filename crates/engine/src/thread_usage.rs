@@ -2,6 +2,9 @@
 #![expect(clippy::disallowed_methods, reason = "reads what the kernel tells of a thread")]
 
 use std::cell::Cell;
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use plimsoll_model::ThreadUsage;
@@ -41,6 +44,50 @@ fn read() -> ThreadUsage {
     ThreadUsage { cpu: thread_cpu_time(), run_delay }
 }
 
+/// What the kernel tells of worker threads and of the hypervisor, for a thread that looks at all of
+/// it now and then.
+#[derive(Debug, Default)]
+pub(crate) struct RunDelays {
+    workers: Mutex<Vec<File>>,
+}
+
+impl RunDelays {
+    /// Adds the calling thread.
+    pub(crate) fn join(&self) {
+        let own = File::open(SCHEDSTAT).ok();
+        self.workers.lock().unwrap_or_else(PoisonError::into_inner).extend(own);
+    }
+
+    /// Returns for how long each worker thread has been ready to run without a processor.
+    pub(crate) fn read(&self) -> Vec<Duration> {
+        let workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        // One that has ended has no further delay.
+        workers.iter().map(|file| at_begin(file, run_delay).unwrap_or_default()).collect()
+    }
+}
+
+/// The time of all processors that a hypervisor took, in ticks (`/proc/stat`).
+pub(crate) struct Steal(Option<File>);
+
+impl Steal {
+    pub(crate) fn open() -> Self {
+        Self(File::open("/proc/stat").ok())
+    }
+
+    pub(crate) fn read(&self) -> Option<u64> {
+        at_begin(self.0.as_ref()?, |stat| {
+            stat.lines().next()?.split_whitespace().nth(8)?.parse().ok()
+        })
+    }
+}
+
+/// Reads what a file of the kernel's says now at its beginning.
+fn at_begin<T>(file: &File, read: impl Fn(&str) -> Option<T>) -> Option<T> {
+    let mut text = [0; 256];
+    let count = file.read_at(&mut text, 0).ok()?;
+    read(&String::from_utf8_lossy(&text[..count]))
+}
+
 fn run_delay(schedstat: &str) -> Option<Duration> {
     schedstat.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
 }
@@ -54,6 +101,19 @@ mod tests {
         assert_eq!(run_delay("4714649 351998 77\n"), Some(Duration::from_nanos(351_998)));
         assert_eq!(run_delay("4714649"), None);
         assert_eq!(run_delay("a b c"), None);
+    }
+
+    #[test]
+    fn another_thread_reads_the_delay_of_a_worker() {
+        let delays = RunDelays::default();
+        std::thread::scope(|scope| scope.spawn(|| delays.join()).join().unwrap());
+        delays.join();
+        // The first has ended; of this one the kernel tells, where it tells of any.
+        let known = read().run_delay;
+        let seen = delays.read();
+        assert_eq!(seen.len(), 2);
+        assert!(known.is_none() || seen[1] >= known.unwrap(), "{seen:?} {known:?}");
+        assert!(Steal::open().read().is_some());
     }
 
     #[test]

@@ -5,7 +5,9 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::{self, ScopedJoinHandle, Thread};
 use std::time::Duration;
 
-use plimsoll_model::{JobId, Moment, PackedOp, SharedClock, StandstillsSeen, ThreadUsage};
+use plimsoll_model::{
+    DisturbedSeen, JobId, Moment, PackedOp, SharedClock, StandstillsSeen, ThreadUsage,
+};
 use rtrb::{Consumer, RingBuffer};
 
 use crate::clock::{block_until, park_for, thread_cpu_time};
@@ -17,7 +19,7 @@ use crate::outcome::{
 use crate::past::Past;
 use crate::records::{JobTally, Outlet, ThreadOutcome};
 use crate::standstill::Watcher;
-use crate::thread_usage;
+use crate::thread_usage::{self, RunDelays};
 use crate::timing::{Stops, Verdict};
 use crate::watch::Watch;
 
@@ -80,12 +82,15 @@ impl<'a> StageThreads<'a> {
         let recorder = thread::current();
         thread::scope(|scope| {
             let (gate, recorder) = (&gate, &recorder);
+            let delays = Arc::new(RunDelays::default());
             let mut consumers = Vec::new();
             let mut handles = Vec::new();
             for (index, body) in bodies.into_iter().enumerate() {
                 let (producer, consumer) = RingBuffer::new(buffer_ops);
                 consumers.push(consumer);
+                let own = Arc::clone(&delays);
                 let body = move || {
+                    own.join();
                     let _end = End { stop, recorder };
                     // The others must not go on without this one.
                     let outcome = body(Outlet::Ring(producer, recorder.clone()), gate);
@@ -107,7 +112,7 @@ impl<'a> StageThreads<'a> {
             let begun = gate.open(threads, &handles);
             let watch = watch(begun.at);
             sink.begun(begun.at);
-            let standstills = Watcher::begin(scope, clock);
+            let watcher = Watcher::begin(scope, clock, delays);
             let rule = stops.rule;
             let mut recorder = Recorder { clock, stop, sink, past, watch, tells, rule };
             let drained = recorder.drain(&mut consumers);
@@ -124,7 +129,7 @@ impl<'a> StageThreads<'a> {
             let ended = joined.into_iter().map(|(thread, cpu, _)| (thread, cpu));
             let mut outcome = sum(stops, jobs, begun, ended, recorder.past);
             outcome.threads = usage;
-            outcome.standstills = standstills.seen();
+            (outcome.standstills, outcome.disturbed) = watcher.seen();
             outcome.cpu_time += thread_cpu_time() - recorder_cpu;
             drained?;
             Ok(outcome)
@@ -209,6 +214,7 @@ pub(crate) fn sum(
         threads: Vec::new(),
         sockets: all.sockets,
         standstills: StandstillsSeen::default(),
+        disturbed: DisturbedSeen::default(),
     }
 }
 

@@ -32,7 +32,8 @@ pub use probe::{ProbeOutcome, ProbeRole};
 pub use record::{OpOutline, OpRecord, PackedOp, Visit};
 pub use secret::{REDACTED, Secret, redacted};
 pub use seen::{
-    EVIDENCE_KEPT_MAX, SOCKET_SAMPLES_MAX, SocketsSeen, Standstill, StandstillsSeen, ThreadUsage,
+    DISTURBED_KEPT_MAX, DisturbedSeen, EVIDENCE_KEPT_MAX, SOCKET_SAMPLES_MAX, SocketsSeen,
+    Standstill, StandstillsSeen, ThreadUsage,
 };
 pub use series::SeriesKey;
 pub use target::{Lookup, TargetKind};

@@ -27,5 +27,7 @@ named! {
         Overloaded = "overloaded",
         /// It ended before its time.
         Cut = "cut",
+        /// The client was disturbed too much of the time: it shows nothing.
+        Disturbed = "disturbed",
     }
 }

@@ -13,8 +13,8 @@ pub struct ThreadUsage {
     pub run_delay: Option<Duration>,
 }
 
-/// A time in which a whole process stood still: it was stopped (`SIGSTOP`, Ctrl-Z), had no
-/// processor, or its machine was paused.
+/// A span in which a whole process stood still: it was stopped (`SIGSTOP`, Ctrl-Z), had no
+/// processor, or its machine was paused. Also one in which it was disturbed ([`DisturbedSeen`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Standstill {
     /// When a thread that was due to run did not.
@@ -75,6 +75,41 @@ impl StandstillsSeen {
             let shortest = each.min_by_key(|(_, of)| of.length).map(|(at, _)| at);
             shortest.map(|at| self.longest.remove(at));
         }
+    }
+}
+
+/// How many disturbed spans are kept of a client in a stage; of more, those that are closest to
+/// each other become one.
+pub const DISTURBED_KEPT_MAX: usize = 512;
+
+/// The spans in which a client was disturbed: it stood still, its threads waited for a processor,
+/// or a hypervisor took one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DisturbedSeen {
+    /// They do not overlap, and are in the order of time.
+    pub spans: Vec<Standstill>,
+}
+
+impl DisturbedSeen {
+    /// Adds one, which began no earlier than the last one. It goes on with that where they touch.
+    pub fn add(&mut self, of: Standstill) {
+        match self.spans.last_mut().filter(|last| last.until() >= of.from) {
+            Some(last) => last.length = last.until().max(of.until()).since(last.from),
+            None => self.spans.push(of),
+        }
+        if self.spans.len() > DISTURBED_KEPT_MAX {
+            let gap = |at: &usize| self.spans[at + 1].from.since(self.spans[*at].until());
+            let closest = (0..self.spans.len() - 1).min_by_key(gap);
+            if let Some(at) = closest {
+                let next = self.spans.remove(at + 1);
+                self.spans[at].length = next.until().since(self.spans[at].from);
+            }
+        }
+    }
+
+    /// Returns how long they are together.
+    pub fn total(&self) -> Duration {
+        self.spans.iter().map(|of| of.length).sum()
     }
 }
 
@@ -145,6 +180,26 @@ impl SocketsSeen {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn disturbed_spans_that_touch_are_one_and_too_many_come_together() {
+        let of = |from, until: u64| Standstill {
+            from: Moment::from_ns(from),
+            length: Duration::from_nanos(until - from),
+        };
+        let mut seen = DisturbedSeen::default();
+        for span in [of(10, 20), of(20, 30), of(25, 28), of(31, 40)] {
+            seen.add(span);
+        }
+        assert_eq!(seen.spans, [of(10, 30), of(31, 40)]);
+        assert_eq!(seen.total(), Duration::from_nanos(29));
+        let mut seen = DisturbedSeen::default();
+        // The gap behind the hundredth is the shortest.
+        let begin = |at: u64| at * 100 - if at == 100 { 50 } else { 0 };
+        (0..=DISTURBED_KEPT_MAX as u64).for_each(|at| seen.add(of(begin(at), begin(at) + 10)));
+        assert_eq!(seen.spans.len(), DISTURBED_KEPT_MAX);
+        assert_eq!(seen.spans[98..100], [of(9_800, 9_810), of(9_900, 9_960)]);
+    }
 
     #[test]
     fn of_endless_standstills_the_longest_are_kept_and_all_are_counted() {

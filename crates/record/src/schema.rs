@@ -27,9 +27,9 @@ pub use agents::{Agent, AgentLoss, ClockReading};
 pub(crate) use check::STAGES_MAX;
 pub use events::Event;
 pub use evidence::{
-    ClientEvidence, DeviceEvidence, EVIDENCE_KEPT_MAX, InterfaceEvidence, ProcessorsEvidence,
-    QuotaEvidence, SocketsEvidence, StandstillEvidence, ThreadEvidence, ThreadsEvidence,
-    join_evidence,
+    ClientEvidence, DISTURBED_KEPT_MAX, DeviceEvidence, EVIDENCE_KEPT_MAX, InterfaceEvidence,
+    ProcessorsEvidence, QuotaEvidence, SocketsEvidence, StandstillEvidence, ThreadEvidence,
+    ThreadsEvidence, join_evidence,
 };
 use files::add;
 pub use files::{FilesStage, ProcessUsage, sum_known};

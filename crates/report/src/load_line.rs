@@ -11,7 +11,10 @@ use plimsoll_stats::{Basis, LoadLine};
 use serde::Serialize;
 
 use crate::RunVerdict;
-use crate::format::{number, op_rate, plural};
+use crate::format::{number, op_rate, percent, plural};
+
+/// Less than this share of the time that is left out is not worth a line.
+const EXCLUDED_MIN: f64 = 0.005;
 
 /// The highest rate of Poisson arrivals at which a store keeps what was asked, and the curve that
 /// shows it. What is not known is null.
@@ -126,6 +129,9 @@ pub struct ProbeFigure {
     pub latency_ns_p99_9: Option<u64>,
     /// Its outcome; null for a closed loop.
     pub outcome: Option<ProbeOutcome>,
+    /// In what share of that stretch no client was disturbed, 0 to 1: latencies are of operations
+    /// that were due then, and so is the outcome.
+    pub undisturbed_share: f64,
 }
 
 impl LoadLineReport {
@@ -241,14 +247,42 @@ impl LoadLineReport {
         ))
     }
 
+    /// Says whether the last look after each overload found the store back.
+    fn recovered(&self) -> &'static str {
+        let is_descent = |of: &ProbeFigure| of.role == Some(ProbeRole::Descent);
+        let mut looks = self.probes.chunk_by(|a, b| is_descent(a) == is_descent(b));
+        let is_back = |looks: &[ProbeFigure]| {
+            !is_descent(&looks[0])
+                || looks.last().is_some_and(|last| last.outcome == Some(ProbeOutcome::Kept))
+        };
+        match looks.all(is_back) {
+            true => "after each overload the store recovered at a rate that it had carried before",
+            false => "whether the store recovered from each overload was not seen",
+        }
+    }
+
+    /// Says how much of the time of the probes is left out, as a client was disturbed.
+    pub(crate) fn excluded(&self) -> Option<String> {
+        let time = |of: &ProbeFigure| of.duration_ns as f64;
+        let all: f64 = self.probes.iter().map(time).sum();
+        let clean = |of: &ProbeFigure| time(of) * of.undisturbed_share;
+        let left_out = 1.0 - self.probes.iter().map(clean).sum::<f64>() / all.max(1.0);
+        let is_void = |of: &&ProbeFigure| of.outcome == Some(ProbeOutcome::Disturbed);
+        let void = match self.probes.iter().filter(is_void).count() as u64 {
+            0 => String::new(),
+            count => format!(", with {} made again", plural(count, "probe")),
+        };
+        (left_out >= EXCLUDED_MIN).then(|| {
+            let share = percent(left_out * 100.0);
+            format!("{share} of the time{void}: the client was disturbed")
+        })
+    }
+
     /// Returns what is said of the store after an overload; none where it never was overloaded.
     pub(crate) fn recovery(&self) -> Option<String> {
         let rate = |rate: f64| op_rate(OpRate(rate));
         let Some(of) = &self.metastable else {
-            return (self.descents_count > 0).then(|| {
-                "after each overload the store recovered at a rate that it had carried before"
-                    .to_owned()
-            });
+            return (self.descents_count > 0).then(|| self.recovered().to_owned());
         };
         let back = match of.back_at_ops_per_sec {
             Some(back) => format!("it came back at {}", rate(back)),
@@ -309,6 +343,7 @@ impl ProbeFigure {
     fn of(point: &CurvePoint) -> Self {
         let outcome = match point.is_too_high {
             _ if point.probe.is_cut => Some(ProbeOutcome::Cut),
+            _ if point.is_disturbed => Some(ProbeOutcome::Disturbed),
             _ if point.is_overloaded => Some(ProbeOutcome::Overloaded),
             Some(_) if point.is_missed => Some(ProbeOutcome::Missed),
             Some(_) => Some(ProbeOutcome::Kept),
@@ -327,14 +362,16 @@ impl ProbeFigure {
             latency_ns_p99: point.latency_ns[1],
             latency_ns_p99_9: point.latency_ns[2],
             outcome,
+            undisturbed_share: point.clean_share,
         }
     }
 
     /// Tells whether it is a point of the curve: not a closed loop, not one that looked whether the
-    /// store was back, not one that was cut.
+    /// store was back, not one that was cut or whose client was disturbed.
     pub(crate) fn is_of_curve(&self) -> bool {
         let is_probe = !matches!(self.role, None | Some(ProbeRole::Descent));
-        is_probe && self.outcome != Some(ProbeOutcome::Cut) && self.offered_ops_per_sec.is_some()
+        let shows = !matches!(self.outcome, Some(ProbeOutcome::Cut | ProbeOutcome::Disturbed));
+        is_probe && shows && self.offered_ops_per_sec.is_some()
     }
 
     /// Returns what it is called in tables.

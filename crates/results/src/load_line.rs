@@ -17,6 +17,10 @@ use crate::asked::Asked;
 use crate::error::{AskedFor, ResultsError};
 use crate::open::Record;
 use crate::queue_theory;
+use crate::standstills::disturbed;
+
+/// A client that was busy for less than this share of its machine's time was not its own limit.
+const CLIENT_BUSY: f64 = 0.5;
 
 /// Probes up to this multiple of the line's rate show what gives way there.
 const NEXT_ABOVE: f64 = 1.3;
@@ -86,7 +90,12 @@ fn verdict(found: &LoadLineAnalysis, stages: &[(u8, StageReport)]) -> Option<Run
     };
     let of_probe = |point: &CurvePoint| {
         let (_, stage) = stages.iter().find(|(index, _)| *index == point.probe.stage.0)?;
-        RunVerdict::of(stage).map(of_missed)
+        let verdict = RunVerdict::of(stage)?;
+        // What others did to the client's processors was taken out of the probe.
+        let is_taken_out = verdict.class == LimitClass::ClientCpu
+            && point.clean_share < 1.0
+            && stage.cpu_share.is_some_and(|share| share < CLIENT_BUSY);
+        Some(of_missed(verdict, is_taken_out))
     };
     let next = found.points.iter().filter(is_next);
     let verdicts: Vec<RunVerdict> = next.filter_map(of_probe).collect();
@@ -97,11 +106,12 @@ fn verdict(found: &LoadLineAnalysis, stages: &[(u8, StageReport)]) -> Option<Run
 
 /// Returns the verdict of a probe that was too much. All that was asked for was carried there, and
 /// still a condition was missed: the time was the store's.
-fn of_missed(verdict: RunVerdict) -> RunVerdict {
-    if verdict.class != LimitClass::NotEnoughLoad {
+fn of_missed(verdict: RunVerdict, is_taken_out: bool) -> RunVerdict {
+    if verdict.class != LimitClass::NotEnoughLoad && !is_taken_out {
         return verdict;
     }
     RunVerdict {
+        is_client: false,
         class: LimitClass::Store,
         sentence: "the store was the limit: operations went out on time, and what was to be kept \
                    was missed"
@@ -143,5 +153,6 @@ fn probe(stage: &Stage) -> Option<ProbeStage> {
         skipped_count: schedule.and_then(|schedule| schedule.skipped_count).unwrap_or(0),
         // The time is up when all that was due was issued.
         is_cut: stage.ended_by != Some(EndReason::Duration),
+        disturbed: disturbed(stage),
     })
 }

@@ -22,6 +22,9 @@ use plimsoll_model::ProbeRole;
 /// so many.
 const DESCENT_PART: usize = 2;
 
+/// A probe of which less than this share was undisturbed shows nothing.
+const CLEAN_MIN: f64 = 0.1;
+
 /// What is looked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadLineGoal {
@@ -71,6 +74,8 @@ pub struct Probe {
     pub bounds: Vec<Vec<ProbePart>>,
     /// Whether what was waiting grew as long as it lasted.
     pub is_overloaded: bool,
+    /// In what share of its time the client was not disturbed, which `bounds` are of.
+    pub clean_share: f64,
 }
 
 /// What comes next.
@@ -189,15 +194,23 @@ impl LoadLineSearch {
         probe.is_overloaded || shares.any(|(bound, share)| probe.is_too_high_for(bound, *share))
     }
 
+    /// Tells whether a probe shows nothing, as the client was disturbed too much of the time. That
+    /// a store does not keep up shows all the same.
+    pub fn is_disturbed(&self, probe: &Probe) -> bool {
+        probe.clean_share < CLEAN_MIN && !probe.is_overloaded
+    }
+
     /// Returns the probes that count for the answer: not those that look whether a store is back,
-    /// and of the ramp at each rate the last.
+    /// nor those that show nothing, and of the ramp at each rate the last.
     fn counted(&self) -> Vec<&Probe> {
         let counts = |(at, probe): &(usize, &Probe)| match probe.role {
+            _ if self.is_disturbed(probe) => false,
             ProbeRole::Descent => false,
-            ProbeRole::Ramp => {
-                let mut later = self.probes[at + 1..].iter();
-                !later.any(|later| later.role == ProbeRole::Ramp && later.rate == probe.rate)
-            }
+            ProbeRole::Ramp => !self.probes[at + 1..].iter().any(|later| {
+                later.role == ProbeRole::Ramp
+                    && later.rate == probe.rate
+                    && !self.is_disturbed(later)
+            }),
             ProbeRole::Find | ProbeRole::Fit => true,
         };
         self.probes.iter().enumerate().filter(counts).map(|(_, probe)| probe).collect()
@@ -225,8 +238,8 @@ impl LoadLineSearch {
             after.is_none_or(|after| after.role != ProbeRole::Descent)
         };
         (0..=self.probes.len()).filter(|at| is_last(*at)).find_map(|at| {
-            let descents: Vec<&Probe> = self.descents_before(at).collect();
-            let overloaded = self.probes.get((at - descents.len()).checked_sub(1)?)?;
+            let (begin, descents) = self.descents_before(at);
+            let overloaded = self.probes.get(begin.checked_sub(1)?)?;
             let (first, again) = (descents.first()?, descents.get(1)?);
             if !self.is_too_high(again) {
                 return None;
@@ -243,11 +256,13 @@ impl LoadLineSearch {
         })
     }
 
-    /// Returns the probes before that place which look whether the store is back, in order of time.
-    fn descents_before(&self, at: usize) -> impl Iterator<Item = &Probe> {
+    /// Returns the probes before that place which look whether the store is back and show
+    /// something, in order of time, and where the first probe of this kind is.
+    fn descents_before(&self, at: usize) -> (usize, Vec<&Probe>) {
         let is_descent = |of: &&Probe| of.role == ProbeRole::Descent;
-        let count = self.probes[..at].iter().rev().take_while(is_descent).count();
-        self.probes[at - count..at].iter()
+        let begin = at - self.probes[..at].iter().rev().take_while(is_descent).count();
+        let shows = |of: &&Probe| !self.is_disturbed(of);
+        (begin, self.probes[begin..at].iter().filter(shows).collect())
     }
 }
 

@@ -57,11 +57,12 @@ impl Store {
             *first = first.max(now) + (self.service)(random);
             counts.note(stretch(now), stretch(*first), true);
             if let ProbeStretch::Part(part) = stretch(now) {
-                counts.judge(0, part, *first - now > self.bound);
+                let missed = u64::from(*first - now > self.bound);
+                counts.add(0, part, ProbePart { ended: 1, missed });
             }
         }
         let is_overloaded = counts.is_overloaded();
-        Probe { rate, seconds, role, bounds: counts.bounds, is_overloaded }
+        Probe { rate, seconds, role, bounds: counts.bounds, is_overloaded, clean_share: 1.0 }
     }
 
     fn search(&self, goal: LoadLineGoal, seed: u64) -> LoadLineSearch {
@@ -137,7 +138,14 @@ fn eight_servers_that_fall_off_a_cliff_are_found_within_a_twentieth() {
 fn probe(rate: f64, ended: u64, missed: u64) -> Probe {
     let part = ProbePart { ended: ended / 2, missed: missed / 2 };
     let role = ProbeRole::Fit;
-    Probe { rate, seconds: 10.0, role, bounds: vec![vec![part; 2]], is_overloaded: false }
+    Probe {
+        rate,
+        seconds: 10.0,
+        role,
+        bounds: vec![vec![part; 2]],
+        is_overloaded: false,
+        clean_share: 1.0,
+    }
 }
 
 fn goal() -> LoadLineGoal {
@@ -218,6 +226,44 @@ fn a_cliff_is_found_between_two_rates() {
 }
 
 #[test]
+fn probes_that_a_client_disturbed_change_nothing() {
+    let store = |rate: f64| if rate > 523.0 { (1_000, true) } else { (0, false) };
+    let plain = search_on(LoadLineGoal { budget_s: 400.0, ..goal() }, store);
+    let (mut search, mut number) = (LoadLineSearch::new(goal()), 0);
+    search.goal.budget_s = 800.0;
+    while let Step::Probe { rate, seconds, role } = search.step() {
+        let (missed, is_overloaded) = store(rate);
+        let probe = Probe { seconds, role, is_overloaded, ..probe(rate, 1_000, missed) };
+        number += 1;
+        // Of each two the first shows nothing, whatever it seems to show.
+        search.add(match number % 2 {
+            1 => Probe { clean_share: 0.29, is_overloaded: false, ..probe },
+            _ => probe,
+        });
+    }
+    let rates = |search: &LoadLineSearch| -> Vec<f64> {
+        search.counted().iter().map(|probe| probe.rate).collect()
+    };
+    let (of_plain, of_disturbed) = (rates(&plain), rates(&search));
+    assert_eq!(of_plain[..5], of_disturbed[..5]);
+    let line = search.line().unwrap();
+    assert!(line.low <= 523.0 && 523.0 < line.high && line.precision() <= 0.035, "{line:?}");
+    assert_eq!(search.metastable(), None);
+}
+
+#[test]
+fn a_client_that_is_always_disturbed_ends_the_search() {
+    let mut search = LoadLineSearch::new(goal());
+    let mut lasted = Vec::new();
+    while let Step::Probe { rate, seconds, role } = search.step() {
+        lasted.push(seconds);
+        search.add(Probe { seconds, role, clean_share: 0.0, ..probe(rate, 1_000, 0) });
+    }
+    assert_eq!(lasted.len(), 12, "{lasted:?}");
+    assert_eq!(search.line(), None);
+}
+
+#[test]
 fn the_bound_that_gives_way_first_is_the_one_that_counts() {
     // Of the second bound 0.1 % may miss: at 300/s; of the first 1 %: at 500/s.
     let goal = LoadLineGoal { shares_max: vec![0.01, 0.001], ..goal() };
@@ -233,7 +279,7 @@ fn the_bound_that_gives_way_first_is_the_one_that_counts() {
             vec![ProbePart { ended, missed }; 10]
         };
         let bounds = vec![parts(500.0, 0.01), parts(300.0, 0.001)];
-        search.add(Probe { rate, seconds, role, bounds, is_overloaded: false });
+        search.add(Probe { rate, seconds, role, bounds, is_overloaded: false, clean_share: 1.0 });
     }
     let line = search.line().unwrap();
     assert_eq!(line.basis, Basis::Fit(1));
@@ -281,7 +327,7 @@ fn few_operations_of_which_none_misses_are_no_miss() {
     let mut search = LoadLineSearch::new(goal);
     while let Step::Probe { rate, seconds, role } = search.step() {
         let bounds = vec![vec![ProbePart { ended: 3, missed: 0 }; 10]; 2];
-        search.add(Probe { rate, seconds, role, bounds, is_overloaded: false });
+        search.add(Probe { rate, seconds, role, bounds, is_overloaded: false, clean_share: 1.0 });
     }
     assert!(search.probes().iter().all(|probe| !search.is_too_high(probe)));
     assert_eq!(search.line(), None);
@@ -343,7 +389,7 @@ fn counts_of_parts_add_up() {
     let mut one = ProbeCounts::new(1);
     one.note(ProbeStretch::WarmUp, ProbeStretch::Part(0), true);
     one.note(ProbeStretch::Part(3), ProbeStretch::Part(4), false);
-    one.judge(0, 3, true);
+    one.add(0, 3, ProbePart { ended: 1, missed: 1 });
     let mut both = one.clone();
     both.merge(&one);
     both.skip(5);

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_model::{JobId, Moment, OpRecord, ProbeRole, StageId, per_sec};
+use plimsoll_model::{JobId, Moment, OpRecord, ProbeRole, StageId, Standstill, per_sec};
 use plimsoll_stats::{
     Histogram, LoadLine, LoadLineGoal, LoadLineSearch, Metastable, PROBE_PARTS, Probe, ProbeCounts,
     ProbePart, student_t_quantile,
 };
 use plimsoll_workload::plan::Search;
 
+use super::counts::Clean;
 use super::{ProbeAsked, ProbeCounter, Slo};
 use crate::OpSource;
 use crate::times::percentile;
@@ -45,6 +46,8 @@ pub struct ProbeStage {
     /// be offered, as the work had run out, an agent was lost, or the
     /// user ended it.
     pub is_cut: bool,
+    /// When a client was disturbed.
+    pub disturbed: Vec<Standstill>,
 }
 
 /// What is looked for.
@@ -87,6 +90,10 @@ pub struct CurvePoint {
     pub is_too_high: Option<bool>,
     /// Whether more missed something than may, be it by chance.
     pub is_missed: bool,
+    /// In what share of its time no client was disturbed: bounds and latencies are of that.
+    pub clean_share: f64,
+    /// Whether that is too little to show anything.
+    pub is_disturbed: bool,
 }
 
 /// Where more load begins to cost more than it gives: the offered rate at which the achieved rate
@@ -138,6 +145,8 @@ fn surely(parts: &[f64]) -> f64 {
 /// What is gathered of a probe while the record is read.
 struct Gathered {
     counter: ProbeCounter,
+    /// When the client was not disturbed; `None` where it never was.
+    clean: Option<Clean>,
     latency: Histogram,
     /// By the stretch in which they were due: how many succeeded, and their latencies added up.
     latency_ns: [(u64, u128); PROBE_PARTS],
@@ -186,6 +195,7 @@ impl ProbeStage {
             role: self.role?,
             bounds: counts.bounds.clone(),
             is_overloaded: counts.is_overloaded(),
+            clean_share: counts.clean_share(),
         })
     }
 }
@@ -195,6 +205,7 @@ impl Gathered {
         let asked = ProbeAsked { slos: Arc::clone(slos), job: probe.job, lasts: probe.lasts };
         Self {
             counter: ProbeCounter::new(asked, probe.started),
+            clean: None,
             latency: Histogram::new(),
             latency_ns: [(0, 0); PROBE_PARTS],
             failed_count: 0,
@@ -206,6 +217,9 @@ impl Gathered {
         let Some(part) = self.counter.counted_in(op) else { return };
         if !op.outcome.is_ok() {
             self.failed_count += 1;
+            return;
+        }
+        if self.clean.as_ref().is_some_and(|clean| !clean.holds(&self.counter, op.intended)) {
             return;
         }
         let ns = op.latency().as_nanos();
@@ -228,28 +242,46 @@ impl Gathered {
     }
 }
 
+/// Gathers what came of each probe, its latencies where the client was not disturbed.
+fn gather<S: OpSource + ?Sized>(
+    source: &S,
+    asked: &LoadLineAsked,
+    probes: &[ProbeStage],
+    clean: Vec<Option<Clean>>,
+) -> Result<Vec<Gathered>, S::Error> {
+    let mut of_stage: [Option<u16>; 256] = [None; 256];
+    for (index, probe) in probes.iter().enumerate() {
+        of_stage[usize::from(probe.stage.0)] = Some(index as u16);
+    }
+    let begin = |(probe, clean)| Gathered { clean, ..Gathered::new(&asked.slos, probe) };
+    let mut gathered: Vec<Gathered> = probes.iter().zip(clean).map(begin).collect();
+    source.scan(&mut |op| {
+        if let Some(index) = of_stage[usize::from(op.stage.0)] {
+            gathered[usize::from(index)].add(op);
+        }
+    })?;
+    Ok(gathered)
+}
+
 /// Finds the line in the probes of a record.
 pub fn find_load_line<S: OpSource + ?Sized>(
     source: &S,
     asked: &LoadLineAsked,
     probes: &[ProbeStage],
 ) -> Result<LoadLineAnalysis, S::Error> {
-    let mut of_stage: [Option<u16>; 256] = [None; 256];
-    for (index, probe) in probes.iter().enumerate() {
-        of_stage[usize::from(probe.stage.0)] = Some(index as u16);
+    let mut gathered = gather(source, asked, probes, vec![None; probes.len()])?;
+    if probes.iter().any(|probe| !probe.disturbed.is_empty()) {
+        // When the store was again as before is known only now.
+        let clean =
+            |(probe, of): (&ProbeStage, &Gathered)| Some(of.counter.clean(&probe.disturbed));
+        let clean = probes.iter().zip(&gathered).map(clean).collect();
+        gathered = gather(source, asked, probes, clean)?;
     }
-    let mut gathered: Vec<Gathered> =
-        probes.iter().map(|probe| Gathered::new(&asked.slos, probe)).collect();
-    source.scan(&mut |op| {
-        if let Some(index) = of_stage[usize::from(op.stage.0)] {
-            gathered[usize::from(index)].add(op);
-        }
-    })?;
     let rate_first = probes.iter().find_map(|probe| probe.rate).unwrap_or(asked.rate_max);
     let (mut search, mut points) = (asked.search(rate_first), Vec::new());
     let mut capacity: Option<(f64, f64)> = None;
     for (probe, gathered) in probes.iter().zip(gathered) {
-        let counts = gathered.counter.clone().finish(probe.skipped_count);
+        let counts = gathered.counter.clone().finish(probe.skipped_count, &probe.disturbed);
         let mut point = point(probe, &counts, &gathered);
         match probe.taken(&counts) {
             Some(taken) => search.add(taken),
@@ -271,23 +303,16 @@ pub fn find_load_line<S: OpSource + ?Sized>(
     for point in points.iter_mut().filter(|point| point.probe.rate.is_some() && !point.probe.is_cut)
     {
         let Some(probe) = taken.next() else { break };
+        point.is_disturbed = search.is_disturbed(probe);
+        if point.is_disturbed {
+            continue;
+        }
         point.is_too_high = Some(search.is_too_high(probe));
         let mut bounds = probe.bounds.iter().zip(&shares_max);
         point.is_missed = probe.is_overloaded
             || bounds.any(|(parts, share_max)| ProbePart::share_missed(parts) > *share_max);
     }
-    let of_curve = || {
-        let like = points.iter().filter(|point| point.is_too_high.is_some());
-        like.filter(|point| point.probe.role != Some(ProbeRole::Descent))
-    };
-    let missed_min = of_curve()
-        .filter(|point| point.is_too_high == Some(true))
-        .filter_map(|point| point.probe.rate)
-        .min_by(f64::total_cmp);
-    // What a lower rate contradicts was luck.
-    let below = |rate: &f64| missed_min.is_none_or(|missed| *rate < missed);
-    let kept = of_curve().filter(|point| !point.is_missed).filter_map(|point| point.probe.rate);
-    let carried_max = kept.filter(below).max_by(f64::total_cmp);
+    let (carried_max, missed_min) = carried_and_missed(&points);
     Ok(LoadLineAnalysis {
         line: search.line(),
         carried_max,
@@ -297,6 +322,29 @@ pub fn find_load_line<S: OpSource + ?Sized>(
         metastable: search.metastable(),
         points,
     })
+}
+
+/// Returns the highest rate that was carried, and the lowest that was not.
+fn carried_and_missed(points: &[CurvePoint]) -> (Option<f64>, Option<f64>) {
+    let of_curve = || {
+        let like = points.iter().filter(|point| point.is_too_high.is_some());
+        like.filter(|point| point.probe.role != Some(ProbeRole::Descent))
+    };
+    let missed_min = of_curve()
+        .filter(|point| point.is_too_high == Some(true))
+        .filter_map(|point| point.probe.rate)
+        .min_by(f64::total_cmp);
+    // What a probe at no higher rate, that went on for as long, contradicts was luck.
+    let is_contradicted = |kept: &CurvePoint| {
+        of_curve().any(|point| {
+            point.is_too_high == Some(true)
+                && point.probe.rate <= kept.probe.rate
+                && point.probe.lasts >= kept.probe.lasts
+        })
+    };
+    let kept = of_curve().filter(|point| !point.is_missed && !is_contradicted(point));
+    let carried_max = kept.filter_map(|point| point.probe.rate).max_by(f64::total_cmp);
+    (carried_max, missed_min)
 }
 
 /// Returns how many operations a second succeeded in each equal stretch of a probe.
@@ -322,6 +370,8 @@ fn point(probe: &ProbeStage, counts: &ProbeCounts, gathered: &Gathered) -> Curve
         is_overloaded: probe.rate.is_some() && counts.is_overloaded(),
         is_too_high: None,
         is_missed: false,
+        clean_share: counts.clean_share(),
+        is_disturbed: false,
     }
 }
 

@@ -30,6 +30,11 @@ impl Slo {
         self.spec
     }
 
+    /// Returns the longest latency, where it is about that.
+    pub(super) const fn latency_max(&self) -> Option<Duration> {
+        self.latency_max
+    }
+
     /// Returns the share of operations that may miss it, above 0 and below 1.
     pub fn share_max(&self) -> f64 {
         self.spec.share_max()

@@ -11,7 +11,7 @@ use super::*;
 
 const MS: u64 = 1_000_000;
 
-fn slos(texts: &[&str]) -> Arc<[Slo]> {
+pub(super) fn slos(texts: &[&str]) -> Arc<[Slo]> {
     texts.iter().map(|text| Slo::from(text.parse::<SloSpec>().unwrap())).collect()
 }
 
@@ -52,7 +52,7 @@ fn operations_are_counted_by_when_they_were_due() {
     counter.add(&op(689, 10));
     counter.add(&op(690, 10));
     counter.add(&OpRecord { job: JobId(1), ..op(700, 90) });
-    let counts = counter.finish(10);
+    let counts = counter.finish(10, &[]);
     let part = |ended, missed| ProbePart { ended, missed };
     assert_eq!(counts.bounds[0][..3], [part(2, 1), part(1, 0), part(0, 0)]);
     assert_eq!((counts.due_count(), counts.succeeded_count()), (3, 4));
@@ -67,7 +67,7 @@ fn a_few_that_were_due_in_the_last_moment_are_no_misses() {
     };
     let missed = |skipped| {
         let counter = ProbeCounter::new(asked.clone(), Moment::EPOCH);
-        counter.finish(skipped).bounds[0].iter().map(|part| part.missed).sum::<u64>()
+        counter.finish(skipped, &[]).bounds[0].iter().map(|part| part.missed).sum::<u64>()
     };
     assert_eq!([missed(0), missed(10), missed(11)], [0, 0, 11]);
 }
@@ -87,6 +87,7 @@ fn probes(rates: &[u64]) -> (Vec<ProbeStage>, Vec<OpRecord>) {
             lasts: Duration::from_millis(1_000),
             skipped_count: 0,
             is_cut: false,
+            disturbed: Vec::new(),
         });
         let took = if *rate > 100 { 50 } else { 10 };
         ops.extend((0..*rate).map(|at| OpRecord {
@@ -157,7 +158,7 @@ fn what_was_skipped_misses_only_conditions_of_its_kind() {
         let kind = if due_ms % 100 == 0 { OpKind::Delete } else { OpKind::Get };
         counter.add(&OpRecord { kind, ..op(due_ms, 1) });
     }
-    let counts = counter.finish(200);
+    let counts = counter.finish(200, &[]);
     let missed = |bound: usize| counts.bounds[bound].iter().map(|part| part.missed).sum::<u64>();
     assert_eq!([missed(0), missed(1)], [200, 2]);
 }

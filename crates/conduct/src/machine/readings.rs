@@ -74,7 +74,8 @@ impl Readings {
             devices: now.devices_since(self),
             standstills_count: outcome.standstills.count,
             stood_still_ns: ns(outcome.standstills.total),
-            standstills: standstills(outcome),
+            standstills: spans(outcome, &outcome.standstills.longest),
+            disturbed: spans(outcome, &outcome.disturbed.spans),
         };
         seen.truncate();
         Some(seen)
@@ -113,12 +114,12 @@ impl Readings {
     }
 }
 
-fn standstills(outcome: &StageOutcome) -> Vec<StandstillEvidence> {
+fn spans(outcome: &StageOutcome, all: &[Standstill]) -> Vec<StandstillEvidence> {
     let of = |of: &Standstill| StandstillEvidence {
         from_ns: ns(of.from.since(outcome.started)),
         length_ns: ns(of.length),
     };
-    outcome.standstills.longest.iter().map(of).collect()
+    all.iter().map(of).collect()
 }
 
 fn ns(time: Duration) -> u64 {

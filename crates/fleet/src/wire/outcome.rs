@@ -11,7 +11,7 @@ use plimsoll_engine::{
     ErrorSample, JobOutcome, LooksOutcome, ScheduleOutcome, StageOutcome, Unchecked,
 };
 use plimsoll_model::{
-    EndReason, EndpointId, ErrorClass, JobId, Moment, OpKind, SocketsSeen, StageId,
+    DisturbedSeen, EndReason, EndpointId, ErrorClass, JobId, Moment, OpKind, SocketsSeen, StageId,
     StandstillsSeen, WrongKind,
 };
 use plimsoll_record::schema;
@@ -280,6 +280,7 @@ impl OutcomeDoc {
             threads: Vec::new(),
             sockets: SocketsSeen::default(),
             standstills: StandstillsSeen::default(),
+            disturbed: DisturbedSeen::default(),
         }
     }
 }

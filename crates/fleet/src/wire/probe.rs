@@ -52,6 +52,9 @@ pub struct ProbeCountsDoc {
     due: Vec<u64>,
     ended: Vec<u64>,
     succeeded: Vec<u64>,
+    cells: u64,
+    cells_clean: u64,
+    growth: i64,
 }
 
 impl ProbeCountsDoc {
@@ -65,6 +68,9 @@ impl ProbeCountsDoc {
             due: counts.due.clone(),
             ended: counts.ended.clone(),
             succeeded: counts.succeeded.clone(),
+            cells: counts.cells,
+            cells_clean: counts.cells_clean,
+            growth: counts.growth,
         }
     }
 
@@ -78,6 +84,9 @@ impl ProbeCountsDoc {
             due: self.due.clone(),
             ended: self.ended.clone(),
             succeeded: self.succeeded.clone(),
+            cells: self.cells,
+            cells_clean: self.cells_clean,
+            growth: self.growth,
         }
     }
 

@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+/// How many disturbed spans of one client are kept.
+pub use plimsoll_model::DISTURBED_KEPT_MAX;
 /// How many threads, interfaces and devices of one client are kept, the busiest first, and how many
 /// standstills, the longest.
 pub use plimsoll_model::EVIDENCE_KEPT_MAX;
@@ -61,15 +63,19 @@ pub struct ClientEvidence {
     /// When that was, in the order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub standstills: Vec<StandstillEvidence>,
+    /// When it was disturbed, in the order of time: it stood still, a worker thread waited 2 ms or
+    /// more for a processor within 20 ms, or a hypervisor took one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disturbed: Vec<StandstillEvidence>,
 }
 
-/// A time for which a client stood still.
+/// A time for which a client stood still or was disturbed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StandstillEvidence {
-    /// From when the client began the stage to when it stood still.
+    /// From when the client began the stage to when that began.
     pub from_ns: u64,
-    /// From there until it went on.
+    /// From there until its end.
     pub length_ns: u64,
 }
 
@@ -201,6 +207,7 @@ impl ClientEvidence {
         self.standstills.sort_by_key(|of| std::cmp::Reverse(of.length_ns));
         self.standstills.truncate(EVIDENCE_KEPT_MAX);
         self.standstills.sort_unstable();
+        self.disturbed.truncate(DISTURBED_KEPT_MAX);
     }
 }
 

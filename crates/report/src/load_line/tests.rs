@@ -19,6 +19,7 @@ fn point(rate: Option<f64>, is_cut: bool) -> CurvePoint {
             lasts: Duration::from_secs(1),
             skipped_count: 0,
             is_cut,
+            disturbed: Vec::new(),
         },
         due_count: 0,
         failed_count: 0,
@@ -29,6 +30,8 @@ fn point(rate: Option<f64>, is_cut: bool) -> CurvePoint {
         is_overloaded: false,
         is_too_high: None,
         is_missed: false,
+        clean_share: 1.0,
+        is_disturbed: false,
     }
 }
 

@@ -83,6 +83,7 @@ pub(crate) fn facts(report: &Report, load_line: &LoadLineReport) -> Vec<(&'stati
         .basis()
         .or_else(|| load_line.no_line_because.as_ref().map(|because| format!("none: {because}")));
     facts.extend(line.map(|text| ("line", text)));
+    facts.extend(load_line.excluded().map(|text| ("excluded", text)));
     facts.extend(load_line.theory().map(|text| ("theory", text)));
     if let Some(verdict) = load_line.verdict.as_ref().filter(|verdict| !verdict.is_client) {
         facts.push(("verdict", verdict.sentence.clone()));
@@ -148,7 +149,7 @@ fn probes(load_line: &LoadLineReport) -> Table {
             Some(ProbeOutcome::Kept) => Tone::Good,
             Some(ProbeOutcome::Missed) => Tone::Warn,
             Some(ProbeOutcome::Overloaded) => Tone::Bad,
-            Some(ProbeOutcome::Cut) | None => Tone::Dim,
+            Some(ProbeOutcome::Cut | ProbeOutcome::Disturbed) | None => Tone::Dim,
         };
         let failed = if probe.ops_failed_count > 0 { Tone::Bad } else { Tone::Plain };
         let either = match has_failed {

@@ -46,6 +46,14 @@ pub struct ProbeCounts {
     pub ended: Vec<u64>,
     /// and succeeded.
     pub succeeded: Vec<u64>,
+    /// In how many equal cells those that count were looked at,
+    pub cells: u64,
+    /// and in how many of these the client was not disturbed: what was due elsewhere is in no
+    /// bound.
+    pub cells_clean: u64,
+    /// By how much more was waiting, or under way, at the end of what counts than at its beginning,
+    /// without what came and went while the client was disturbed.
+    pub growth: i64,
 }
 
 impl ProbeCounts {
@@ -58,6 +66,9 @@ impl ProbeCounts {
             due: none.clone(),
             ended: none.clone(),
             succeeded: none,
+            cells: 0,
+            cells_clean: 0,
+            growth: 0,
         }
     }
 
@@ -67,6 +78,7 @@ impl ProbeCounts {
         self.bounds.len() == bounds_count
             && self.bounds.iter().all(|parts| parts.len() == PROBE_PARTS)
             && counts.iter().all(|counts| counts.len() == STRETCHES)
+            && self.cells_clean <= self.cells
     }
 
     /// Takes note of an operation by when it was due and when it ended.
@@ -76,11 +88,11 @@ impl ProbeCounts {
         self.succeeded[ended.index()] += u64::from(is_ok);
     }
 
-    /// Takes note of whether an operation that was due in a stretch missed a bound.
-    pub fn judge(&mut self, bound: usize, part: usize, is_missed: bool) {
-        let part = &mut self.bounds[bound][part];
-        part.ended += 1;
-        part.missed += u64::from(is_missed);
+    /// Adds operations that were due in a stretch, and those of them that missed a bound.
+    pub fn add(&mut self, bound: usize, part: usize, of: ProbePart) {
+        let own = &mut self.bounds[bound][part];
+        own.ended += of.ended;
+        own.missed += of.missed;
     }
 
     /// Takes note of operations that were due near the end and never began. Nobody drew what they
@@ -108,12 +120,20 @@ impl ProbeCounts {
         add(&mut self.due, &other.due);
         add(&mut self.ended, &other.ended);
         add(&mut self.succeeded, &other.succeeded);
+        self.cells = self.cells.saturating_add(other.cells);
+        self.cells_clean = self.cells_clean.saturating_add(other.cells_clean);
+        self.growth = self.growth.saturating_add(other.growth);
         for (own, other) in self.bounds.iter_mut().zip(&other.bounds) {
             for (own, other) in own.iter_mut().zip(other) {
                 own.ended = own.ended.saturating_add(other.ended);
                 own.missed = own.missed.saturating_add(other.missed);
             }
         }
+    }
+
+    /// Returns in what share of the time the client was not disturbed.
+    pub fn clean_share(&self) -> f64 {
+        if self.cells == 0 { 1.0 } else { self.cells_clean as f64 / self.cells as f64 }
     }
 
     /// Returns how many operations were due in the stretches that count.
@@ -145,6 +165,8 @@ impl ProbeCounts {
         let most_before = first.iter().copied().fold(0.0, f64::max);
         let least_after = last.iter().copied().fold(f64::INFINITY, f64::min);
         let growth = waiting[waiting.len() - 1] - waiting[0];
+        // What a client that was held up left behind, a store that keeps up works off.
+        let growth = if self.cells_clean < self.cells { self.growth as f64 } else { growth };
         least_after > most_before
             && growth > (self.due_count() as f64 * GROWTH_PART).max(GROWTH_MIN)
     }

@@ -27,6 +27,10 @@ const PROBE_SECONDS_MIN: f64 = 2.0;
 const LEFT_OVER: f64 = 0.5;
 /// Each probe is a stage of the record, of which there are no more than 256.
 const PROBES_MAX: usize = 200;
+/// After so many probes in a row that show nothing they are half as long, after so many the search
+/// ends.
+const DISTURBED_SHORTER: usize = 3;
+const DISTURBED_MAX: usize = 12;
 /// Where the answer is known so well, as half its interval over it, it is fitted from then on.
 pub(super) const FOUND: f64 = 0.15;
 /// Where nothing is carried, rates are looked at down to this part of the first one.
@@ -55,13 +59,26 @@ const DESCENT_LONGER: f64 = 2.0;
 const DESCENT_LEAST: f64 = 1.0 / 64.0;
 
 impl LoadLineSearch {
-    /// Returns what comes next.
+    /// Returns what comes next. A probe that shows nothing changes nothing of that, so it is made
+    /// again, and shorter after some in a row: a short one may find the client undisturbed.
     pub fn step(&self) -> Step {
+        let in_a_row = self.probes.iter().rev().take_while(|of| self.is_disturbed(of)).count();
         if self.left_s() < PROBE_SECONDS_MIN.min(self.goal.budget_s)
             || self.probes.len() >= PROBES_MAX
+            || in_a_row >= DISTURBED_MAX
         {
             return Step::Done;
         }
+        let halved = 0.5_f64.powi((in_a_row / DISTURBED_SHORTER) as i32);
+        match self.undisturbed_step() {
+            Step::Probe { rate, seconds, role } if halved < 1.0 => {
+                Step::Probe { rate, seconds: (seconds * halved).max(RAMP_SECONDS), role }
+            }
+            step => step,
+        }
+    }
+
+    fn undisturbed_step(&self) -> Step {
         let (floor, ceiling) = self.bracket(|probe| self.is_too_high(probe));
         if let Some(step) = self.descent_step(floor) {
             return step;
@@ -91,8 +108,12 @@ impl LoadLineSearch {
     /// Returns the rate of the ramp that is to be probed again, as it was too high by so little, or
     /// so early, that a cold start may be the reason.
     fn ramp_again(&self, floor: f64) -> Option<f64> {
-        let last = self.probes.iter().rev().find(|probe| probe.role != ProbeRole::Descent)?;
-        let same = |probe: &&Probe| probe.role == ProbeRole::Ramp && probe.rate == last.rate;
+        let shows = |probe: &&Probe| !self.is_disturbed(probe);
+        let of_line = |probe: &&Probe| probe.role != ProbeRole::Descent;
+        let last = self.probes.iter().rev().filter(shows).find(of_line)?;
+        let same = |probe: &&Probe| {
+            probe.role == ProbeRole::Ramp && probe.rate == last.rate && shows(probe)
+        };
         let is_first = self.probes.iter().filter(same).count() == 1;
         if last.role != ProbeRole::Ramp || !is_first || !self.is_too_high(last) {
             return None;
@@ -103,14 +124,15 @@ impl LoadLineSearch {
 
     /// Returns the probe that looks whether the store is back after an overload, where one is due.
     fn descent_step(&self, floor: f64) -> Option<Step> {
-        let last = self.probes.last()?;
+        let at = self.probes.iter().rposition(|of| !self.is_disturbed(of))?;
+        let last = &self.probes[at];
         let find = self.lasts(FIND_PART);
         if last.role != ProbeRole::Descent {
             let rate = if floor > 0.0 { floor * DESCENT_BELOW } else { last.rate / 2.0 };
             let step = Step::Probe { rate, seconds: find, role: ProbeRole::Descent };
             return (last.is_overloaded && !self.has_come_back_from(last)).then_some(step);
         }
-        let descents: Vec<&Probe> = self.descents_before(self.probes.len()).collect();
+        let (_, descents) = self.descents_before(at + 1);
         let first = descents[0].rate;
         let (is_back, is_first) = (!self.is_too_high(last), last.rate == first);
         let lowest = descents.iter().map(|of| of.rate).fold(first, f64::min);
