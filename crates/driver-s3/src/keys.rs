@@ -1,5 +1,6 @@
 //! Who asks, and keys that are replaced while sessions go on.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -84,13 +85,18 @@ struct Shared {
     /// How often the keys were replaced.
     generation: AtomicU64,
     keys: Mutex<(u64, Arc<Keys>)>,
+    /// Secrets of keys that were replaced, which a store may still repeat.
+    past: Mutex<VecDeque<Secret>>,
 }
+
+/// How many secrets of replaced keys are known; those of still older ones have long expired.
+const PAST_MAX: usize = 32;
 
 impl SharedKeys {
     /// Returns keys to begin with.
     pub fn new(keys: Keys) -> Self {
         let keys = Mutex::new((0, Arc::new(keys)));
-        Self(Arc::new(Shared { generation: AtomicU64::new(0), keys }))
+        Self(Arc::new(Shared { generation: AtomicU64::new(0), keys, past: Mutex::default() }))
     }
 
     /// Has every request be signed with these keys that is rendered from now on. Keys that no
@@ -98,6 +104,11 @@ impl SharedKeys {
     pub fn replace(&self, keys: Keys) -> Result<(), ConfigError> {
         keys.check()?;
         let mut held = self.0.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut past = self.0.past.lock().unwrap_or_else(PoisonError::into_inner);
+        past.extend(held.1.secrets());
+        while past.len() > PAST_MAX {
+            past.pop_front();
+        }
         *held = (held.0 + 1, Arc::new(keys));
         self.0.generation.store(held.0, Ordering::Release);
         Ok(())
@@ -112,6 +123,12 @@ impl SharedKeys {
     /// Returns the keys, and how often they were replaced before.
     pub fn current(&self) -> (u64, Arc<Keys>) {
         self.0.keys.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns what no message may hold: secrets of these keys and of those before.
+    pub(crate) fn secrets(&self) -> Vec<Secret> {
+        let past = self.0.past.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        past.into_iter().chain(self.current().1.secrets()).collect()
     }
 
     /// Returns a handle by which they can be replaced as long as anybody signs with them.
@@ -153,6 +170,18 @@ mod tests {
     fn no_secret_is_printed() {
         let text = format!("{:?}", Credentials::keys("AKID", "hush-secret", Some("hush-token")));
         assert!(text.contains("AKID") && !text.contains("hush"), "{text}");
+    }
+
+    #[test]
+    fn secrets_of_keys_that_were_replaced_stay_known() {
+        let shared = SharedKeys::new(keys("A0", Some("t0")));
+        for number in 1..50 {
+            shared.replace(keys("A", Some(&format!("t{number}")))).unwrap();
+        }
+        let known = shared.secrets();
+        let known: Vec<&str> = known.iter().map(Secret::expose).collect();
+        assert!(known.contains(&"t49") && known.contains(&"t48") && known.contains(&"hush-secret"));
+        assert_eq!(known.len(), PAST_MAX + 2);
     }
 
     #[test]
