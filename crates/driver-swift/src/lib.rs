@@ -86,7 +86,7 @@ impl SwiftDriver {
         let (token, storage) = match &config.sign_in {
             SignIn::Known { token } => (token.clone(), None),
             _ => {
-                let found = login::sign_in(&config, clock, None).await?;
+                let found = login::sign_in(&config, clock, &[]).await?;
                 (Some(found.token), found.storage)
             }
         };

@@ -27,6 +27,18 @@ pub(crate) struct Ticket {
     number: u64,
     /// `None`: requests carry no token.
     pub(crate) token: Option<Secret>,
+    /// Tokens before it, which a server may still repeat.
+    past: Vec<Secret>,
+}
+
+/// How many tokens before the current one are known.
+const PAST_MAX: usize = 16;
+
+impl Ticket {
+    /// Returns what no message may hold.
+    pub(crate) fn secrets(&self) -> Vec<Secret> {
+        self.token.iter().chain(&self.past).cloned().collect()
+    }
 }
 
 /// A sign-in that failed.
@@ -46,7 +58,7 @@ pub(crate) struct Login {
 
 impl Login {
     pub(crate) fn new(token: Option<Secret>) -> Self {
-        let ticket = Arc::new(Ticket { number: 0, token });
+        let ticket = Arc::new(Ticket { number: 0, token, past: Vec::new() });
         Self { current: RwLock::new(ticket), gate: Mutex::default() }
     }
 
@@ -73,10 +85,12 @@ impl Login {
         if let Some(failure) = failure.as_ref().filter(holds) {
             return Err(failure.error.clone());
         }
-        match sign_in(config, clock, current.token.as_ref()).await {
+        match sign_in(config, clock, &current.secrets()).await {
             Ok(found) => {
                 let number = current.number + 1;
-                let ticket = Arc::new(Ticket { number, token: Some(found.token) });
+                let mut past = current.secrets();
+                past.truncate(PAST_MAX);
+                let ticket = Arc::new(Ticket { number, token: Some(found.token), past });
                 let mut place = self.current.write().expect("nobody panics while holding it");
                 *place = Arc::clone(&ticket);
                 Ok(ticket)
@@ -90,11 +104,11 @@ impl Login {
     }
 }
 
-/// Signs in; no message shows the token that is in use.
+/// Signs in; no message shows the tokens that were got before.
 pub(crate) async fn sign_in(
     config: &SwiftConfig,
     clock: &SharedClock,
-    in_use: Option<&Secret>,
+    past: &[Secret],
 ) -> Result<Found, DriverError> {
     let Some(Asked { address, head, body }) = sign_in::ask(&config.sign_in)? else {
         let why = match config.sign_in {
@@ -130,6 +144,6 @@ pub(crate) async fn sign_in(
         return Err(error::of_success(answer.status, why));
     }
     let header = |name: &str| answer.header(name).map(str::to_owned);
-    let answered = Answered { status: answer.status, header: &header, body: &answer.body, in_use };
+    let answered = Answered { status: answer.status, header: &header, body: &answer.body, past };
     sign_in::read(&config.sign_in, &answered, config.storage.is_none())
 }

@@ -60,7 +60,8 @@ impl<'a> Call<'a> {
 
 impl SwiftSession {
     pub(crate) fn new(shared: Arc<Shared>, clock: SharedClock, stall: Option<Duration>) -> Self {
-        let (wire, ticket) = (shared.wire(&clock, stall), shared.login.current());
+        let (mut wire, ticket) = (shared.wire(&clock, stall), shared.login.current());
+        wire.past = ticket.secrets();
         let (path, unfinished) = (String::new(), Vec::new());
         Self { shared, clock, wire, ticket, resent_count: 0, path, unfinished }
     }
@@ -123,6 +124,7 @@ impl SwiftSession {
         done.end = self.clock.now();
         match renewed {
             Ok(ticket) => {
+                self.wire.past = ticket.secrets();
                 self.ticket = ticket;
                 self.resent_count = self.resent_count.saturating_add(1);
                 true

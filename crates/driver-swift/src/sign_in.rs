@@ -46,8 +46,8 @@ pub(crate) struct Answered<'a> {
     /// By names of [`HEADERS`].
     pub(crate) header: &'a dyn Fn(&str) -> Option<String>,
     pub(crate) body: &'a [u8],
-    /// The token that requests carry so far, which a service may repeat.
-    pub(crate) in_use: Option<&'a Secret>,
+    /// Tokens that were got before, which a service may repeat.
+    pub(crate) past: &'a [Secret],
 }
 
 /// Returns the request by which somebody signs in; `None`: nobody has to.
@@ -282,7 +282,7 @@ fn check_status(sign_in: &SignIn, answered: &Answered<'_>) -> Result<(), DriverE
         return Ok(());
     }
     // Some services repeat what they were sent.
-    let secrets = || sign_in.secret().into_iter().chain(answered.in_use).map(Secret::expose);
+    let secrets = || sign_in.secret().into_iter().chain(answered.past).map(Secret::expose);
     let without_secret = |text: &str| redacted(text, secrets());
     let words = without_secret(&refusal_words(answered));
     let mut error = error::of_answer(status, words.as_bytes());

@@ -54,9 +54,9 @@ fn answered(
         let found = headers.iter().find(|(name, _)| *name == wanted);
         found.map(|(_, value)| (*value).to_owned())
     };
-    let in_use = Secret::from("t0ken".to_owned());
-    let (body, in_use) = (body.as_bytes(), Some(&in_use));
-    read(sign_in, &Answered { status, header: &header, body, in_use }, true)
+    let past = [Secret::from("t0ken".to_owned())];
+    let (body, past) = (body.as_bytes(), &past);
+    read(sign_in, &Answered { status, header: &header, body, past }, true)
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use plimsoll_driver::{Completion, ContentSink, DriverError};
 use plimsoll_http::{Body, Client, Exchange, ExchangeError, Request};
-use plimsoll_model::{EndpointId, ErrorClass, redacted};
+use plimsoll_model::{EndpointId, ErrorClass, Secret, redacted};
 
 use crate::answer::{ANSWER_BYTES_MAX, Answer, ContentAnswer, ContentState, Wanted};
 use crate::error;
@@ -21,11 +21,13 @@ pub(crate) struct Wire {
     /// The request's head.
     pub(crate) head: Vec<u8>,
     pub(crate) answer: Answer,
+    /// Tokens that a server may repeat, beside that of the request.
+    pub(crate) past: Vec<Secret>,
 }
 
 impl Wire {
     pub(crate) fn new(client: Client) -> Self {
-        Self { client, head: Vec::new(), answer: Answer::default() }
+        Self { client, head: Vec::new(), answer: Answer::default(), past: Vec::new() }
     }
 
     /// Sends content behind the head, and checks what was stored where that is wanted.
@@ -128,7 +130,8 @@ impl Wire {
     pub(crate) fn words(&self) -> String {
         let head = String::from_utf8_lossy(&self.head);
         let token = head.lines().find_map(|line| line.strip_prefix(TOKEN_HEADER));
-        redacted(&String::from_utf8_lossy(self.answer.words()), token)
+        let all = token.into_iter().chain(self.past.iter().map(Secret::expose));
+        redacted(&String::from_utf8_lossy(self.answer.words()), all)
     }
 
     /// Judges an exchange by itself and by its status.
