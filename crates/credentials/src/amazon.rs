@@ -51,6 +51,7 @@ const CONTAINER_TOKEN: &str = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE";
 /// Returns the keys of a profile; `None` where nobody asked for one and there are none.
 pub(crate) fn of_profile(chain: &Chain, name: &str) -> Result<Option<Keys>> {
     let mut profiles = Profiles::read(chain, name)?;
+    chain.known.add(profiles.secrets());
     let is_asked = chain.profile_name().is_some() || name != DEFAULT;
     if !profiles.has(name) {
         let missing = || CredentialsError::NoProfile(shown(name));
@@ -63,6 +64,7 @@ pub(crate) fn of_profile(chain: &Chain, name: &str) -> Result<Option<Keys>> {
     let mut provider = ProfileFileCredentialsProvider::builder().configure(&config);
     if let Base::Process { command, role } = &base {
         let keys = process::keys(chain, name, command)?;
+        chain.known.add(keys.secrets());
         // It is run here, where it is ended as a whole; the rest is left to the library.
         let Some(role) = role else { return Ok(Some(keys)) };
         chain.refuse_expired(&keys, &Source::Profile(name.to_owned()))?;

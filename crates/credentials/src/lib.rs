@@ -21,14 +21,16 @@ mod refresh;
 mod tests;
 mod variables;
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use plimsoll_http::{Endpoint, Proxies, TlsOptions};
-use plimsoll_model::{Moment, Secret, SharedClock, WallTime};
+use plimsoll_model::{Moment, Secret, SharedClock, WallTime, redacted};
 
 pub use error::CredentialsError;
 pub use refresh::{Refreshed, Refresher};
@@ -98,8 +100,8 @@ pub struct Chain {
     pub services_trust: TlsOptions,
     /// The proxies on the way to a token service; the machine's own services are asked directly.
     pub proxies: Option<Proxies>,
-    /// Secrets of keys that were found before, which a service may repeat.
-    pub in_use: Vec<Secret>,
+    /// Secrets that services and files have handed out so far.
+    pub known: KnownSecrets,
     /// The run's clock.
     pub clock: SharedClock,
     /// The wall time at its epoch.
@@ -168,6 +170,34 @@ pub struct Keys {
     pub session_token: Option<Secret>,
     /// When they cease to be valid; `None` for never, or unknown.
     pub expires: Option<WallTime>,
+}
+
+/// Secrets that were sent or received, which no message may hold: services may repeat any of them.
+#[derive(Clone, Default)]
+pub struct KnownSecrets(Arc<Mutex<VecDeque<Secret>>>);
+
+/// How many of them are kept; older ones have long expired.
+const KNOWN_MAX: usize = 256;
+
+impl KnownSecrets {
+    /// Adds those that are not known yet.
+    pub(crate) fn add(&self, secrets: impl IntoIterator<Item = Secret>) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for secret in secrets {
+            if !secret.expose().is_empty() && !known.contains(&secret) {
+                known.push_back(secret);
+            }
+        }
+        while known.len() > KNOWN_MAX {
+            known.pop_front();
+        }
+    }
+
+    /// Returns a text without them.
+    pub(crate) fn hidden_in(&self, text: &str) -> String {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        redacted(text, known.iter().map(Secret::expose))
+    }
 }
 
 impl Keys {

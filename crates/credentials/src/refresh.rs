@@ -48,8 +48,8 @@ pub enum Refreshed {
 impl Refresher {
     /// Returns what finds these keys again, asking where they were found; `None` where they do not
     /// expire.
-    pub fn of(mut chain: Chain, found: &Found) -> Option<Self> {
-        chain.in_use = found.keys.secrets();
+    pub fn of(chain: Chain, found: &Found) -> Option<Self> {
+        chain.known.add(found.keys.secrets());
         let expires = found.keys.expires?;
         let due = Some(due(chain.now(), expires));
         let (source, keys) = (found.source.clone(), found.keys.clone());
@@ -84,7 +84,7 @@ impl Refresher {
                     return Refreshed::Same;
                 }
                 self.keys = keys.clone();
-                self.chain.in_use = keys.secrets();
+                self.chain.known.add(keys.secrets());
                 Refreshed::New(keys)
             }
             Err(error) => {

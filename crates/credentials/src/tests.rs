@@ -61,7 +61,7 @@ fn chain(clock: Arc<Moved>, variable: fn(&str) -> Option<String>) -> Chain {
         store_tls: false,
         trust: TlsOptions::default(),
         services_trust: TlsOptions::default(),
-        in_use: Vec::new(),
+        known: KnownSecrets::default(),
         proxies: variable(PROXY).map(|url| Proxies::all(&url, &TlsOptions::default()).unwrap()),
         clock,
         wall_epoch: EPOCH,
@@ -533,6 +533,44 @@ fn the_address_of_the_store_is_that_of_no_sign_in_service() {
     let found = of(&[&profile("role")[..], &[("AWS_ENDPOINT_URL_STS", &*sts_url)]].concat());
     assert_eq!(found, "SA ss/+ st&1 profile `role` eu-west-1");
     assert_eq!(*store.asked.lock().unwrap(), [""; 0], "the store has heard of it");
+}
+
+#[test]
+fn a_refusal_shows_no_secret_of_any_link_of_a_chain() {
+    let config = file(
+        "[profile base]\naws_access_key_id = A\naws_secret_access_key = sk-of-base\n\
+         [profile command]\ncredential_process = echo \
+         '{\"Version\":1,\"AccessKeyId\":\"C\",\"SecretAccessKey\":\"sk-of-command\"}'\n\
+         [profile of-base]\nrole_arn = arn:aws:iam::123456789012:role/m\nsource_profile = base\n\
+         [profile of-role]\nrole_arn = arn:aws:iam::123456789012:role/r\n\
+         source_profile = of-base\n\
+         [profile of-command]\nrole_arn = arn:aws:iam::123456789012:role/r\n\
+         source_profile = command\n",
+    );
+    let refusal = "<ErrorResponse><Error><Code>AccessDenied</Code>\
+                   <Message>no sk-of-base sk-of-command sk-of-role sk-of-token</Message></Error>\
+                   </ErrorResponse>";
+    let answer = XML.replace("ACTION", "AssumeRole").replace("ss/+", "sk-of-role");
+    let answer = answer.replace("st&amp;1", "sk-of-token");
+    for (profile, hidden) in [("of-base", "sk-of-base"), ("of-command", "sk-of-command")] {
+        let service = serving(&[("POST / ", 400, refusal)]);
+        let url = format!("http://{}", service.authority);
+        let of_files = [("AWS_CONFIG_FILE", path(&config)), ("AWS_PROFILE", profile)];
+        let said = look(&[&of_files[..], &[("AWS_ENDPOINT_URL_STS", &*url)]].concat());
+        assert!(said.contains("AccessDenied") && !said.contains(hidden), "{said}");
+    }
+    // The first role is given, and the second refused.
+    let count = std::sync::atomic::AtomicU32::default();
+    let service = serve(move || {
+        let is_first = count.fetch_add(1, Ordering::SeqCst) == 0;
+        let answer = if is_first { (200, answer.clone()) } else { (400, refusal.to_owned()) };
+        BTreeMap::from([("POST / ", answer)])
+    });
+    let url = format!("http://{}", service.authority);
+    let of_files = [("AWS_CONFIG_FILE", path(&config)), ("AWS_PROFILE", "of-role")];
+    let said = look(&[&of_files[..], &[("AWS_ENDPOINT_URL_STS", &*url)]].concat());
+    let shown = ["sk-of-base", "sk-of-role", "sk-of-token"].iter().any(|of| said.contains(of));
+    assert!(said.contains("AccessDenied") && !shown, "{said}");
 }
 
 #[test]

@@ -9,8 +9,8 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use plimsoll_conduct::{RunTime, child, input};
 use plimsoll_credentials::{
-    Chain, CredentialsError, Found, Keys as FoundKeys, Names, PATIENCE, Ran, Refreshed, Refresher,
-    StaticKeys,
+    Chain, CredentialsError, Found, Keys as FoundKeys, KnownSecrets, Names, PATIENCE, Ran,
+    Refreshed, Refresher, StaticKeys,
 };
 use plimsoll_driver_s3::{Credentials, Keys, S3Config, SharedKeys, WeakKeys};
 use plimsoll_http::{Endpoint, Proxies};
@@ -110,7 +110,7 @@ pub(super) fn by_whom(
         trust: way.asking_trust(),
         services_trust: way.services_trust(),
         proxies,
-        in_use: Vec::new(),
+        known: KnownSecrets::default(),
         clock: time.clock.clone(),
         wall_epoch: time.wall_epoch,
         patience: requests.credentials_timeout.map_or(PATIENCE, |given| given.0),

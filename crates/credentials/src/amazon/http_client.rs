@@ -4,7 +4,7 @@
 use std::fmt;
 use std::net::IpAddr;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::{
@@ -18,14 +18,14 @@ use plimsoll_http::{
     Body, Client, Endpoint, ExchangeErrorKind, Options, Proxies, Request, ResponseHead,
     ResponseSink, TlsConfig, TlsOptions, Url,
 };
-use plimsoll_model::{Secret, SharedClock, redacted};
+use plimsoll_model::{Secret, SharedClock};
 use serde_json::Value;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::Chain;
 use crate::error::in_one_line;
+use crate::{Chain, KnownSecrets};
 
 /// How long a connection may take where nothing else is asked for.
 const CONNECT_MAX: Duration = Duration::from_secs(2);
@@ -45,6 +45,8 @@ const SIGN_IN: [&str; 3] =
 /// Headers, and members of documents, that hold secrets.
 const SECRET_HEADERS: [&str; 4] =
     ["x-amz-security-token", "x-amz-sso_bearer_token", "x-aws-ec2-metadata-token", "authorization"];
+const HANDED_OUT: [&str; 5] =
+    ["SecretAccessKey", "SessionToken", "Token", "accessToken", "refreshToken"];
 const SECRET_MEMBERS: [&str; 2] = ["clientSecret", "refreshToken"];
 
 /// Makes exchanges for `aws-config` and its like.
@@ -61,8 +63,8 @@ struct Ways {
     /// What names the sign-in services that nothing may be sent to: the library would take the
     /// address of the store for theirs, whatever a profile says, and cannot be told otherwise.
     misled: Vec<&'static str>,
-    /// What no error may show: the secrets of all requests so far, and of the proxies on their way.
-    secrets: Mutex<Vec<Secret>>,
+    /// What no error may show.
+    known: KnownSecrets,
 }
 
 impl OwnClient {
@@ -78,6 +80,7 @@ impl OwnClient {
     }
 
     fn sparing(chain: &Chain, misled: Vec<&'static str>) -> Self {
+        chain.known.add(chain.proxies.iter().flat_map(Proxies::secrets));
         Self(Arc::new(Ways {
             clock: chain.clock.clone(),
             store: chain.store.clone(),
@@ -85,22 +88,14 @@ impl OwnClient {
             services_trust: chain.services_trust.clone(),
             proxies: chain.proxies.clone(),
             misled,
-            secrets: Mutex::new(
-                chain
-                    .proxies
-                    .iter()
-                    .flat_map(Proxies::secrets)
-                    .chain(chain.in_use.clone())
-                    .collect(),
-            ),
+            known: chain.known.clone(),
         }))
     }
 
     /// Returns what the library says of an exchange without the secrets of the requests: services
     /// may repeat them in whichever part of an answer, and the library's errors quote that.
     pub(crate) fn without_secrets(&self, text: &str) -> String {
-        let secrets = self.0.secrets.lock().unwrap_or_else(PoisonError::into_inner);
-        redacted(text, secrets.iter().map(Secret::expose))
+        self.0.known.hidden_in(text)
     }
 }
 
@@ -168,8 +163,7 @@ impl Connector {
     fn exchange(&self, request: &HttpRequest) -> Result<HttpResponse, ConnectorError> {
         let user = |reason: String| ConnectorError::user(reason.into());
         let url = Url::parse(request.uri()).map_err(|reason| user(reason.to_owned()))?;
-        let known = self.ways.secrets.lock();
-        known.unwrap_or_else(PoisonError::into_inner).extend(secrets_of(request, &url));
+        self.ways.known.add(secrets_of(request, &url));
         if let Some(name) = named_by(request, url.path).filter(|of| self.ways.misled.contains(of)) {
             return Err(user(format!(
                 "{GENERAL} names the store and no sign-in service: set {name}, or name the store \
@@ -208,7 +202,10 @@ impl Connector {
                 let words = format!("the answer of {name} is longer than credentials are");
                 Err(ConnectorError::other(words.into(), None))
             }
-            Ok(Ok(_)) => answer.into_response(),
+            Ok(Ok(_)) => {
+                self.ways.known.add(handed_out(&String::from_utf8_lossy(&answer.body)));
+                answer.into_response()
+            }
         }
     }
 }
@@ -224,6 +221,30 @@ fn secrets_of(request: &HttpRequest, url: &Url<'_>) -> Vec<Secret> {
     let members = SECRET_MEMBERS.into_iter().filter_map(|name| document[name].as_str());
     let of_request = headers.chain(fields).chain(members);
     of_request.map(|text| Secret::from(text.to_owned())).chain(url.secrets()).collect()
+}
+
+/// Returns the secrets that an answer hands out: keys, and tokens of single sign-on.
+fn handed_out(body: &str) -> Vec<Secret> {
+    let mut found = Vec::new();
+    for tag in ["SecretAccessKey", "SessionToken"] {
+        let tag = format!("<{tag}>");
+        let behind = body.split(&tag).skip(1);
+        found.extend(
+            behind.filter_map(|text| text.split_once("</")).map(|(text, _)| text.to_owned()),
+        );
+    }
+    let mut rest = vec![serde_json::from_str::<Value>(body).unwrap_or_default()];
+    while let Some(value) = rest.pop() {
+        let Value::Object(members) = value else { continue };
+        for (name, value) in members {
+            let is_secret = HANDED_OUT.iter().any(|of| of.eq_ignore_ascii_case(&name));
+            match value {
+                Value::String(text) if is_secret => found.push(text),
+                value => rest.push(value),
+            }
+        }
+    }
+    found.into_iter().map(Secret::from).collect()
 }
 
 /// Returns what names the sign-in service that a request is for; `None` where it is for none.
@@ -337,7 +358,7 @@ mod tests {
             services_trust: TlsOptions::default(),
             proxies: None,
             misled: Vec::new(),
-            secrets: Mutex::default(),
+            known: KnownSecrets::default(),
         };
         let insecure = |host: &str, port| ways.trust(&Endpoint::new(host, port)).insecure;
         assert!(insecure("store.lan", 9000));
@@ -361,5 +382,24 @@ mod tests {
                 assert_eq!(found, [&["T1"], &*secrets].concat(), "{header}");
             }
         }
+    }
+
+    #[test]
+    fn the_secrets_of_an_answer_are_known() {
+        let xml = "<C><SessionToken>t/1=</SessionToken><SecretAccessKey>s+1</SecretAccessKey></C>";
+        let json = r#"{"AccessKeyId":"A","SecretAccessKey":"s2","Token":"t2","Code":"Success"}"#;
+        let nested = r#"{"roleCredentials":{"secretAccessKey":"s3","sessionToken":"t3"}}"#;
+        let known = |body: &str| {
+            let mut all =
+                handed_out(body).iter().map(|of| of.expose().to_owned()).collect::<Vec<_>>();
+            all.sort();
+            all
+        };
+        assert_eq!(known(xml), ["s+1", "t/1="]);
+        assert_eq!(
+            (known(json), known(nested)),
+            (vec!["s2".into(), "t2".into()], vec!["s3".into(), "t3".into()])
+        );
+        assert!(known("no <keys>").is_empty());
     }
 }

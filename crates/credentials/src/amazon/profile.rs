@@ -9,6 +9,8 @@ use aws_config::profile::{Profile, ProfileSet};
 use aws_runtime::env_config::file::{EnvConfigFileKind, EnvConfigFiles};
 use aws_types::os_shim_internal::{Env, Fs};
 
+use plimsoll_model::Secret;
+
 use crate::{Chain, CredentialsError, PROFILE_BYTES_MAX, Result};
 
 const SOURCE: &str = "source_profile";
@@ -74,6 +76,15 @@ impl Profiles {
     pub(crate) fn setting(&self, profile: &str, name: &str) -> Option<String> {
         let value = self.set.get_profile(profile)?.get(name)?;
         Some(value.to_owned()).filter(|value| !value.is_empty())
+    }
+
+    /// Returns the secrets that stand in the files.
+    pub(crate) fn secrets(&self) -> Vec<Secret> {
+        let of_profile = |name: &str| {
+            let setting = |of: &str| self.setting(name, of).map(Secret::from);
+            ["aws_secret_access_key", "aws_session_token"].into_iter().filter_map(setting).collect()
+        };
+        self.set.profiles().flat_map::<Vec<Secret>, _>(of_profile).collect()
     }
 
     /// Has the role of a profile be assumed with the keys of a provider of this name, whatever it
