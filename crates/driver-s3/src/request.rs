@@ -84,11 +84,8 @@ impl Requests {
         let Some((shared, generation)) = &mut self.keys else {
             return self.redaction.hide(others);
         };
-        let (keys, secrets) = (shared.current(), shared.secrets());
-        let keys = {
-            *generation = keys.0;
-            keys.1
-        };
+        let keys;
+        (*generation, keys) = shared.current();
         let Keys { access_key, secret_key, session_token, .. } = &*keys;
         let signer = || Box::new(Signer::new(access_key, secret_key, &self.target.region, "s3"));
         self.writer.sign_by(match self.signature {
@@ -97,7 +94,7 @@ impl Requests {
         });
         self.form_signer = Some(signer());
         self.session_token.clone_from(session_token);
-        self.redaction.hide(secrets.into_iter().chain(others));
+        self.redaction.hide(shared.secrets().into_iter().chain(others));
     }
 
     /// Makes ready to sign with the keys that hold now, where they were replaced.

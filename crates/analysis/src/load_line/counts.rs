@@ -43,7 +43,7 @@ pub struct ProbeCounter {
     judged: Vec<Vec<Judged>>,
 }
 
-/// A short piece of the stretch that counts.
+/// A short piece of a probe.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cell {
     /// How many operations were due in it, and how many ended.

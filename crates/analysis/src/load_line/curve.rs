@@ -242,7 +242,7 @@ impl Gathered {
     }
 }
 
-/// Gathers what came of each probe, its latencies where the client was not disturbed.
+/// Counts the operations of each probe; latencies only from its clean cells.
 fn gather<S: OpSource + ?Sized>(
     source: &S,
     asked: &LoadLineAsked,

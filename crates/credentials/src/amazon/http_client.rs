@@ -92,8 +92,7 @@ impl OwnClient {
         }))
     }
 
-    /// Returns what the library says of an exchange without the secrets of the requests: services
-    /// may repeat them in whichever part of an answer, and the library's errors quote that.
+    /// Masks known secrets in an error of the library, which may quote any part of an answer.
     pub(crate) fn without_secrets(&self, text: &str) -> String {
         self.0.known.hidden_in(text)
     }
